@@ -1,0 +1,1 @@
+"""The world outside, behind the ports: catalog, content, chain, deliveries, clock."""

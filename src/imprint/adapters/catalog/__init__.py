@@ -1,0 +1,1 @@
+"""Where file records live: SQLite."""

@@ -1,0 +1,1 @@
+"""The marketplace, read over JSON-RPC."""

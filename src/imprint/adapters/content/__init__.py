@@ -1,0 +1,1 @@
+"""Where documents live: the embedded store."""

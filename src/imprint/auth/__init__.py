@@ -1,0 +1,1 @@
+"""Identity: here, and only here, an unverified claim becomes a proof."""

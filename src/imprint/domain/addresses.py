@@ -1,0 +1,38 @@
+"""Ethereum addresses, kept lower case."""
+
+import re
+from functools import lru_cache
+from typing import NewType
+
+from imprint.domain.keccak import keccak256
+
+Address = NewType("Address", str)
+"""`0x` and 40 lower-case hex digits, checked."""
+
+ZERO_ADDRESS = Address("0x" + "0" * 40)
+"""What the contract answers for the author of a post that does not exist."""
+
+_SHAPE = re.compile(r"0x[0-9a-fA-F]{40}\Z")
+
+
+class NotAnAddress(ValueError):
+    """The text is no address, or its mixed case is no valid checksum."""
+
+
+@lru_cache(maxsize=4096)
+def parse_address(text: str) -> Address:
+    """The address written as `text`; mixed case must satisfy the checksum of EIP-55."""
+    if not _SHAPE.match(text):
+        raise NotAnAddress("An address is 0x followed by 40 hexadecimal digits.")
+    digits = text[2:]
+    lower = Address("0x" + digits.lower())
+    if digits not in (digits.lower(), digits.upper()) and text != checksum_address(lower):
+        raise NotAnAddress("The mixed case of this address does not satisfy its checksum.")
+    return lower
+
+
+def checksum_address(address: Address) -> str:
+    """The address in the mixed case that carries its checksum."""
+    digest = keccak256(address[2:].encode()).hex()
+    pairs = zip(address[2:], digest, strict=False)
+    return "0x" + "".join(c.upper() if int(nibble, 16) >= 8 else c for c, nibble in pairs)

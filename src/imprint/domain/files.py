@@ -1,0 +1,112 @@
+"""Files: the records of drafts and posts, and the states they pass through."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+
+
+class State(StrEnum):
+    """Where a file stands. Only `PENDING` and `ONCHAIN` are ever shown; the rest are gone."""
+
+    PENDING = "pending"
+    ONCHAIN = "onchain"
+    SUPERSEDED = "superseded"
+    DELETED = "deleted"
+
+    @property
+    def live(self) -> bool:
+        """Whether anybody may still see a file in this state."""
+        return self in (State.PENDING, State.ONCHAIN)
+
+
+class Action(StrEnum):
+    """What a signed write does."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    PUBLISH = "publish"
+    DELETE = "delete"
+
+
+class Network(StrEnum):
+    """Who may fetch a document: holders through this service, or anybody."""
+
+    PRIVATE = "private"
+    PUBLIC = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What binds a file to its post on the chain."""
+
+    post_id: int
+    published_at: datetime
+    tx_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One version of an author's work.
+
+    `position` orders every list: it rises with each creation and each publication.
+    """
+
+    id: str
+    group_id: str
+    owner: Address
+    name: str
+    cid: Cid
+    size: int
+    created_at: datetime
+    state: State
+    position: int
+    hashtags: tuple[str, ...] = ()
+    thumbnail_cid: Cid | None = None
+    publication: Publication | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A document about to become a file: what the author's write adds to the catalog."""
+
+    id: str
+    group_id: str
+    owner: Address
+    number: int
+    cid: Cid
+    size: int
+    created_at: datetime
+
+    @property
+    def name(self) -> str:
+        return file_name(self.owner, self.number)
+
+
+def file_name(owner: Address, number: int) -> str:
+    """The name of an owner's version: the address, and a number that rises per owner."""
+    return f"{owner}_{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A proven signed write: who, what, and the nonce that it spends when it takes effect."""
+
+    signer: Address
+    action: Action
+    nonce: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A document about to be stored for a write, noted first so that no crash can orphan it."""
+
+    id: str
+    write: Write
+    cid: Cid
+    network: Network
+    lease_until: datetime
+    number: int | None = None

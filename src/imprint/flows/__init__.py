@@ -1,0 +1,1 @@
+"""What the service does: login, drafts, reading, listing, confirming, keeping."""

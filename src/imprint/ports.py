@@ -1,0 +1,210 @@
+"""What the flows need from outside; the docstrings are the contract that every adapter keeps.
+
+Every method may raise `Unavailable` with the code of its dependency, and nothing else that is
+not named here: adapters translate what their vendors raise, once.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.files import File, Intent, Network, Version, Write
+from imprint.domain.paging import ListFilter
+from imprint.domain.posts import DeadLetter, Delivery, DeliveryKey, PostCreated, PostEntry
+from imprint.domain.posts import PostFacts, Settlement
+
+
+class Clock(Protocol):
+    """The time, as an argument."""
+
+    def now(self) -> datetime:
+        """This instant, with its zone (UTC)."""
+        ...
+
+
+class Catalog(Protocol):
+    """The records of files, nonces and events. Every change is one transaction, or did not happen.
+
+    A nonce is spent in the transaction of the effect that it signs: a method that takes a `Write`
+    raises `NonceUsed` if its signer has spent its nonce, and otherwise spends it if, and only if,
+    the change takes effect. What is written is durable before a method returns.
+    """
+
+    async def begin_write(self, intent: Intent) -> int | None:
+        """Note that a document is about to be stored for a write.
+
+        Reserves the intent's number for its owner: returns None when it was higher than every
+        number of that owner before, otherwise notes nothing and returns the highest one, so that
+        the caller may try again above it. Raises `NonceUsed`; and `Unavailable` for storage while
+        the same document is being destroyed. This note alone need not be durable across power loss.
+        """
+        ...
+
+    async def check_nonce(self, signer: Address, nonce: str) -> None:
+        """Raise `NonceUsed` if the signer has spent this nonce on a write."""
+        ...
+
+    async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
+        """Spend the nonce of a login, apart from those of writes; False if it was spent before."""
+        ...
+
+    async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
+        """A new group with this version as its draft, and the end of the intent.
+
+        If an event named this cid before and its author is the owner, the file is `onchain`.
+        """
+        ...
+
+    async def replace_draft(
+        self, write: Write, intent: Intent, old: Cid, version: Version
+    ) -> File | None:
+        """Put `version` in the place of the draft `old` of its owner; None if that is no longer one.
+
+        The old version is superseded; hashtags and thumbnail stay with the group.
+        """
+        ...
+
+    async def dress_draft(
+        self, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
+    ) -> File | None:
+        """Give the signer's draft the intent's document as thumbnail, and these hashtags.
+
+        What it had before is replaced. None if `cid` is no longer a draft of the signer.
+        """
+        ...
+
+    async def discard_draft(self, write: Write, cid: Cid) -> File | None:
+        """Delete the signer's draft; None if `cid` is no longer one. Returns what it was."""
+        ...
+
+    async def file_by_cid(self, cid: Cid) -> File | None:
+        """The live file with this cid."""
+        ...
+
+    async def file_by_post_id(self, post_id: int) -> File | None:
+        """The `onchain` file bound to this post id."""
+        ...
+
+    async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+        """Up to `limit` files with a position below `before`, by falling position."""
+        ...
+
+    async def is_public(self, cid: Cid) -> bool:
+        """Whether this is the cid of a thumbnail of a live file, so that anybody may fetch it."""
+        ...
+
+    async def settle(
+        self,
+        key: DeliveryKey | None,
+        events: Sequence[PostCreated],
+        dead_letters: Sequence[DeadLetter],
+        at: datetime,
+    ) -> Settlement:
+        """Keep and apply the events of a delivery, each once however often it comes.
+
+        A delivery whose key was seen before changes nothing and is a duplicate. An event moves the
+        file of its cid to `onchain` if its author is the owner; a version superseded or deleted
+        whose document still exists is restored, and a newer draft of its group goes on in a group
+        of its own. Events that match no file are kept for a file that comes later.
+        """
+        ...
+
+    async def condemn_documents(
+        self, now: datetime, detached_before: datetime, limit: int
+    ) -> list[tuple[Cid, Network]]:
+        """Documents to be destroyed: detached before then or left by an expired intent, and held
+        by no live file, no thumbnail and no running intent. They stay condemned until `bury`."""
+        ...
+
+    async def bury(self, cid: Cid, network: Network) -> None:
+        """Forget a condemned document, which is now destroyed."""
+        ...
+
+    async def forget_deliveries(self, before: datetime) -> None:
+        """Drop the memory of deliveries received before then."""
+        ...
+
+    async def probe(self) -> None:
+        """Return if the catalog can be written to."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what runs and let go."""
+        ...
+
+
+class ContentStore(Protocol):
+    """Documents by their cid; private and public ones are kept apart."""
+
+    async def put(self, cid: Cid, document: bytes, network: Network) -> None:
+        """Store a document durably under its cid; storing it again is the same as once.
+
+        The adapter makes sure that what it stored has this cid.
+        """
+        ...
+
+    async def read(self, cid: Cid, network: Network) -> bytes | None:
+        """The bytes of a document, verified against its cid; None if it is not there.
+
+        Bytes that do not match are never returned: they are `Unavailable`.
+        """
+        ...
+
+    async def remove(self, cid: Cid, network: Network) -> None:
+        """Destroy a document; one that is not there is no error."""
+        ...
+
+    async def probe(self) -> None:
+        """Return if documents can be stored and read."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what runs and let go."""
+        ...
+
+
+class MarketplaceReader(Protocol):
+    """The marketplace contract, asked now. A strange answer is `Unavailable`, never a guess."""
+
+    async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
+        """The entry and the reader's balance (0 for nobody), from one block in one exchange."""
+        ...
+
+    async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
+        """The entry under which this cid is published; None if it is not."""
+        ...
+
+    async def probe(self) -> None:
+        """Return if the node answers, for the configured chain, and the contract is there."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+class DeliveryReader(Protocol):
+    """One provider of deliveries: how it signs, and where its logs are."""
+
+    name: str
+
+    def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
+        """Verify a delivery, then decode it. `headers` has lower-case names.
+
+        Refuses `webhook_signature_invalid`, `too_large`, `unsupported_media_type`; what is signed
+        but strange is ignored or becomes a dead letter, never a refusal.
+        """
+        ...
+
+
+class ImageRecoder(Protocol):
+    """Proof that bytes are an image, and the same picture without anything else in it."""
+
+    async def recode(self, image: bytes) -> bytes:
+        """The picture encoded anew, without metadata, in its own format (PNG or JPEG).
+
+        Refuses `unsupported_media_type`, `too_large`, `invalid_image`.
+        """
+        ...
