@@ -12,8 +12,15 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import File, Intent, Network, Version, Write
 from imprint.domain.paging import ListFilter
-from imprint.domain.posts import DeadLetter, Delivery, DeliveryKey, PostCreated, PostEntry
-from imprint.domain.posts import PostFacts, Settlement
+from imprint.domain.posts import (
+    DeadLetter,
+    Delivery,
+    DeliveryKey,
+    PostCreated,
+    PostEntry,
+    PostFacts,
+    Settlement,
+)
 
 
 class Clock(Protocol):
@@ -60,7 +67,7 @@ class Catalog(Protocol):
     async def replace_draft(
         self, write: Write, intent: Intent, old: Cid, version: Version
     ) -> File | None:
-        """Put `version` in the place of the draft `old` of its owner; None if that is no longer one.
+        """Put `version` in the place of its owner's draft `old`; None if that is no longer one.
 
         The old version is superseded; hashtags and thumbnail stay with the group.
         """

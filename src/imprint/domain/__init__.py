@@ -1,1 +1,1 @@
-"""What the service is about, pure: files, posts, access, tags, paging, addresses, cids, refusals."""
+"""What the service is about: files, posts, access, tags, paging, addresses, cids, refusals."""
