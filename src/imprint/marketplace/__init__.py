@@ -1,0 +1,24 @@
+"""The marketplace contract that Imprint ships: its interface and its compiled code."""
+
+import json
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+__all__ = ["Artifact", "artifact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A compiled contract, as its build wrote it."""
+
+    abi: list[dict[str, Any]]
+    bytecode: str
+    """What creates the contract, as 0x-prefixed hex; the constructor takes no arguments."""
+
+
+def artifact() -> Artifact:
+    """Load the compiled marketplace."""
+    text = resources.files(__name__).joinpath("Marketplace.json").read_text("utf-8")
+    fields = json.loads(text)
+    return Artifact(abi=fields["abi"], bytecode=fields["bytecode"])
