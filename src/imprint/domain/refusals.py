@@ -38,6 +38,8 @@ class Code(StrEnum):
     NOT_ENTITLED = "not_entitled"
     NOT_FREE = "not_free"
     NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    REQUEST_TIMEOUT = "request_timeout"
     NONCE_USED = "nonce_used"
     NOT_PENDING = "not_pending"
     ALREADY_ONCHAIN = "already_onchain"

@@ -1,0 +1,81 @@
+"""Confirming: deliveries of the chain's events move files from `pending` to `onchain`."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from imprint.domain.posts import EventStatus
+from imprint.domain.refusals import Code, Refusal
+from imprint.ports import Catalog, Clock, DeliveryReader
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SettledEvent:
+    """One log of ours in a delivery, and what became of it; a dead letter names no post."""
+
+    post_id: int | None
+    spelled_cid: str | None
+    status: EventStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a provider is told about its delivery."""
+
+    duplicate: bool
+    ignored: int
+    events: tuple[SettledEvent, ...]
+
+    @property
+    def applied(self) -> int:
+        return sum(event.status is EventStatus.ONCHAIN for event in self.events)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirming:
+    """Takes deliveries; each event counts once, whoever brings it and however often."""
+
+    readers: Mapping[str, DeliveryReader]
+    catalog: Catalog
+    clock: Clock
+
+    def check_configured(self, provider: str) -> None:
+        """Refuses a provider without a secret as not found."""
+        if provider not in self.readers:
+            raise Refusal(Code.NOT_FOUND, "This provider is not configured.")
+
+    async def receive(self, provider: str, headers: Mapping[str, str], body: bytes) -> Receipt:
+        """Verify, decode, and keep a delivery.
+
+        Refuses one that is not signed by the provider. What is signed is never refused for what it
+        says: the provider would only send it again.
+        """
+        self.check_configured(provider)
+        now = self.clock.now()
+        delivery = self.readers[provider].open(headers, body, now)
+        if not (delivery.key or delivery.events or delivery.dead_letters):
+            return Receipt(False, delivery.ignored, ())
+        settled = await self.catalog.settle(
+            delivery.key, delivery.events, delivery.dead_letters, now
+        )
+        if settled.duplicate:
+            return Receipt(True, delivery.ignored, ())
+        events = [
+            SettledEvent(event.post_id, event.spelled_cid, status)
+            for event, status in zip(delivery.events, settled.statuses, strict=True)
+        ]
+        events += [SettledEvent(None, None, EventStatus.DEAD_LETTER)] * len(delivery.dead_letters)
+        _report(provider, events)
+        return Receipt(False, delivery.ignored, tuple(events))
+
+
+def _report(provider: str, events: list[SettledEvent]) -> None:
+    for event in events:
+        quiet = event.status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
+        log.log(
+            logging.INFO if quiet else logging.WARNING,
+            "event settled",
+            extra={"provider": provider, "post_id": str(event.post_id), "status": event.status},
+        )

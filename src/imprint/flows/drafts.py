@@ -1,0 +1,151 @@
+"""Drafts: what an owner's wallet signs for — create, update, publish, delete.
+
+Each write runs from cheap to expensive: prove the signer, see that the nonce is fresh and the
+file is the signer's draft, ask the chain where that matters, store the document, and then
+commit once. A crash at any point leaves either the whole effect or none of it: a document is
+noted as an intent before it is stored, and an intent that never commits is swept away.
+"""
+
+import asyncio
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
+
+from imprint.auth.typed_data import WriteClaim, WriteVerifier
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.documents import SALT_BYTES, write_document
+from imprint.domain.files import Action, File, Intent, Network, State, Version, Write, file_name
+from imprint.domain.rates import Pacer
+from imprint.domain.refusals import Code, Refusal, Unavailable
+from imprint.domain.unixfs import document_cid
+from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
+
+LARGE = 64 * 1024
+"""Contents above this many characters are hashed in a thread, so that others are not held up."""
+
+MAX_NUMBERING = 32
+"""How often a version is numbered anew when other writes of its owner overtake it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """The four signed writes."""
+
+    verifier: WriteVerifier
+    catalog: Catalog
+    content: ContentStore
+    marketplace: MarketplaceReader
+    images: ImageRecoder
+    clock: Clock
+    pacer: Pacer
+    lease: timedelta
+
+    async def create(self, claim: WriteClaim, content: str) -> File:
+        """A new draft in a group of its own."""
+        write = await self._prove(claim, Action.CREATE)
+        intent, version = await self._store_version(write, str(uuid4()), content)
+        return await self.catalog.add_draft(write, intent, version)
+
+    async def update(self, claim: WriteClaim, cid: Cid, content: str) -> File:
+        """A new version in the place of a draft; the old one is gone at once.
+
+        Refuses a file that is unknown, somebody else's, or no longer a draft.
+        """
+        write = await self._prove(claim, Action.UPDATE)
+        draft = await self._own_draft(write, cid)
+        intent, version = await self._store_version(write, draft.group_id, content)
+        updated = await self.catalog.replace_draft(write, intent, cid, version)
+        return _unless_overtaken(updated)
+
+    async def publish(
+        self, claim: WriteClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
+    ) -> Cid:
+        """The cid of the public thumbnail; the draft stays a draft until the chain says otherwise.
+
+        Refuses as `update` does, and what is no honest picture.
+        """
+        write = await self._prove(claim, Action.PUBLISH)
+        await self._own_draft(write, cid)
+        picture = await self.images.recode(image)
+        thumbnail = await asyncio.to_thread(document_cid, picture)
+        intent = self._intend(write, thumbnail, Network.PUBLIC)
+        await self.catalog.begin_write(intent)
+        await self.content.put(thumbnail, picture, Network.PUBLIC)
+        _unless_overtaken(await self.catalog.dress_draft(write, intent, cid, hashtags))
+        return thumbnail
+
+    async def delete(self, claim: WriteClaim, cid: Cid) -> File:
+        """The draft as it was, now inaccessible.
+
+        Refuses as `update` does, and a draft that its owner has published on the chain. A stranger
+        who published its cid cannot pin it down.
+        """
+        write = await self._prove(claim, Action.DELETE)
+        draft = await self._own_draft(write, cid)
+        entry = await self.marketplace.entry_of_cid(cid)
+        if entry is not None and entry.author == draft.owner:
+            raise _already_onchain()
+        return _unless_overtaken(await self.catalog.discard_draft(write, cid))
+
+    async def _prove(self, claim: WriteClaim, action: Action) -> Write:
+        write = self.verifier.verify(claim, action, self.clock.now())
+        self.pacer.admit(write.signer, write.at)
+        # Before ownership and state: a repeated update would otherwise find its own effect, a
+        # draft that is gone, and tell the client so instead of what became of it.
+        await self.catalog.check_nonce(write.signer, write.nonce)
+        return write
+
+    async def _own_draft(self, write: Write, cid: Cid) -> File:
+        file = await self.catalog.file_by_cid(cid)
+        if file is None:
+            raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
+        if file.owner != write.signer:
+            raise Refusal(Code.NOT_OWNER, "The signer does not own this file.")
+        if file.state is State.ONCHAIN and write.action is Action.DELETE:
+            raise _already_onchain()
+        if file.state is not State.PENDING:
+            raise Refusal(Code.NOT_PENDING, "Only a pending file can be changed.")
+        return file
+
+    async def _store_version(
+        self, write: Write, group_id: str, content: str
+    ) -> tuple[Intent, Version]:
+        number = int(write.at.timestamp() * 1_000_000)
+        for _ in range(MAX_NUMBERING):
+            document, cid = await _compose(content, write.signer, number)
+            intent = self._intend(write, cid, Network.PRIVATE, number)
+            highest = await self.catalog.begin_write(intent)
+            if highest is None:
+                break
+            number = highest + 1
+        else:
+            raise Unavailable(Code.OVERLOADED, "Too many writes of this owner at the same time.")
+        await self.content.put(cid, document, Network.PRIVATE)
+        size = len(document)
+        version = Version(str(uuid4()), group_id, write.signer, number, cid, size, write.at)
+        return intent, version
+
+    def _intend(self, write: Write, cid: Cid, network: Network, number: int | None = None) -> Intent:
+        lease_until = self.clock.now() + self.lease
+        return Intent(str(uuid4()), write, cid, network, lease_until, number)
+
+
+async def _compose(content: str, owner: Address, number: int) -> tuple[bytes, Cid]:
+    def compose() -> tuple[bytes, Cid]:
+        salt = secrets.token_bytes(SALT_BYTES)
+        document = write_document(content, file_name(owner, number), salt)
+        return document, document_cid(document)
+
+    return await asyncio.to_thread(compose) if len(content) > LARGE else compose()
+
+
+def _unless_overtaken(file: File | None) -> File:
+    if file is None:
+        raise Refusal(Code.NOT_PENDING, "This file was changed by another request.")
+    return file
+
+
+def _already_onchain() -> Refusal:
+    return Refusal(Code.ALREADY_ONCHAIN, "This file is published on the chain.")

@@ -1,0 +1,37 @@
+"""Login: a signed message becomes a session."""
+
+from dataclasses import dataclass
+
+from imprint.auth.login_message import LoginClaim, LoginVerifier
+from imprint.auth.sessions import IssuedSession, Session, Sessions
+from imprint.domain.rates import Pacer
+from imprint.domain.refusals import NonceUsed
+from imprint.ports import Catalog, Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Signs readers in, and recognizes them afterwards."""
+
+    verifier: LoginVerifier
+    sessions: Sessions
+    catalog: Catalog
+    clock: Clock
+    pacer: Pacer
+
+    async def sign_in(self, claim: LoginClaim) -> IssuedSession:
+        """A session for whoever signed this message, once.
+
+        Refuses a message that is malformed, meant for another service or chain, stale, signed by
+        somebody else, or used before.
+        """
+        now = self.clock.now()
+        login = self.verifier.verify(claim, now)
+        self.pacer.admit(login.address, now)
+        if not await self.catalog.spend_login_nonce(login.address, login.nonce, now):
+            raise NonceUsed(None)
+        return self.sessions.issue(login.address, now)
+
+    def recognize(self, authorization: str | None) -> Session:
+        """The session in an Authorization header. Refuses what is missing, invalid or expired."""
+        return self.sessions.read(authorization, self.clock.now())

@@ -1,0 +1,90 @@
+"""Reading: drafts for their owner, posts for whom the chain entitles, thumbnails for everybody."""
+
+import logging
+from dataclasses import dataclass
+
+from imprint.auth.sessions import Session
+from imprint.domain.access import Access
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.documents import read_document
+from imprint.domain.files import File, Network, State
+from imprint.domain.refusals import Code, Refusal, Unavailable
+from imprint.flows.entitlement import Entitlement
+from imprint.ports import Catalog, ContentStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Who may read what. The file is decided first; its content is fetched only then."""
+
+    catalog: Catalog
+    content: ContentStore
+    entitlement: Entitlement
+
+    async def draft(self, session: Session, cid: Cid) -> File:
+        """The reader's own draft. Refuses a post or nothing as not found, and a stranger."""
+        file = await self.catalog.file_by_cid(cid)
+        if file is None or file.state is not State.PENDING:
+            raise _not_found("There is no draft with this cid.")
+        if file.owner != session.address:
+            raise Refusal(Code.NOT_OWNER, "This draft belongs to somebody else.")
+        return file
+
+    async def post(self, session: Session, reader: Address, post_id: int) -> File:
+        """The post, for a reader who is its author, holds its token, or need not.
+
+        Refuses a reader other than the session's before the chain is asked anything.
+        """
+        check_subject(session, reader)
+        file, access = await self._bound_post(post_id, reader)
+        if access is Access.DENIED:
+            raise Refusal(Code.NOT_ENTITLED, "Reading this post takes a token of it.")
+        return file
+
+    async def free_post(self, post_id: int) -> File:
+        """The post, if its price on the chain is zero."""
+        file, access = await self._bound_post(post_id, None)
+        if access is not Access.FREE:
+            raise Refusal(Code.NOT_FREE, "This post is not free.")
+        return file
+
+    async def content_of(self, file: File) -> str:
+        """The text of a file that the reader has been admitted to."""
+        document = await self.content.read(file.cid, Network.PRIVATE)
+        if document is None:
+            log.error("document of a live file is missing", extra={"cid": file.cid})
+            raise Unavailable.storage()
+        return read_document(document).content
+
+    async def thumbnail(self, cid: Cid) -> bytes:
+        """The bytes of a public thumbnail; every other cid, private ones above all, is not found."""
+        if not await self.catalog.is_public(cid):
+            raise _not_found("There is no public document with this cid.")
+        picture = await self.content.read(cid, Network.PUBLIC)
+        if picture is None:
+            log.error("document of a thumbnail is missing", extra={"cid": cid})
+            raise Unavailable.storage()
+        return picture
+
+    async def _bound_post(self, post_id: int, reader: Address | None) -> tuple[File, Access]:
+        file = await self.catalog.file_by_post_id(post_id)
+        if file is None:
+            raise _not_found("There is no post with this id.")
+        access = await self.entitlement.decide(file, post_id, reader)
+        if access is None:
+            log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
+            raise _not_found("There is no post with this id.")
+        return file, access
+
+
+def check_subject(session: Session, address: Address) -> None:
+    """Refuses an address in the request that is not the session's."""
+    if address != session.address:
+        raise Refusal(Code.SUBJECT_MISMATCH, "The session belongs to another address.")
+
+
+def _not_found(detail: str) -> Refusal:
+    return Refusal(Code.NOT_FOUND, detail)

@@ -1,0 +1,204 @@
+"""Bodies: the words of the wire, which stop here."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from imprint.auth.sessions import IssuedSession
+from imprint.domain.files import File
+from imprint.flows.confirming import Receipt
+from imprint.flows.listing import Listed
+
+
+class LoginBody(msgspec.Struct):
+    """`POST /auth/login`"""
+
+    signature: str
+    salt: str
+    address: str
+
+
+class SignedBody(msgspec.Struct):
+    """`POST /delete/file`: a signed write without content."""
+
+    salt: dict[str, Any]
+    address: str
+    signature: str
+
+
+class ContentBody(SignedBody):
+    """`POST /create/group`, `POST /update/file`: a signed write with content."""
+
+    content: str
+
+
+class LoginAnswer(msgspec.Struct):
+    """The session that a login gives."""
+
+    token: str
+    address: str
+    expiresIn: str  # noqa: N815 - the wire's spelling
+    expiresAt: datetime  # noqa: N815 - the wire's spelling
+
+
+class KeyValues(msgspec.Struct):
+    """The metadata of a record."""
+
+    owner: str
+    status: str
+
+
+class Record(msgspec.Struct):
+    """A file, as the writes answer it."""
+
+    id: str
+    name: str
+    cid: str
+    size: int
+    created_at: datetime
+    group_id: str
+    keyvalues: KeyValues
+
+
+class ReadRecord(Record):
+    """A file, as the reads answer it: with what publishing added."""
+
+    hashtags: tuple[str, ...]
+    thumbnail_cid: str | None
+    post_id: str | None
+    published_at: datetime | None
+    tx_hash: str | None
+
+
+class CreatedAnswer(msgspec.Struct):
+    """`POST /create/group`"""
+
+    updatedUpload: Record  # noqa: N815 - the wire's spelling
+
+
+class UpdatedAnswer(msgspec.Struct):
+    """`POST /update/file`"""
+
+    upload: Record
+
+
+class PublishedAnswer(msgspec.Struct):
+    """`POST /publish/file`"""
+
+    thumbnailCid: str  # noqa: N815 - the wire's spelling
+
+
+class DeletedFile(msgspec.Struct):
+    """What is left to say of a deleted draft."""
+
+    id: str
+    status: str
+
+
+class DeletedAnswer(msgspec.Struct):
+    """`POST /delete/file`"""
+
+    deletedFile: DeletedFile  # noqa: N815 - the wire's spelling
+
+
+class ContentAnswer(msgspec.Struct):
+    """`GET /fileByCid`, `GET /fileByPostId`, `GET /freeFileByPostId`"""
+
+    content: str
+    file: ReadRecord
+
+
+class FilesAnswer(msgspec.Struct):
+    """A page of a list."""
+
+    files: list[ReadRecord]
+    next_page_token: str | None
+
+
+class TaggedFilesAnswer(msgspec.Struct):
+    """`GET /filesByTags`"""
+
+    files: list[ReadRecord]
+    count: int
+    tags: tuple[str, ...]
+    next_page_token: str | None
+
+
+class EventAnswer(msgspec.Struct):
+    """What became of one event of a delivery."""
+
+    postId: str | None  # noqa: N815 - the wire's spelling
+    postCid: str | None  # noqa: N815 - the wire's spelling
+    status: str
+
+
+class DeliveryAnswer(msgspec.Struct):
+    """`POST /webhook/…/publish`"""
+
+    success: bool
+    applied: int
+    ignored: int
+    duplicate: bool
+    events: list[EventAnswer]
+
+
+def file_record(file: File) -> Record:
+    """A file in the seven fields of the contract."""
+    return Record(
+        file.id,
+        file.name,
+        file.cid,
+        file.size,
+        file.created_at,
+        file.group_id,
+        KeyValues(file.owner, file.state.value),
+    )
+
+
+def read_record(file: File) -> ReadRecord:
+    """A file with what publishing added to it."""
+    publication = file.publication
+    return ReadRecord(
+        file.id,
+        file.name,
+        file.cid,
+        file.size,
+        file.created_at,
+        file.group_id,
+        KeyValues(file.owner, file.state.value),
+        file.hashtags,
+        file.thumbnail_cid,
+        str(publication.post_id) if publication else None,
+        publication.published_at if publication else None,
+        publication.tx_hash if publication else None,
+    )
+
+
+def files_answer(listed: Listed) -> FilesAnswer:
+    """A page, on the wire."""
+    return FilesAnswer([read_record(file) for file in listed.files], listed.next_page_token)
+
+
+def tagged_answer(listed: Listed, tags: tuple[str, ...]) -> TaggedFilesAnswer:
+    """A page of a list by tags, on the wire."""
+    files = [read_record(file) for file in listed.files]
+    return TaggedFilesAnswer(files, len(files), tags, listed.next_page_token)
+
+
+def login_answer(session: IssuedSession) -> LoginAnswer:
+    """A new session, on the wire."""
+    return LoginAnswer(session.token, session.address, "2h", session.expires_at)
+
+
+def delivery_answer(receipt: Receipt) -> DeliveryAnswer:
+    """What a provider is told, on the wire."""
+    events = [
+        EventAnswer(
+            None if event.post_id is None else str(event.post_id),
+            event.spelled_cid,
+            event.status.value,
+        )
+        for event in receipt.events
+    ]
+    return DeliveryAnswer(True, receipt.applied, receipt.ignored, receipt.duplicate, events)

@@ -1,0 +1,127 @@
+"""Problem answers: one body for every "no" and every "not now" (RFC 9457)."""
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.domain.refusals import Code, NonceUsed, Problem, RateLimited, Unavailable
+from imprint.web.bodies import file_record
+
+log = logging.getLogger(__name__)
+
+STATUSES: dict[int, tuple[Code, ...]] = {
+    400: (
+        Code.INVALID_REQUEST,
+        Code.INVALID_JSON,
+        Code.INVALID_CID,
+        Code.INVALID_ADDRESS,
+        Code.INVALID_POST_ID,
+        Code.INVALID_TAGS,
+        Code.INVALID_PAGE_TOKEN,
+        Code.INVALID_TYPED_DATA,
+        Code.INVALID_LOGIN_MESSAGE,
+        Code.INVALID_IMAGE,
+    ),
+    401: (
+        Code.SIGNATURE_INVALID,
+        Code.SIGNATURE_STALE,
+        Code.SESSION_MISSING,
+        Code.SESSION_INVALID,
+        Code.SESSION_EXPIRED,
+        Code.WEBHOOK_SIGNATURE_INVALID,
+    ),
+    403: (Code.NOT_OWNER, Code.SUBJECT_MISMATCH, Code.NOT_ENTITLED, Code.NOT_FREE),
+    404: (Code.NOT_FOUND,),
+    405: (Code.METHOD_NOT_ALLOWED,),
+    408: (Code.REQUEST_TIMEOUT,),
+    409: (Code.NONCE_USED, Code.NOT_PENDING, Code.ALREADY_ONCHAIN),
+    413: (Code.TOO_LARGE,),
+    415: (Code.UNSUPPORTED_MEDIA_TYPE,),
+    429: (Code.RATE_LIMITED,),
+    503: (
+        Code.CHAIN_UNAVAILABLE,
+        Code.STORAGE_UNAVAILABLE,
+        Code.DATABASE_UNAVAILABLE,
+        Code.OVERLOADED,
+    ),
+}
+"""Every code under the status it is answered with."""
+
+STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
+
+CHALLENGED = (Code.SESSION_MISSING, Code.SESSION_INVALID, Code.SESSION_EXPIRED)
+"""What a client can mend by signing in, and is asked to."""
+
+RETRY_AFTER_OUTAGE = 2
+"""Seconds after which a dependency that did not answer is worth asking again."""
+
+MEDIA_TYPE = "application/problem+json"
+
+
+def problem_answer(problem: Problem) -> Response:
+    """The answer that tells a client about this problem."""
+    status = STATUS_OF[problem.code]
+    extra: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    if isinstance(problem, NonceUsed):
+        extra["file"] = file_record(problem.file) if problem.file else None
+    if isinstance(problem, RateLimited):
+        headers["Retry-After"] = str(problem.retry_after)
+    if isinstance(problem, Unavailable):
+        headers["Retry-After"] = str(RETRY_AFTER_OUTAGE)
+    if problem.code in CHALLENGED:
+        headers["WWW-Authenticate"] = _challenge(problem.code)
+    return _answer(status, problem.code, problem.detail, headers, extra)
+
+
+def _challenge(code: Code) -> str:
+    # Without credentials there is no error to name (RFC 6750).
+    return "Bearer" if code is Code.SESSION_MISSING else 'Bearer error="invalid_token"'
+
+
+def _answer(
+    status: int,
+    code: str,
+    detail: str,
+    headers: dict[str, str] | None = None,
+    extra: dict[str, Any] | None = None,
+) -> Response:
+    body = {
+        "type": f"urn:imprint:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "error": detail,
+        **(extra or {}),
+    }
+    return Response(msgspec.json.encode(body), status, headers, MEDIA_TYPE)
+
+
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """Turn a foreseen problem into its answer."""
+    assert isinstance(error, Problem)  # noqa: S101 - registered for this class alone
+    request.state.code = error.code
+    return problem_answer(error)
+
+
+async def answer_http_error(request: Request, error: Exception) -> Response:
+    """Turn the framework's own refusals (no such path, wrong method) into the same shape."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        code, detail = Code.METHOD_NOT_ALLOWED, "This path does not take this method."
+        return _answer(405, code, detail, dict(error.headers or {}))
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return _answer(404, Code.NOT_FOUND, "There is nothing at this path.")
+    return _answer(400, Code.INVALID_REQUEST, "The request cannot be understood.")
+
+
+async def answer_failure(request: Request, error: Exception) -> Response:
+    """A defect of ours: logged in full, told in one word."""
+    log.error("unexpected failure", exc_info=error)
+    return _answer(500, "internal_error", "Something went wrong on our side.")

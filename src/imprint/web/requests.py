@@ -1,0 +1,201 @@
+"""Requests: bodies read under a limit, JSON taken strictly, parameters parsed at the edge."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect, Request
+
+from imprint.domain.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.cids import Cid, NotACid, parse_cid
+from imprint.domain.refusals import Code, Refusal
+from imprint.domain.tags import NotTags, parse_hashtags
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+_POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
+
+MAX_FORM_FIELDS = 8
+"""More text fields than any signed form has."""
+
+
+class _InMemoryParser(MultiPartParser):
+    """A form whose file never touches the disk: the body was read under a limit already."""
+
+    spool_max_size = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class BodyReader:
+    """Reads bodies; `timeout` is how many seconds a client may take to send one."""
+
+    timeout: float
+
+    async def read(self, request: Request, limit: int) -> bytes:
+        """The body, at most `limit` bytes: one byte more and the rest is never read.
+
+        Refuses `too_large`, and a client that is too slow.
+        """
+        declared = request.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > limit:
+            raise _too_large(limit)
+        try:
+            async with asyncio.timeout(self.timeout):
+                return await _collect(request, limit)
+        except TimeoutError:
+            raise Refusal(Code.REQUEST_TIMEOUT, "The request took too long to arrive.") from None
+        except ClientDisconnect:
+            raise Refusal(Code.INVALID_REQUEST, "The request was not sent completely.") from None
+
+    async def read_json(self, request: Request, limit: int, shape: type[Body]) -> Body:
+        """The JSON body in its shape.
+
+        Refuses another media type, a key given twice, NaN, lone surrogates, and what is no JSON or
+        not of this shape.
+        """
+        check_media_type(request, "application/json")
+        value = parse_json(await self.read(request, limit))
+        try:
+            return msgspec.convert(value, shape)
+        except msgspec.ValidationError as error:
+            raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
+
+    async def read_form(self, request: Request, limit: int) -> FormData:
+        """The multipart form. Refuses another media type, a broken form, a field given twice."""
+        check_media_type(request, "multipart/form-data")
+        body = await self.read(request, limit)
+        parser = _InMemoryParser(
+            request.headers, _once(body), max_files=1, max_fields=MAX_FORM_FIELDS
+        )
+        try:
+            form = await parser.parse()
+        except (MultiPartException, KeyError, ValueError, AttributeError):
+            raise Refusal(Code.INVALID_REQUEST, "The form cannot be read.") from None
+        if len(form.multi_items()) != len(form):
+            raise Refusal(Code.INVALID_REQUEST, "A form field was given twice.")
+        return form
+
+
+async def _collect(request: Request, limit: int) -> bytes:
+    chunks = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        chunks.append(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
+    yield body
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal(Code.TOO_LARGE, f"The body may have at most {limit} bytes.")
+
+
+def check_media_type(request: Request, expected: str) -> None:
+    """Refuses a body of another media type."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != expected:
+        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, f"The body must be {expected}.")
+
+
+def parse_json(body: bytes | str) -> Any:
+    """A JSON value, taken strictly. Refuses `invalid_json`."""
+    try:
+        text = body if isinstance(body, str) else body.decode()
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        if "\\u" in text:
+            # Only an escape can smuggle in half a surrogate pair, which no UTF-8 can carry.
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise Refusal(Code.INVALID_JSON, "The body is not valid JSON.") from None
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a key is given twice")
+    return members
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def form_text(form: FormData, name: str, default: str | None = None) -> str:
+    """A text field of a form. Refuses a missing one, unless there is a default."""
+    value = form.get(name, default)
+    if not isinstance(value, str):
+        raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
+    return value
+
+
+async def form_file(form: FormData, name: str) -> bytes:
+    """The bytes of a file in a form. Refuses a missing one."""
+    value = form.get(name)
+    if not isinstance(value, UploadFile):
+        raise Refusal(Code.INVALID_REQUEST, f"The form needs a file '{name}'.")
+    return await value.read()
+
+
+def query_text(request: Request, name: str, code: Code) -> str:
+    """A query parameter, given exactly once. Refuses otherwise with this code."""
+    values = request.query_params.getlist(name)
+    if len(values) != 1:
+        raise Refusal(code, f"The parameter '{name}' must be given once.")
+    return values[0]
+
+
+def query_cid(request: Request) -> Cid:
+    """The parameter `cid` in its canonical spelling. Refuses `invalid_cid`."""
+    return canonical_cid(query_text(request, "cid", Code.INVALID_CID))
+
+
+def canonical_cid(text: str) -> Cid:
+    """A cid in its canonical spelling. Refuses `invalid_cid`."""
+    try:
+        return parse_cid(text)
+    except NotACid as error:
+        raise Refusal(Code.INVALID_CID, str(error)) from None
+
+
+def query_address(request: Request, name: str) -> Address:
+    """An address among the parameters. Refuses `invalid_address`."""
+    try:
+        return parse_address(query_text(request, name, Code.INVALID_ADDRESS))
+    except NotAnAddress as error:
+        raise Refusal(Code.INVALID_ADDRESS, str(error)) from None
+
+
+def query_post_id(request: Request) -> int:
+    """The parameter `postId`: plain decimal, below 2^256. Refuses `invalid_post_id`."""
+    text = query_text(request, "postId", Code.INVALID_POST_ID)
+    if not _POST_ID.match(text) or (post_id := int(text)) >= 2**256:
+        raise Refusal(Code.INVALID_POST_ID, "A post id is a decimal number below 2^256.")
+    return post_id
+
+
+def query_tags(request: Request) -> tuple[str, ...]:
+    """The parameter `tags`: at least one hashtag. Refuses `invalid_tags`."""
+    tags = parse_tags(query_text(request, "tags", Code.INVALID_TAGS))
+    if not tags:
+        raise Refusal(Code.INVALID_TAGS, "Give at least one hashtag.")
+    return tags
+
+
+def parse_tags(text: str) -> tuple[str, ...]:
+    """A list of hashtags, which may be empty. Refuses `invalid_tags`."""
+    try:
+        return parse_hashtags(text)
+    except NotTags as error:
+        raise Refusal(Code.INVALID_TAGS, str(error)) from None

@@ -1,0 +1,1 @@
+"""The endpoints, grouped by who calls them."""

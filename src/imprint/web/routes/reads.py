@@ -1,0 +1,98 @@
+"""The endpoints of readers: contents, lists, thumbnails."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.auth.sessions import Session
+from imprint.domain.files import File
+from imprint.domain.refusals import Code
+from imprint.flows.listing import Listing
+from imprint.flows.login import Login
+from imprint.flows.reading import Reading
+from imprint.web.answers import (
+    FREE_POST,
+    IMMUTABLE,
+    PRIVATE,
+    entity_tag,
+    is_current,
+    json_answer,
+    not_modified,
+)
+from imprint.web.bodies import ContentAnswer, files_answer, read_record, tagged_answer
+from imprint.web.requests import (
+    canonical_cid,
+    query_address,
+    query_cid,
+    query_post_id,
+    query_tags,
+    query_text,
+)
+
+PNG_SIGNATURE = b"\x89PNG"
+"""How a PNG begins; the only other thumbnails are JPEG."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRoutes:
+    """Parameters in, one question to a flow, contents and records out."""
+
+    login_flow: Login
+    reading: Reading
+    listing: Listing
+
+    async def file_by_cid(self, request: Request) -> Response:
+        session = self._session(request)
+        file = await self.reading.draft(session, query_cid(request))
+        return await self._content(request, file, PRIVATE)
+
+    async def file_by_post_id(self, request: Request) -> Response:
+        session = self._session(request)
+        reader = query_address(request, "user")
+        file = await self.reading.post(session, reader, query_post_id(request))
+        return await self._content(request, file, PRIVATE)
+
+    async def free_file_by_post_id(self, request: Request) -> Response:
+        file = await self.reading.free_post(query_post_id(request))
+        return await self._content(request, file, FREE_POST)
+
+    async def files_by_tags(self, request: Request) -> Response:
+        tags = query_tags(request)
+        return json_answer(tagged_answer(await self.listing.by_tags(tags), tags))
+
+    async def pending_files_by_owner(self, request: Request) -> Response:
+        session = self._session(request)
+        listed = await self.listing.drafts(session, query_address(request, "owner"))
+        return json_answer(files_answer(listed), PRIVATE)
+
+    async def files_by_next_page_token(self, request: Request) -> Response:
+        page_token = query_text(request, "next_page_token", Code.INVALID_PAGE_TOKEN)
+        return json_answer(files_answer(await self.listing.after(page_token)), PRIVATE)
+
+    async def files_meta_data(self, request: Request) -> Response:
+        if "cid" in request.query_params:
+            return json_answer(files_answer(await self.listing.metadata(query_cid(request))))
+        return json_answer(files_answer(await self.listing.recent()))
+
+    async def thumbnail(self, request: Request) -> Response:
+        cid = canonical_cid(request.path_params["cid"])
+        tag = entity_tag(cid)
+        picture = await self.reading.thumbnail(cid)
+        if is_current(request, tag):
+            return not_modified(tag, IMMUTABLE)
+        media_type = "image/png" if picture.startswith(PNG_SIGNATURE) else "image/jpeg"
+        headers = {"ETag": tag, "Cache-Control": IMMUTABLE}
+        return Response(picture, headers=headers, media_type=media_type)
+
+    def _session(self, request: Request) -> Session:
+        return self.login_flow.recognize(request.headers.get("authorization"))
+
+    async def _content(self, request: Request, file: File, cache: str) -> Response:
+        tag = entity_tag(file.cid)
+        if is_current(request, tag):
+            return not_modified(tag, cache)
+        content = await self.reading.content_of(file)
+        answer = json_answer(ContentAnswer(content, read_record(file)), cache)
+        answer.headers["ETag"] = tag
+        return answer

@@ -1,0 +1,34 @@
+"""The endpoints of the two providers of deliveries."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.flows.confirming import Confirming
+from imprint.web.answers import PRIVATE, json_answer
+from imprint.web.bodies import delivery_answer
+from imprint.web.requests import BodyReader
+
+MAX_DELIVERY = 16 * 1024 * 1024
+"""Bytes of a delivery: a block full of our logs is far below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRoutes:
+    """Raw bytes to the flow; nothing is parsed here, because nothing is verified yet."""
+
+    confirming: Confirming
+    reader: BodyReader
+
+    def receiver(self, provider: str) -> Callable[[Request], Awaitable[Response]]:
+        """The endpoint of one provider."""
+
+        async def receive(request: Request) -> Response:
+            self.confirming.check_configured(provider)
+            body = await self.reader.read(request, MAX_DELIVERY)
+            receipt = await self.confirming.receive(provider, request.headers, body)
+            return json_answer(delivery_answer(receipt), PRIVATE)
+
+        return receive

@@ -1,0 +1,98 @@
+"""The endpoints that wallets sign for: login and the four writes."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.auth.login_message import LoginClaim
+from imprint.auth.typed_data import WriteClaim
+from imprint.domain.documents import NotContent, check_content
+from imprint.domain.refusals import Code, Refusal
+from imprint.flows.drafts import Drafts
+from imprint.flows.login import Login
+from imprint.web.answers import PRIVATE, json_answer
+from imprint.web.bodies import (
+    ContentBody,
+    CreatedAnswer,
+    DeletedAnswer,
+    DeletedFile,
+    LoginBody,
+    PublishedAnswer,
+    SignedBody,
+    UpdatedAnswer,
+    file_record,
+    login_answer,
+)
+from imprint.web.requests import (
+    BodyReader,
+    form_file,
+    form_text,
+    parse_json,
+    parse_tags,
+    query_cid,
+)
+
+SMALL_BODY = 64 * 1024
+"""Bytes for a body that carries a signature and what it signs, and nothing else."""
+
+ESCAPED = 3
+"""How many times longer JSON may be than the text in it: the worst that encoders make of letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRoutes:
+    """Bodies in, claims to the flows, records out."""
+
+    login_flow: Login
+    drafts: Drafts
+    reader: BodyReader
+    max_content: int
+    max_image: int
+
+    async def login(self, request: Request) -> Response:
+        body = await self.reader.read_json(request, SMALL_BODY, LoginBody)
+        claim = LoginClaim(body.salt, body.address, body.signature)
+        return json_answer(login_answer(await self.login_flow.sign_in(claim)), PRIVATE)
+
+    async def create(self, request: Request) -> Response:
+        body = await self._read_content(request)
+        file = await self.drafts.create(_claim(body), body.content)
+        return json_answer(CreatedAnswer(file_record(file)))
+
+    async def update(self, request: Request) -> Response:
+        cid = query_cid(request)
+        body = await self._read_content(request)
+        file = await self.drafts.update(_claim(body), cid, body.content)
+        return json_answer(UpdatedAnswer(file_record(file)))
+
+    async def publish(self, request: Request) -> Response:
+        cid = query_cid(request)
+        form = await self.reader.read_form(request, self.max_image + SMALL_BODY)
+        salt = parse_json(form_text(form, "salt"))
+        claim = WriteClaim(salt, form_text(form, "address"), form_text(form, "signature"))
+        hashtags = parse_tags(form_text(form, "hashtags", ""))
+        image = await form_file(form, "file")
+        return json_answer(PublishedAnswer(await self.drafts.publish(claim, cid, image, hashtags)))
+
+    async def delete(self, request: Request) -> Response:
+        cid = query_cid(request)
+        body = await self.reader.read_json(request, SMALL_BODY, SignedBody)
+        file = await self.drafts.delete(_claim(body), cid)
+        return json_answer(DeletedAnswer(DeletedFile(file.id, "deleted")))
+
+    async def _read_content(self, request: Request) -> ContentBody:
+        limit = ESCAPED * self.max_content + SMALL_BODY
+        body = await self.reader.read_json(request, limit, ContentBody)
+        try:
+            size = check_content(body.content)
+        except NotContent as error:
+            raise Refusal(Code.INVALID_REQUEST, str(error)) from None
+        if size > self.max_content:
+            detail = f"The content may have at most {self.max_content} bytes."
+            raise Refusal(Code.TOO_LARGE, detail)
+        return body
+
+
+def _claim(body: SignedBody) -> WriteClaim:
+    return WriteClaim(body.salt, body.address, body.signature)
