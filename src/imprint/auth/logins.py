@@ -1,0 +1,125 @@
+"""Logins: a signed login message becomes the proof of who reads.
+
+What is wrong, and how it is refused, in the order of the checks:
+
+| wrong                                                                  | code                    |
+|------------------------------------------------------------------------|-------------------------|
+| the message does not follow the grammar                                | `invalid_login_message` |
+| the address beside it is no address                                    | `invalid_address`       |
+| its domain is not allowed, or its scheme is neither http nor https     | `invalid_login_message` |
+| its chain id is another (a version other than 1 fails the grammar)     | `invalid_login_message` |
+| its URI is given and names another host or port than its domain        | `invalid_login_message` |
+| its address is not the one beside it                                   | `invalid_login_message` |
+| issued too long ago or in the future, expired, not valid yet           | `signature_stale`       |
+| the signature is malformed or not of that address                      | `signature_invalid`     |
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NoReturn
+
+from imprint.auth.login_message import LoginMessage, parse_login_message
+from imprint.auth.signatures import parse_signer, personal_digest, verify_signer
+from imprint.auth.uris import parse_authority
+from imprint.domain.addresses import Address, parse_address
+from imprint.domain.refusals import Code, Refusal
+
+LOGIN_FRESHNESS = timedelta(seconds=60)
+"""How old a message may be; the contract's number."""
+
+LOGIN_SKEW = timedelta(seconds=5)
+"""How far a reader's clock may run ahead of ours."""
+
+_SCHEMES = ("http", "https")
+
+
+@dataclass(frozen=True, slots=True)
+class LoginClaim:
+    """An unverified login: the exact text that was signed, and the texts beside it."""
+
+    message: str
+    address: str
+    signature: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A proven login: who, and the nonce that it spends."""
+
+    address: Address
+    nonce: str
+
+
+class LoginVerifier:
+    """Decides whether a claim proves a login to this service."""
+
+    def __init__(
+        self,
+        domains: Iterable[str],
+        chain_id: int,
+        freshness: timedelta = LOGIN_FRESHNESS,
+        skew: timedelta = LOGIN_SKEW,
+    ) -> None:
+        """`domains` are hosts with their port, where it is not the usual one; no scheme, no path.
+
+        Raises `ValueError` for a domain that no message could ever name.
+        """
+        self._domains = frozenset(_checked_domain(domain) for domain in domains)
+        self._chain_id = chain_id
+        self._freshness = freshness
+        self._skew = skew
+
+    def verify(self, claim: LoginClaim, now: datetime) -> Login:
+        """The login that `claim` proves; nothing is known yet about its nonce.
+
+        Refuses `invalid_login_message`, `invalid_address`, `signature_stale` and
+        `signature_invalid`, as the table at the top of this module says.
+        """
+        message = parse_login_message(claim.message)
+        address = parse_signer(claim.address)
+        self._check_place(message)
+        if parse_address(message.address) != address:
+            _refuse("The address in the login message is not the one that logs in.")
+        self._check_time(message, now)
+        verify_signer(personal_digest(claim.message.encode()), claim.signature, address)
+        return Login(address, message.nonce)
+
+    def _check_place(self, message: LoginMessage) -> None:
+        # The allowed domains have no user information, so one with it is never among them.
+        domain = message.domain.lower()
+        if domain not in self._domains or (message.scheme or "https").lower() not in _SCHEMES:
+            _refuse("The login message is meant for another domain.")
+        if message.chain_id != self._chain_id:
+            _refuse("The login message is meant for another chain.")
+        uri = message.uri
+        if uri is None:
+            return
+        if uri.scheme.lower() not in _SCHEMES or (uri.authority or "").lower() != domain:
+            _refuse("The URI of the login message is not on its domain.")
+
+    def _check_time(self, message: LoginMessage, now: datetime) -> None:
+        age = now - message.issued_at.moment
+        if age > self._freshness:
+            _refuse_time("The login message was issued too long ago.")
+        if age < -self._skew:
+            _refuse_time("The login message was issued in the future.")
+        if message.expires_at is not None and now >= message.expires_at.moment:
+            _refuse_time("The login message has expired.")
+        if message.not_before is not None and now < message.not_before.moment:
+            _refuse_time("The login message is not valid yet.")
+
+
+def _checked_domain(text: str) -> str:
+    authority = parse_authority(text)
+    if not authority.host or authority.userinfo is not None:
+        raise ValueError("A login domain is a host, with its port if it has one.")
+    return text.lower()
+
+
+def _refuse(detail: str) -> NoReturn:
+    raise Refusal(Code.INVALID_LOGIN_MESSAGE, detail)
+
+
+def _refuse_time(detail: str) -> NoReturn:
+    raise Refusal(Code.SIGNATURE_STALE, detail)

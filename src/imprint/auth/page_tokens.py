@@ -1,0 +1,113 @@
+"""Page tokens: where a list goes on, sealed so that nobody can read, change or invent one."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from imprint.auth.base64url import NotBase64Url, decode_base64url, encode_base64url
+from imprint.domain.addresses import Address
+from imprint.domain.paging import ListFilter, OwnDrafts, PublicList
+from imprint.domain.refusals import Code, Refusal
+
+MAX_PAGE_TOKEN_LENGTH = 2048
+"""How long a page token is read at all: room for the longest filter that a list accepts."""
+
+_LABEL = b"imprint page token 1"
+_NONCE_BYTES = 12
+_TAG_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A list, and the position after which it goes on."""
+
+    filter: ListFilter
+    position: int
+
+
+class _PublicCursor(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    expires: int
+    position: int
+    tags: tuple[str, ...]
+    drafts_too: bool
+
+
+class _DraftsCursor(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    expires: int
+    position: int
+    owner: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_PublicCursor | _DraftsCursor).decode
+
+
+class PageTokens:
+    """Seals cursors with `secret`, and opens those that it or the `previous` secret sealed."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        previous: bytes | None = None,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._seals = [_derive_seal(key) for key in (secret, previous) if key is not None]
+        self._random_bytes = random_bytes
+
+    def seal(self, cursor: Cursor, expires_at: datetime) -> str:
+        """An opaque token for this cursor, good until `expires_at` (in whole seconds)."""
+        nonce = self._random_bytes(_NONCE_BYTES)
+        plain = _encode(_pack(cursor, int(expires_at.timestamp())))
+        return encode_base64url(nonce + self._seals[0].encrypt(nonce, plain, _LABEL))
+
+    def open(self, text: str, now: datetime) -> Cursor:
+        """The cursor in a token. Refuses `invalid_page_token` if it is not ours or has expired."""
+        if len(text) > MAX_PAGE_TOKEN_LENGTH:
+            raise _invalid()
+        try:
+            packed = _decode(self._unseal(decode_base64url(text)))
+        except (NotBase64Url, InvalidTag, msgspec.ValidationError, msgspec.DecodeError) as error:
+            raise _invalid() from error
+        if packed.expires <= now.timestamp():
+            raise _invalid()
+        return _unpack(packed)
+
+    def _unseal(self, sealed: bytes) -> bytes:
+        if len(sealed) < _NONCE_BYTES + _TAG_BYTES:
+            raise InvalidTag
+        nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        for seal in self._seals[:-1]:
+            try:
+                return seal.decrypt(nonce, body, _LABEL)
+            except InvalidTag:
+                continue
+        return self._seals[-1].decrypt(nonce, body, _LABEL)
+
+
+def _derive_seal(secret: bytes) -> ChaCha20Poly1305:
+    # A key of its own, so that one secret may serve several purposes.
+    return ChaCha20Poly1305(HKDF(SHA256(), length=32, salt=None, info=_LABEL).derive(secret))
+
+
+def _pack(cursor: Cursor, expires: int) -> _PublicCursor | _DraftsCursor:
+    which = cursor.filter
+    if isinstance(which, OwnDrafts):
+        return _DraftsCursor(expires, cursor.position, bytes.fromhex(which.owner[2:]))
+    return _PublicCursor(expires, cursor.position, which.tags, which.drafts_too)
+
+
+def _unpack(packed: _PublicCursor | _DraftsCursor) -> Cursor:
+    if isinstance(packed, _DraftsCursor):
+        return Cursor(OwnDrafts(Address("0x" + packed.owner.hex())), packed.position)
+    return Cursor(PublicList(packed.tags, packed.drafts_too), packed.position)
+
+
+def _invalid() -> Refusal:
+    return Refusal(Code.INVALID_PAGE_TOKEN, "This page token is not valid, or has expired.")

@@ -1,0 +1,162 @@
+"""Sessions: JWTs that this service signs and only this service reads (RFC 7519, HS256).
+
+One algorithm, one header, one set of claims: what is not exactly as issued here is refused.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+import msgspec
+
+from imprint.auth.base64url import NotBase64Url, decode_base64url, encode_base64url
+from imprint.domain.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.refusals import Code, Refusal
+
+SESSION_SECONDS = 7200
+"""How long a session lasts: two hours, the contract's number."""
+
+MIN_KEY_BYTES = 32
+"""How long a key must be: as long as the signature it makes (RFC 7518, section 3.2)."""
+
+MAX_AUTHORIZATION_LENGTH = 2048
+"""How long an Authorization header is read at all; a session of ours has about 400 characters."""
+
+CLOCK_SKEW_SECONDS = 5
+"""How far the clock of another process of this service may run ahead."""
+
+_SHAPE = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] (([\w-]{1,400})\.([\w-]+))\.([\w-]{43})", re.ASCII)
+
+
+class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    alg: Literal["HS256"]
+    typ: Literal["JWT"]
+    kid: str
+
+
+class _Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sub: str
+    iss: str
+    aud: str
+    iat: int
+    exp: int
+    jti: str
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_header = msgspec.json.Decoder(_Header).decode
+_decode_claims = msgspec.json.Decoder(_Claims).decode
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKeys:
+    """The key that signs, and the one before it, which still reads what it signed."""
+
+    current: bytes = field(repr=False)
+    previous: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if any(len(key) < MIN_KEY_BYTES for key in self.all):
+            raise ValueError(f"A session key has at least {MIN_KEY_BYTES} bytes.")
+
+    @property
+    def all(self) -> tuple[bytes, ...]:
+        """Every key that reads."""
+        return (self.current,) if self.previous is None else (self.current, self.previous)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedSession:
+    """A session for its reader to keep."""
+
+    token: str = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A proven session: who reads, and until when."""
+
+    address: Address
+    expires_at: datetime
+
+
+class Sessions:
+    """Issues sessions and reads them back, for one issuer and one audience."""
+
+    def __init__(
+        self,
+        keys: SessionKeys,
+        issuer: str,
+        audience: str,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._issuer = issuer
+        self._audience = audience
+        self._random_bytes = random_bytes
+        self._key = keys.current
+        self._keys = {key_id(key): key for key in keys.all}
+        header = _encode(_Header("HS256", "JWT", key_id(keys.current)))
+        self._header = encode_base64url(header)
+
+    def issue(self, address: Address, now: datetime) -> IssuedSession:
+        """A new session for `address`, from now on."""
+        issued = int(now.timestamp())
+        expires = issued + SESSION_SECONDS
+        jti = self._random_bytes(16).hex()
+        claims = _Claims(address, self._issuer, self._audience, issued, expires, jti)
+        signed = f"{self._header}.{encode_base64url(_encode(claims))}"
+        token = f"{signed}.{_sign(self._key, signed)}"
+        return IssuedSession(token, datetime.fromtimestamp(expires, UTC))
+
+    def read(self, authorization: str | None, now: datetime) -> Session:
+        """The session in an Authorization header (None: there is none).
+
+        Refuses `session_missing`, `session_invalid` for anything not issued here, and
+        `session_expired`.
+        """
+        if authorization is None:
+            raise Refusal(Code.SESSION_MISSING, "This needs a session: please log in.")
+        try:
+            claims = self._open(authorization)
+            address = parse_address(claims.sub)
+        except (NotBase64Url, msgspec.ValidationError, msgspec.DecodeError, NotAnAddress) as error:
+            raise _invalid() from error
+        lasts = claims.exp - claims.iat
+        ours = claims.iss == self._issuer and claims.aud == self._audience
+        if not ours or address != claims.sub or not 0 < lasts <= SESSION_SECONDS:
+            raise _invalid()
+        if claims.iat > now.timestamp() + CLOCK_SKEW_SECONDS:
+            raise _invalid()
+        if claims.exp <= now.timestamp():
+            raise Refusal(Code.SESSION_EXPIRED, "This session has expired: please log in again.")
+        return Session(address, datetime.fromtimestamp(claims.exp, UTC))
+
+    def _open(self, authorization: str) -> _Claims:
+        match = _SHAPE.fullmatch(authorization[: MAX_AUTHORIZATION_LENGTH + 1])
+        if match is None or len(authorization) > MAX_AUTHORIZATION_LENGTH:
+            raise _invalid()
+        signed, header, claims, signature = match.groups()
+        key = self._keys.get(_decode_header(decode_base64url(header)).kid)
+        # Texts are compared, not bytes: a signature has one spelling.
+        if key is None or not hmac.compare_digest(_sign(key, signed), signature):
+            raise _invalid()
+        return _decode_claims(decode_base64url(claims))
+
+
+def key_id(key: bytes) -> str:
+    """The name of a key, which tells nothing about it."""
+    return hashlib.sha256(b"imprint session key id" + key).hexdigest()[:8]
+
+
+def _sign(key: bytes, text: str) -> str:
+    return encode_base64url(hmac.digest(key, text.encode(), "sha256"))
+
+
+def _invalid() -> Refusal:
+    return Refusal(Code.SESSION_INVALID, "This is no valid session: please log in again.")

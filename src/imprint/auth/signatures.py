@@ -1,0 +1,86 @@
+"""Signatures of Ethereum accounts: one spelling checked, one signer recovered."""
+
+import re
+from dataclasses import dataclass
+
+from coincurve import PublicKey
+
+from imprint.domain.addresses import ZERO_ADDRESS, Address, NotAnAddress, parse_address
+from imprint.domain.keccak import keccak256
+from imprint.domain.refusals import Code, Refusal
+
+CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+"""The order of secp256k1; `r` and `s` are numbers from 1 to below it."""
+
+HIGHEST_S = CURVE_ORDER // 2
+"""Above it lies, for every signature, a twin that anybody can compute; EIP-2 forbids the twin."""
+
+_SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
+_PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}
+_PARITY_BIT = 1 << 255
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature in range and with low `s`; `parity` says which of two keys made it."""
+
+    r: int
+    s: int
+    parity: int
+
+
+def parse_signature(text: str) -> Signature:
+    """The signature written as `text`: `0x` and 65 bytes (r, s, v), or the 64 of EIP-2098.
+
+    Refuses `signature_invalid` for any other length or `v`, a high `s`, and numbers out of range.
+    """
+    if not _SHAPE.fullmatch(text):
+        raise _invalid()
+    raw = bytes.fromhex(text[2:])
+    r, s = int.from_bytes(raw[:32]), int.from_bytes(raw[32:64])
+    if len(raw) == 65:
+        parity = _PARITIES.get(raw[64])
+    else:
+        parity, s = s >> 255, s & ~_PARITY_BIT
+    if parity is None or not 1 <= r < CURVE_ORDER or not 1 <= s <= HIGHEST_S:
+        raise _invalid()
+    return Signature(r, s, parity)
+
+
+def recover_signer(digest: bytes, signature: Signature) -> Address:
+    """The address whose key signed the 32 bytes of `digest`.
+
+    Refuses `signature_invalid` if no key can have made this signature.
+    """
+    compact = signature.r.to_bytes(32) + signature.s.to_bytes(32) + bytes([signature.parity])
+    try:
+        key = PublicKey.from_signature_and_message(compact, digest, hasher=None)
+    except ValueError as error:
+        raise _invalid() from error
+    return Address("0x" + keccak256(key.format(compressed=False)[1:])[12:].hex())
+
+
+def parse_signer(text: str) -> Address:
+    """The address that is said to have signed. Refuses `invalid_address`."""
+    try:
+        return parse_address(text)
+    except NotAnAddress as error:
+        raise Refusal(Code.INVALID_ADDRESS, str(error)) from error
+
+
+def verify_signer(digest: bytes, signature: str, signer: Address) -> None:
+    """Return if `signature` over `digest` is this signer's. Refuses `signature_invalid`.
+
+    Nobody has the key of the zero address, so nobody signs for it.
+    """
+    if recover_signer(digest, parse_signature(signature)) != signer or signer == ZERO_ADDRESS:
+        raise _invalid()
+
+
+def personal_digest(message: bytes) -> bytes:
+    """What a wallet signs when it is asked to sign a text (ERC-191, version `E`)."""
+    return keccak256(b"\x19Ethereum Signed Message:\n%d%s" % (len(message), message))
+
+
+def _invalid() -> Refusal:
+    return Refusal(Code.SIGNATURE_INVALID, "The signature is not a valid one of this address.")
