@@ -1,0 +1,158 @@
+"""The marketplace contract: the names of its logs and functions, and what they say."""
+
+from dataclasses import dataclass
+
+from imprint.domain.abi import NotAbi, Tuple, decode_address, decode_uint256
+from imprint.domain.addresses import ZERO_ADDRESS, Address
+from imprint.domain.cids import Cid, NotACid, parse_cid
+from imprint.domain.keccak import keccak256
+from imprint.domain.posts import LogPlace, PostCreated, PostEntry
+
+POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")
+"""First topic of PostCreated(uint256,string,string,string,address,uint256): a post is published."""
+
+POST_SUBSCRIBED = bytes.fromhex("c4f07abc81eeea9be4a90005faadbbbb0ddfd027f96110739619c68d7da06d24")
+"""First topic of PostSubscribed(uint256,address,uint256): a reader bought a post's token."""
+
+POST_PRICE_UPDATED = bytes.fromhex(
+    "ad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad5920ff9cc817"
+)
+"""First topic of PostPriceUpdated(uint256,uint256,uint256): a post has another price."""
+
+TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859")
+"""First topic of Transfer(address,address,address,uint256,uint256): an ERC-6909 token moved."""
+
+GET_POST_INFO = bytes.fromhex("eba1e3b3")
+"""Selector of getPostInfo(uint256): the entry of a post id."""
+
+POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
+"""Selector of postCidToTokenId(string): the post id under which this text is published, or 0."""
+
+BALANCE_OF = bytes.fromhex("00fdd58e")
+"""Selector of balanceOf(address,uint256): how many tokens of an id somebody holds (ERC-6909)."""
+
+NEXT_TOKEN_ID = bytes.fromhex("75794a3c")
+"""Selector of nextTokenId(): the post id that the next post will get; the first one is 1."""
+
+MAX_SPELLED_CID = 512
+"""A text of more bytes than this in the place of a cid is no cid, and is not carried around."""
+
+_STAND_IN = "0x" + "0" * 16
+"""How a stand-in for a block hash begins; no real one does, short of 64 bits of luck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log as a node or a provider reports it; `removed` if its block left the chain."""
+
+    address: Address
+    topics: tuple[bytes, ...]
+    data: bytes
+    place: LogPlace
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChanged:
+    """A log after which kept answers about a post are old; `holders` None means everybody's."""
+
+    place: LogPlace
+    post_id: int
+    holders: tuple[Address, ...] | None
+
+
+class Undecodable(ValueError):
+    """A log of the marketplace that does not say what such a log says; the text is the reason."""
+
+
+def decode_post_created(log: Log) -> PostCreated:
+    """What a PostCreated log says; a text that is no cid gives `cid` None.
+
+    Raises `Undecodable`. Title and thumbnail are the author's affair: whatever stands there, the
+    post is published.
+    """
+    _expect_topics(log, POST_CREATED, 3)
+    try:
+        post_id, author = decode_uint256(log.topics[1]), decode_address(log.topics[2])
+        spelled = Tuple(log.data, 4).string(1)
+    except NotAbi as error:
+        raise Undecodable(str(error)) from error
+    if len(spelled) > MAX_SPELLED_CID:
+        raise Undecodable("The text in the place of the cid is too long.")
+    try:
+        text = spelled.decode()
+    except UnicodeDecodeError as error:
+        raise Undecodable("The bytes in the place of the cid are no text.") from error
+    if "\0" in text:
+        raise Undecodable("The text in the place of the cid has a NUL in it.")
+    return PostCreated(log.place, post_id, author, text, _cid_or_none(text))
+
+
+def decode_access_changed(log: Log) -> AccessChanged:
+    """Whose access a Transfer, PostSubscribed or PostPriceUpdated log changes.
+
+    Raises `Undecodable`, for any other log too.
+    """
+    topic = log.topics[0] if log.topics else b""
+    try:
+        if topic == TRANSFER:
+            _expect_topics(log, TRANSFER, 4)
+            both = decode_address(log.topics[1]), decode_address(log.topics[2])
+            holders = tuple(holder for holder in both if holder != ZERO_ADDRESS)
+            return AccessChanged(log.place, decode_uint256(log.topics[3]), holders)
+        if topic == POST_SUBSCRIBED:
+            _expect_topics(log, POST_SUBSCRIBED, 3)
+            reader = decode_address(log.topics[2])
+            return AccessChanged(log.place, decode_uint256(log.topics[1]), (reader,))
+        _expect_topics(log, POST_PRICE_UPDATED, 2)
+        return AccessChanged(log.place, decode_uint256(log.topics[1]), None)
+    except NotAbi as error:
+        raise Undecodable(str(error)) from error
+
+
+def decode_post_info(returned: bytes) -> PostEntry:
+    """What getPostInfo returned; a text that is no cid gives `cid` None. Raises `NotAbi`.
+
+    A contract may return its entry as one struct or as six values. The struct begins with the
+    offset 32 where the six values begin with the author, and nobody can be at address 32.
+    """
+    if Tuple(returned, 1).uint256(0) == 32:
+        returned = returned[32:]
+    entry = Tuple(returned, 6)
+    # All four strings are read, though one is needed: an entry that was cut off is no entry.
+    spelled, *_ = [entry.string(place) for place in range(1, 5)]
+    try:
+        cid = _cid_or_none(spelled.decode())
+    except UnicodeDecodeError:
+        cid = None
+    return PostEntry(entry.address(0), cid, entry.uint256(5))
+
+
+def stand_in_block_hash(*parts: bytes) -> str:
+    """What identifies a log whose provider left out the hash of its block: always the same for it.
+
+    The event then takes effect and does so once, but no block can confirm it.
+    """
+    digest = keccak256(b"".join(keccak256(part) for part in parts)).hex()
+    return (_STAND_IN + digest)[: 2 + 64]
+
+
+def is_stand_in(block_hash: str) -> bool:
+    """Whether this hash is no block's, but was made by `stand_in_block_hash`."""
+    return block_hash.startswith(_STAND_IN)
+
+
+def _expect_topics(log: Log, first: bytes, count: int) -> None:
+    if not log.topics or log.topics[0] != first:
+        raise Undecodable("The log has another first topic.")
+    if len(log.topics) != count:
+        raise Undecodable(f"The log has {len(log.topics)} topics, not {count}.")
+
+
+def _cid_or_none(text: str) -> Cid | None:
+    if len(text) > MAX_SPELLED_CID:
+        return None
+    try:
+        return parse_cid(text)
+    except NotACid:
+        return None

@@ -1,0 +1,246 @@
+"""What the marketplace's logs and entries say, and what they may not be mistaken for."""
+
+import json
+from pathlib import Path
+
+import pytest
+from eth_abi.abi import encode
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.domain import marketplace
+from imprint.domain.abi import NotAbi
+from imprint.domain.addresses import ZERO_ADDRESS, Address
+from imprint.domain.keccak import keccak256
+from imprint.domain.marketplace import (
+    AccessChanged,
+    Log,
+    Undecodable,
+    decode_access_changed,
+    decode_post_created,
+    decode_post_info,
+    is_stand_in,
+    stand_in_block_hash,
+)
+from imprint.domain.posts import LogPlace
+
+ARTIFACT = Path(marketplace.__file__).parents[1] / "marketplace" / "Marketplace.json"
+AUTHOR = Address("0x" + "a1" * 20)
+READER = Address("0x" + "b2" * 20)
+MARKET = Address("0x" + "c3" * 20)
+CID = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
+PLACE = LogPlace(31337, "0x" + "d4" * 32, 7, 0, "0x" + "e5" * 32)
+
+
+def word(value: int | str) -> bytes:
+    return (int(value, 16) if isinstance(value, str) else value).to_bytes(32)
+
+
+def created(cid: bytes = CID.encode(), title: bytes = b"A title") -> Log:
+    data = encode(["bytes", "bytes", "bytes", "uint256"], [title, cid, b"thumb", 5])
+    return Log(MARKET, (marketplace.POST_CREATED, word(9), word(AUTHOR)), data, PLACE)
+
+
+def entry(cid: bytes = CID.encode(), author: Address = AUTHOR, price: int = 5) -> bytes:
+    types = ["address", "bytes", "bytes", "bytes", "bytes", "uint256"]
+    return encode(types, [author, cid, b"title", b"thumb", b"description", price])
+
+
+def as_struct(returned: bytes) -> bytes:
+    return word(32) + returned
+
+
+@pytest.mark.parametrize(
+    ("signature", "topic"),
+    [
+        (
+            "PostCreated(uint256,string,string,string,address,uint256)",
+            marketplace.POST_CREATED,
+        ),
+        ("PostSubscribed(uint256,address,uint256)", marketplace.POST_SUBSCRIBED),
+        ("PostPriceUpdated(uint256,uint256,uint256)", marketplace.POST_PRICE_UPDATED),
+        ("Transfer(address,address,address,uint256,uint256)", marketplace.TRANSFER),
+    ],
+)
+def test_a_topic_is_the_hash_of_its_signature(signature: str, topic: bytes) -> None:
+    assert topic == keccak256(signature.encode())
+
+
+@pytest.mark.parametrize(
+    ("signature", "selector"),
+    [
+        ("getPostInfo(uint256)", marketplace.GET_POST_INFO),
+        ("postCidToTokenId(string)", marketplace.POST_CID_TO_TOKEN_ID),
+        ("balanceOf(address,uint256)", marketplace.BALANCE_OF),
+        ("nextTokenId()", marketplace.NEXT_TOKEN_ID),
+    ],
+)
+def test_a_selector_is_the_start_of_the_hash_of_its_signature(
+    signature: str, selector: bytes
+) -> None:
+    assert selector == keccak256(signature.encode())[:4]
+
+
+def test_the_shipped_contract_has_every_topic_and_selector() -> None:
+    members = json.loads(ARTIFACT.read_text())["abi"]
+    hashes = {
+        keccak256(f"{m['name']}({','.join(i['type'] for i in m['inputs'])})".encode())
+        for m in members
+        if m["type"] in ("function", "event")
+    }
+    assert {
+        marketplace.POST_CREATED,
+        marketplace.POST_SUBSCRIBED,
+        marketplace.POST_PRICE_UPDATED,
+        marketplace.TRANSFER,
+    } <= hashes
+    assert {
+        marketplace.GET_POST_INFO,
+        marketplace.POST_CID_TO_TOKEN_ID,
+        marketplace.BALANCE_OF,
+        marketplace.NEXT_TOKEN_ID,
+    } <= {digest[:4] for digest in hashes}
+
+
+def test_a_post_created_log_names_post_author_and_cid() -> None:
+    event = decode_post_created(created())
+    assert (event.post_id, event.author, event.spelled_cid, event.cid) == (9, AUTHOR, CID, CID)
+    assert event.place == PLACE
+
+
+def test_another_spelling_of_a_cid_is_brought_to_the_canonical_one() -> None:
+    event = decode_post_created(created(cid=CID.upper().encode()))
+    assert (event.spelled_cid, event.cid) == (CID.upper(), CID)
+
+
+@pytest.mark.parametrize("text", ["", "hello", "../../etc/passwd", "bafk", "Qm" + "é" * 44])
+def test_a_text_that_is_no_cid_is_an_event_without_one(text: str) -> None:
+    event = decode_post_created(created(cid=text.encode()))
+    assert (event.spelled_cid, event.cid) == (text, None)
+
+
+def test_a_title_that_is_no_text_does_not_hide_the_post() -> None:
+    assert decode_post_created(created(title=b"\xff\xfe")).cid == CID
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        pytest.param(created(cid=b"\xff\xfe"), "no text", id="not UTF-8"),
+        pytest.param(created(cid=b"a\0b"), "NUL", id="NUL"),
+        pytest.param(created(cid=b"b" * 100_000), "too long", id="100 kB"),
+        pytest.param(Log(MARKET, (), b"", PLACE), "first topic", id="anonymous"),
+        pytest.param(
+            Log(MARKET, (marketplace.TRANSFER, word(1), word(2)), b"", PLACE),
+            "first topic",
+            id="another event",
+        ),
+        pytest.param(
+            Log(MARKET, (marketplace.POST_CREATED, word(9)), created().data, PLACE),
+            "2 topics",
+            id="a topic too few",
+        ),
+        pytest.param(
+            Log(MARKET, (*created().topics, word(1)), created().data, PLACE),
+            "4 topics",
+            id="a topic too many",
+        ),
+        pytest.param(
+            Log(MARKET, (*created().topics[:2], b"\1" * 32), created().data, PLACE),
+            "address",
+            id="an author of 32 bytes",
+        ),
+        pytest.param(
+            Log(MARKET, (*created().topics[:2], b"\1" * 20), created().data, PLACE),
+            "address",
+            id="a topic of 20 bytes",
+        ),
+        pytest.param(Log(MARKET, created().topics, b"", PLACE), "shorter", id="no data"),
+        pytest.param(
+            Log(MARKET, created().topics, word(128) + b"\xff" * 32 + bytes(96), PLACE),
+            "outside",
+            id="an offset bomb",
+        ),
+    ],
+)
+def test_a_poisoned_log_is_undecodable_with_a_reason(log: Log, reason: str) -> None:
+    with pytest.raises(Undecodable, match=reason):
+        decode_post_created(log)
+
+
+@given(st.lists(st.binary(max_size=40), max_size=5), st.binary(max_size=400))
+def test_random_logs_raise_nothing_but_undecodable(topics: list[bytes], data: bytes) -> None:
+    for first in (marketplace.POST_CREATED, marketplace.TRANSFER):
+        log = Log(MARKET, (first, *topics), data, PLACE)
+        for decode in (decode_post_created, decode_access_changed):
+            try:
+                decode(log)
+            except Undecodable:
+                continue
+
+
+@pytest.mark.parametrize(
+    ("topics", "holders"),
+    [
+        pytest.param(
+            (marketplace.TRANSFER, word(AUTHOR), word(READER), word(9)),
+            (AUTHOR, READER),
+            id="a transfer concerns both sides",
+        ),
+        pytest.param(
+            (marketplace.TRANSFER, word(ZERO_ADDRESS), word(READER), word(9)),
+            (READER,),
+            id="a mint concerns the receiver",
+        ),
+        pytest.param(
+            (marketplace.POST_SUBSCRIBED, word(9), word(READER)),
+            (READER,),
+            id="a purchase concerns the buyer",
+        ),
+        pytest.param(
+            (marketplace.POST_PRICE_UPDATED, word(9)),
+            None,
+            id="a price concerns everybody",
+        ),
+    ],
+)
+def test_a_log_says_whose_access_it_changes(
+    topics: tuple[bytes, ...], holders: tuple[Address, ...] | None
+) -> None:
+    log = Log(MARKET, topics, bytes(64), PLACE)
+    assert decode_access_changed(log) == AccessChanged(PLACE, 9, holders)
+
+
+@pytest.mark.parametrize("shape", [entry, lambda: as_struct(entry())])
+def test_an_entry_is_read_from_a_struct_and_from_six_values(shape: object) -> None:
+    assert callable(shape)
+    read = decode_post_info(shape())
+    assert (read.author, read.cid, read.price) == (AUTHOR, CID, 5)
+
+
+def test_an_entry_of_zeros_does_not_exist() -> None:
+    read = decode_post_info(as_struct(entry(cid=b"", author=ZERO_ADDRESS, price=0)))
+    assert not read.exists
+    assert read.cid is None
+
+
+@pytest.mark.parametrize("cid", [b"\xff\xfe", b"hello", b"b" * 100_000])
+def test_an_entry_whose_text_is_no_cid_has_none(cid: bytes) -> None:
+    assert decode_post_info(entry(cid=cid)).cid is None
+
+
+@pytest.mark.parametrize(
+    "returned", [b"", bytes(31), bytes(32), bytes(64), word(32), bytes(192), entry()[:-32]]
+)
+def test_an_empty_or_short_return_is_refused(returned: bytes) -> None:
+    with pytest.raises(NotAbi):
+        decode_post_info(returned)
+
+
+def test_a_stand_in_looks_like_a_block_hash_and_depends_on_every_part() -> None:
+    made = stand_in_block_hash(b"ab", b"c")
+    assert len(made) == 66
+    assert is_stand_in(made)
+    assert made == stand_in_block_hash(b"ab", b"c")
+    assert made != stand_in_block_hash(b"a", b"bc")
+    assert not is_stand_in(PLACE.block_hash)
