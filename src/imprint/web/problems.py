@@ -1,6 +1,5 @@
 """Problem answers: one body for every "no" and every "not now" (RFC 9457)."""
 
-import logging
 from http import HTTPStatus
 from typing import Any
 
@@ -11,8 +10,6 @@ from starlette.responses import Response
 
 from imprint.domain.refusals import Code, NonceUsed, Problem, RateLimited, Unavailable
 from imprint.web.bodies import file_record
-
-log = logging.getLogger(__name__)
 
 STATUSES: dict[int, tuple[Code, ...]] = {
     400: (
@@ -121,7 +118,6 @@ async def answer_http_error(request: Request, error: Exception) -> Response:
     return _answer(400, Code.INVALID_REQUEST, "The request cannot be understood.")
 
 
-async def answer_failure(request: Request, error: Exception) -> Response:
-    """A defect of ours: logged in full, told in one word."""
-    log.error("unexpected failure", exc_info=error)
+def failure_answer() -> Response:
+    """The answer to a defect of ours: it says nothing that was not meant to be said."""
     return _answer(500, "internal_error", "Something went wrong on our side.")

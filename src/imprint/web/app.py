@@ -1,0 +1,123 @@
+"""The web application: one constructor call over an explicit list of routes."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from imprint.domain.rates import Pacer
+from imprint.domain.refusals import Problem
+from imprint.flows.confirming import Confirming
+from imprint.flows.drafts import Drafts
+from imprint.flows.listing import Listing
+from imprint.flows.login import Login
+from imprint.flows.readiness import Readiness
+from imprint.flows.reading import Reading
+from imprint.ports import Clock
+from imprint.web.edge import Edge
+from imprint.web.openapi import describe_interface
+from imprint.web.problems import answer_http_error, answer_problem
+from imprint.web.requests import BodyReader
+from imprint.web.routes.about import AboutRoutes
+from imprint.web.routes.reads import ReadRoutes
+from imprint.web.routes.webhooks import WebhookRoutes
+from imprint.web.routes.writes import WriteRoutes
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """What the routes may ask for."""
+
+    login: Login
+    drafts: Drafts
+    reading: Reading
+    listing: Listing
+    confirming: Confirming
+    readiness: Readiness
+
+
+@dataclass(frozen=True, slots=True)
+class WebOptions:
+    """How much one client may send and ask, and which other origins may."""
+
+    max_content: int
+    max_image: int
+    body_timeout: float
+    max_concurrent: int
+    reads: Pacer
+    signed: Pacer
+    cors_origins: tuple[str, ...] = ()
+    trusted_proxies: frozenset[str] = frozenset()
+
+
+def build_app(
+    flows: Flows, facts: Mapping[str, Any], options: WebOptions, clock: Clock, lifespan: Lifespan
+) -> ASGIApp:
+    """The application; `facts` is what it tells clients about itself."""
+    router = Router(_routes(flows, facts, options), redirect_slashes=False, lifespan=lifespan)
+    answering = ExceptionMiddleware(
+        router, handlers={Problem: answer_problem, HTTPException: answer_http_error}
+    )
+    edge = Edge(
+        answering,
+        clock,
+        options.reads,
+        options.signed,
+        options.max_concurrent,
+        options.trusted_proxies,
+    )
+    return _with_cors(edge, options.cors_origins)
+
+
+def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list[Route]:
+    reader = BodyReader(options.body_timeout)
+    writes = WriteRoutes(flows.login, flows.drafts, reader, options.max_content, options.max_image)
+    reads = ReadRoutes(flows.login, flows.reading, flows.listing)
+    webhooks = WebhookRoutes(flows.confirming, reader)
+    about = AboutRoutes(facts, describe_interface(facts), flows.readiness)
+    provider_a, provider_b = webhooks.receiver("provider-a"), webhooks.receiver("provider-b")
+    return [
+        Route("/filesByTags", reads.files_by_tags),
+        Route("/fileByCid", reads.file_by_cid),
+        Route("/fileByPostId", reads.file_by_post_id),
+        Route("/freeFileByPostId", reads.free_file_by_post_id),
+        Route("/pendingFilesByOwner", reads.pending_files_by_owner),
+        Route("/filesByNextPageToken", reads.files_by_next_page_token),
+        Route("/filesMetaData", reads.files_meta_data),
+        Route("/ipfs/{cid}", reads.thumbnail),
+        Route("/auth/login", writes.login, methods=["POST"]),
+        Route("/create/group", writes.create, methods=["POST"]),
+        Route("/update/file", writes.update, methods=["POST"]),
+        Route("/publish/file", writes.publish, methods=["POST"]),
+        Route("/delete/file", writes.delete, methods=["POST"]),
+        Route("/webhook/provider-a/publish", provider_a, methods=["POST"]),
+        Route("/webhook/provider-b/publish", provider_b, methods=["POST"]),
+        Route("/webhook/alchemy/publish", provider_a, methods=["POST"]),
+        Route("/webhook/quicknode/publish", provider_b, methods=["POST"]),
+        Route("/.well-known/imprint.json", about.well_known),
+        Route("/openapi.json", about.describe),
+        Route("/docs", about.docs),
+        Route("/healthz", about.healthz),
+        Route("/readyz", about.readyz),
+    ]
+
+
+def _with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_methods=["GET", "HEAD", "POST"],
+        allow_headers=["Authorization", "Content-Type", "If-None-Match", "X-Request-Id"],
+        expose_headers=["ETag", "Retry-After", "WWW-Authenticate", "X-Request-Id"],
+        max_age=600,
+    )

@@ -1,0 +1,148 @@
+"""The edge: what every request and answer goes through — id, pace, load, headers, log line."""
+
+import logging
+import re
+import time
+from collections.abc import MutableMapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from imprint.domain.rates import Pacer
+from imprint.domain.refusals import Code, RateLimited, Unavailable
+from imprint.ports import Clock
+from imprint.web.problems import failure_answer, problem_answer
+
+log = logging.getLogger("imprint.request")
+
+request_id: ContextVar[str] = ContextVar("request_id", default="-")
+"""The id of the request being answered, for every log line that it causes."""
+
+_FOREIGN_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
+
+ALWAYS = {
+    # Documents are what strangers wrote: no browser may guess a type for them, run anything in
+    # them, or tell another site where a reader came from.
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+    "Referrer-Policy": "no-referrer",
+    # Thumbnails are shown by front ends on other origins.
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Cache-Control": "no-store",
+}
+"""Headers of every answer that does not set them itself."""
+
+UNPACED = ("/healthz", "/readyz", "/webhook/")
+"""Paths whose callers are expected, and lost if turned away."""
+
+SIGNED = ("/auth/", "/create/", "/update/", "/publish/", "/delete/")
+"""Paths where every request costs a signature recovery."""
+
+
+@dataclass(slots=True)
+class Edge:
+    """An ASGI middleware around the whole application."""
+
+    app: ASGIApp
+    clock: Clock
+    reads: Pacer
+    signed: Pacer
+    max_concurrent: int
+    trusted_proxies: frozenset[str] = frozenset()
+    _running: int = field(default=0, init=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        # The router asks for this before it raises, rather than answers, that a path is unknown.
+        scope["app"] = self
+        id_token = request_id.set(_choose_id(scope))
+        started = time.perf_counter()
+        status = 0
+        scope["state"] = dict(scope.get("state", ()))
+
+        async def send_dressed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                _dress(message)
+            await send(message)
+
+        self._running += 1
+        try:
+            await self._serve(scope, receive, send_dressed)
+        except Exception as error:
+            log.error("unexpected failure", exc_info=error)
+            if status == 0:
+                await failure_answer()(scope, receive, send_dressed)
+        finally:
+            self._running -= 1
+            _report(scope, status, time.perf_counter() - started)
+            request_id.reset(id_token)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        try:
+            if self._running > self.max_concurrent and path != "/healthz":
+                raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
+            self._pace(path, scope)
+        except (Unavailable, RateLimited) as problem:
+            scope["state"]["code"] = problem.code
+            await problem_answer(problem)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def _pace(self, path: str, scope: Scope) -> None:
+        if path.startswith(UNPACED):
+            return
+        pacer = self.signed if path.startswith(SIGNED) else self.reads
+        if pacer.rate is not None:
+            pacer.admit(self._caller(scope), self.clock.now())
+
+    def _caller(self, scope: Scope) -> str:
+        client = scope.get("client")
+        address: str = client[0] if client else "-"
+        if address not in self.trusted_proxies:
+            return address
+        for hop in reversed(_header(scope, b"x-forwarded-for").split(",")):
+            if hop.strip() and hop.strip() not in self.trusted_proxies:
+                return hop.strip()
+        return address
+
+
+def _choose_id(scope: Scope) -> str:
+    given = _header(scope, b"x-request-id")
+    return given if _FOREIGN_ID.match(given) else uuid4().hex
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    for key, value in scope["headers"]:
+        if key == name:
+            return bytes(value).decode("latin-1")
+    return ""
+
+
+def _dress(message: MutableMapping[str, Any]) -> None:
+    headers = MutableHeaders(scope=message)
+    headers["X-Request-Id"] = request_id.get()
+    for name, value in ALWAYS.items():
+        headers.setdefault(name, value)
+
+
+def _report(scope: Scope, status: int, seconds: float) -> None:
+    # The query is left out: it may carry a page token.
+    log.info(
+        "answered",
+        extra={
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "code": scope["state"].get("code"),
+            "milliseconds": round(seconds * 1000, 2),
+        },
+    )
