@@ -1,0 +1,1 @@
+"""An Ethereum chain inside the process, for development and tests, and its sender of deliveries."""

@@ -1,0 +1,242 @@
+"""The chain: takes signed transactions, makes a block of each, and tells its listeners."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from imprint.devchain.blocks import Block, Receipt, fill_bloom, seal_block
+from imprint.devchain.journal import Entry, Journal, JournalDamaged
+from imprint.devchain.machine import (
+    BLOCK_GAS_LIMIT,
+    COINBASE,
+    Account,
+    Changes,
+    Machine,
+    Message,
+    MessageRefused,
+    Moment,
+    Outcome,
+)
+from imprint.devchain.transactions import Transaction, TransactionRefused, decode_transaction
+from imprint.devchain.wallet import INITIAL_BALANCE, Wallet
+
+__all__ = ["CHAIN_ID", "Chain", "Clock"]
+
+CHAIN_ID = 31337
+"""The chain id that development chains share."""
+
+Clock = Callable[[], int]
+"""Tells the time in whole seconds since 1970."""
+
+_log = logging.getLogger(__name__)
+
+
+class Chain:
+    """A chain of blocks with one transaction each, mined as soon as it arrives.
+
+    There is no base fee and no pool: what cannot be mined at once is refused. Code that asks for
+    the hash of an older block gets a number that is not that block's.
+    """
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        self.wallet = Wallet()
+        self._journal = journal
+        self._clock = clock
+        self._ahead = 0
+        self._listeners: list[Callable[[Block], None]] = []
+        self._snapshots: list[int] = []
+        if not journal.entries:
+            self._start(clock())
+            journal.append(Entry(self.head.timestamp, None, self.head.hash))
+        else:
+            self._replay()
+
+    @classmethod
+    def open(cls, path: Path | None, clock: Clock) -> Self:
+        """Open the chain kept in a journal, or a new one; refuses a damaged or busy journal."""
+        journal = Journal.open(path)
+        try:
+            return cls(journal, clock)
+        except JournalDamaged:
+            journal.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._journal.close()
+
+    @property
+    def head(self) -> Block:
+        """The newest block."""
+        return self._blocks[-1]
+
+    def block(self, number: int) -> Block | None:
+        """Find a block by its number."""
+        return self._blocks[number] if 0 <= number < len(self._blocks) else None
+
+    def block_by_hash(self, block_hash: bytes) -> Block | None:
+        """Find a block by its hash."""
+        return self._by_hash.get(block_hash)
+
+    def block_of(self, transaction_hash: bytes) -> Block | None:
+        """Find the block that holds a transaction."""
+        return self._by_transaction.get(transaction_hash)
+
+    def account(self, address: str) -> Account:
+        """Read an account as of the newest block."""
+        return self._machine.account(address)
+
+    def slot(self, address: str, index: int) -> int:
+        """Read a storage slot as of the newest block."""
+        return self._machine.slot(address, index)
+
+    def run(self, message: Message) -> Outcome:
+        """Run a message as of the newest block and change nothing; refuses what cannot start."""
+        head = self.head
+        return self._machine.run(message, Moment(head.number, head.timestamp, head.randomness))
+
+    def submit(self, raw: bytes) -> Block:
+        """Mine a signed transaction; refuses one that no block could hold."""
+        return self._mine(raw)
+
+    def mine(self) -> Block:
+        """Mine a block without a transaction."""
+        return self._mine(None)
+
+    def advance_clock(self, seconds: int) -> int:
+        """Let the blocks' time run ahead of the clock, and tell by how much in all."""
+        self._ahead += seconds
+        return self._ahead
+
+    def snapshot(self) -> int:
+        """Remember this height, and name it."""
+        self._snapshots.append(self.head.number)
+        return len(self._snapshots)
+
+    def restore(self, name: int) -> bool:
+        """Return to a remembered height, once; later blocks never were. Tells whether it could."""
+        if not 1 <= name <= len(self._snapshots):
+            return False
+        height = self._snapshots[name - 1]
+        del self._snapshots[name - 1 :]
+        if height < self.head.number:
+            self._journal.rewind(height)
+            self._replay()
+        return True
+
+    def on_block(self, listener: Callable[[Block], None]) -> Callable[[], None]:
+        """Call a listener with each new block from now on; what is returned ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _start(self, timestamp: int) -> None:
+        funded = {address: Account(0, INITIAL_BALANCE) for address in self.wallet.addresses}
+        self._machine = Machine(CHAIN_ID, funded)
+        self._blocks = [seal_block(None, timestamp, None, Changes(funded))]
+        self._by_hash = {self.head.hash: self.head}
+        self._by_transaction: dict[bytes, Block] = {}
+
+    def _replay(self) -> None:
+        first, *later = self._journal.entries
+        self._start(first.timestamp)
+        hashes = [self.head.hash]
+        for entry in later:
+            try:
+                block, changes = self._build(entry.raw, entry.timestamp)
+            except TransactionRefused as error:
+                raise JournalDamaged("the journal holds a transaction that is refused") from error
+            self._accept(block, changes)
+            hashes.append(block.hash)
+        if hashes != [entry.hash for entry in self._journal.entries]:
+            raise JournalDamaged("the journal does not give the blocks it names")
+
+    def _mine(self, raw: bytes | None) -> Block:
+        timestamp = max(self.head.timestamp + 1, self._clock() + self._ahead)
+        block, changes = self._build(raw, timestamp)
+        self._journal.append(Entry(timestamp, raw, block.hash))
+        self._accept(block, changes)
+        for listener in tuple(self._listeners):
+            try:
+                listener(block)
+            except Exception:  # noqa: BLE001 — a block stands, whatever a listener makes of it
+                _log.exception("a listener failed on block %d", block.number)
+        return block
+
+    def _accept(self, block: Block, changes: Changes) -> None:
+        self._machine.apply(changes)
+        self._blocks.append(block)
+        self._by_hash[block.hash] = block
+        if block.receipt is not None:
+            self._by_transaction[block.receipt.transaction.hash] = block
+
+    def _build(self, raw: bytes | None, timestamp: int) -> tuple[Block, Changes]:
+        # What code sees of its block does not depend on the transaction: an empty draft tells it.
+        draft = seal_block(self.head, timestamp, None, Changes())
+        if raw is None:
+            return draft, Changes()
+        transaction = decode_transaction(raw)
+        price = self._admit(transaction)
+        message = Message(
+            sender=transaction.sender,
+            to=transaction.to,
+            data=transaction.data,
+            value=transaction.value,
+            gas=transaction.gas,
+            gas_price=price,
+            access_list=transaction.access_list,
+        )
+        try:
+            outcome = self._machine.run(message, Moment(draft.number, timestamp, draft.randomness))
+        except MessageRefused as error:
+            raise TransactionRefused(str(error)) from error
+        changes = self._charge(transaction, price * outcome.gas_used, outcome.changes)
+        receipt = Receipt(
+            transaction=transaction,
+            success=outcome.success,
+            gas_used=outcome.gas_used,
+            gas_price=price,
+            created=outcome.created,
+            logs=outcome.logs,
+            bloom=fill_bloom(outcome.logs),
+        )
+        return seal_block(self.head, timestamp, receipt, changes), changes
+
+    def _admit(self, transaction: Transaction) -> int:
+        """Check a transaction against the world and tell its gas price."""
+        if transaction.chain_id != CHAIN_ID:
+            raise TransactionRefused(
+                f"invalid chain id for signer: have {transaction.chain_id} want {CHAIN_ID}"
+            )
+        account = self.account(transaction.sender)
+        if transaction.nonce != account.nonce:
+            word = "low" if transaction.nonce < account.nonce else "high"
+            raise TransactionRefused(
+                f"nonce too {word}: next nonce {account.nonce}, tx nonce {transaction.nonce}"
+            )
+        if transaction.gas > BLOCK_GAS_LIMIT:
+            raise TransactionRefused("exceeds block gas limit")
+        if transaction.max_priority_fee > transaction.max_fee:
+            raise TransactionRefused("max priority fee per gas higher than max fee per gas")
+        cost = transaction.gas * transaction.max_fee + transaction.value
+        if cost > account.balance:
+            raise TransactionRefused(
+                "insufficient funds for gas * price + value: "
+                f"balance {account.balance}, tx cost {cost}, overshot {cost - account.balance}"
+            )
+        return transaction.max_priority_fee
+
+    def _charge(self, transaction: Transaction, fee: int, changes: Changes) -> Changes:
+        """Add the fee and the sender's nonce to the changes of a run.
+
+        The sender runs no code, so it cannot have spent during the run what it owes after it.
+        """
+        accounts = dict(changes.accounts)
+        sender = accounts.get(transaction.sender, self.account(transaction.sender))
+        accounts[transaction.sender] = replace(
+            sender, nonce=transaction.nonce + 1, balance=sender.balance - fee
+        )
+        taker = accounts.get(COINBASE, self.account(COINBASE))
+        accounts[COINBASE] = replace(taker, balance=taker.balance + fee)
+        return Changes(accounts, changes.slots)

@@ -1,0 +1,119 @@
+"""The journal: every block's transaction in a file, from which the same chain grows again."""
+
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Self
+
+__all__ = ["Entry", "Journal", "JournalDamaged", "JournalInUse"]
+
+
+class JournalDamaged(Exception):
+    """The journal holds something else than the chain it should give."""
+
+
+class JournalInUse(Exception):
+    """Another process has the journal open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a block was made from, and the hash it got; the first block has no transaction."""
+
+    timestamp: int
+    raw: bytes | None
+    hash: bytes
+
+
+class Journal:
+    """The entries of the chain in order of their blocks, in memory and, if there is one, a file."""
+
+    def __init__(self, file: BinaryIO | None, entries: list[Entry]) -> None:
+        self._file = file
+        self._entries = entries
+
+    @classmethod
+    def open(cls, path: Path | None) -> Self:
+        """Open or create a journal; without a path it lives in memory.
+
+        A last line that was cut off while it was written is dropped. Refuses a file that another
+        process has open, and one with any other damage.
+        """
+        if path is None:
+            return cls(None, [])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b", buffering=0)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _sync_folder(path.parent)
+            return cls(file, _load(file))
+        except BlockingIOError as error:
+            file.close()
+            raise JournalInUse("the chain's journal is in use by another process") from error
+        except JournalDamaged:
+            file.close()
+            raise
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries that count, the first block's first."""
+        return tuple(self._entries)
+
+    def append(self, entry: Entry) -> None:
+        """Keep an entry, on disk before this returns."""
+        raw = None if entry.raw is None else entry.raw.hex()
+        self._write({"timestamp": entry.timestamp, "raw": raw, "hash": entry.hash.hex()})
+        self._entries.append(entry)
+
+    def rewind(self, height: int) -> None:
+        """Forget the entries above a block's number."""
+        self._write({"rewind": height})
+        del self._entries[height + 1 :]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, line: dict[str, object]) -> None:
+        if self._file is None:
+            return
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            self._file.write(json.dumps(line).encode() + b"\n")
+            os.fsync(self._file.fileno())
+        except OSError:
+            # Half a line must not stay in front of the next one.
+            self._file.truncate(end)
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    # A new file survives a crash only once its name in the folder does.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _load(file: BinaryIO) -> list[Entry]:
+    file.seek(0)
+    content = file.read()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        file.truncate(whole)
+    entries: list[Entry] = []
+    for number, line in enumerate(content[:whole].splitlines(), start=1):
+        try:
+            fields = json.loads(line)
+            if "rewind" in fields:
+                del entries[fields["rewind"] + 1 :]
+                continue
+            raw = None if fields["raw"] is None else bytes.fromhex(fields["raw"])
+            entries.append(Entry(int(fields["timestamp"]), raw, bytes.fromhex(fields["hash"])))
+        except (ValueError, TypeError, KeyError) as error:
+            raise JournalDamaged(f"the chain's journal is damaged in line {number}") from error
+    return entries

@@ -1,0 +1,262 @@
+"""The virtual machine: runs one message against the world, and keeps the world's accounts."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyrevm
+from Crypto.Hash import keccak
+
+__all__ = [
+    "BLOCK_GAS_LIMIT",
+    "COINBASE",
+    "Account",
+    "Changes",
+    "Log",
+    "Machine",
+    "Message",
+    "MessageRefused",
+    "Moment",
+    "Outcome",
+    "hash_bytes",
+]
+
+BLOCK_GAS_LIMIT = 30_000_000
+"""Gas of one block, and so of one transaction: what the public network allowed for years."""
+
+COINBASE = "0x" + "00" * 20
+"""Who receives the fees: nobody."""
+
+_CODE_PADDING = 33
+"""Zero bytes that the engine appends to code it has analysed."""
+
+_STORAGE_ENTRY = re.compile(r"StorageChange \{ address: (0x[0-9a-f]{40}), key: (\d+)")
+_DESTROYED_ENTRY = re.compile(r"AccountDestroyed \{ address: (0x[0-9a-f]{40})")
+_REVERT_OUTPUT = re.compile(r"^Revert \{.* output: 0x([0-9a-f]*) \}$")
+
+_REFUSALS = {
+    "CallGasCostMoreThanGasLimit": "intrinsic gas too low",
+    "LackOfFundForMaxFee": "insufficient funds for gas * price + value",
+    "CreateInitCodeSizeLimit": "max initcode size exceeded",
+    "RejectCallerWithCode": "sender not an eoa",
+}
+
+
+class MessageRefused(Exception):
+    """The message cannot even start to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account of the world, its storage apart."""
+
+    nonce: int = 0
+    balance: int = 0
+    code: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a contract said while it ran."""
+
+    address: str
+    topics: tuple[bytes, ...]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a transaction or a call asks of the machine; no receiver creates a contract."""
+
+    sender: str
+    to: str | None
+    data: bytes = b""
+    value: int = 0
+    gas: int = BLOCK_GAS_LIMIT
+    gas_price: int = 0
+    access_list: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What running code can see of its block."""
+
+    number: int
+    timestamp: int
+    randomness: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The accounts and storage slots that differ after a run."""
+
+    accounts: dict[str, Account] = field(default_factory=dict)
+    slots: dict[tuple[str, int], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. Fees and the sender's nonce are not part of its changes."""
+
+    success: bool
+    output: bytes
+    halted: str | None
+    gas_used: int
+    created: str | None
+    logs: tuple[Log, ...]
+    changes: Changes
+
+
+def hash_bytes(data: bytes) -> bytes:
+    """Hash with Keccak-256."""
+    return keccak.new(digest_bits=256, data=data).digest()
+
+
+class Machine:
+    """The accounts of the world, and an engine with the Cancun rules that runs messages on them.
+
+    The engine keeps what a run touched open and warm, as if all runs were one transaction. So each
+    run is undone at once and its changes are read out first; `apply` then writes them to the bottom
+    of the engine's state. That makes every run start cold, which is what gas depends on.
+    """
+
+    def __init__(self, chain_id: int, accounts: dict[str, Account]) -> None:
+        environment = pyrevm.Env(cfg=pyrevm.CfgEnv(chain_id=chain_id))
+        self._engine = pyrevm.EVM(environment, gas_limit=BLOCK_GAS_LIMIT, spec_id="CANCUN")
+        self._accounts: dict[str, Account] = {}
+        self._slots: dict[tuple[str, int], int] = {}
+        self.apply(Changes(accounts))
+
+    def account(self, address: str) -> Account:
+        """Read an account; one that was never used is empty."""
+        return self._accounts.get(address, Account())
+
+    def slot(self, address: str, index: int) -> int:
+        """Read a storage slot."""
+        return self._slots.get((address, index), 0)
+
+    def run(self, message: Message, moment: Moment) -> Outcome:
+        """Run a message and leave the world as it was; refuses one that cannot start."""
+        engine = self._engine
+        engine.set_block_env(
+            pyrevm.BlockEnv(
+                number=moment.number,
+                timestamp=moment.timestamp,
+                prevrandao=moment.randomness,
+                coinbase=COINBASE,
+                basefee=0,
+                gas_limit=BLOCK_GAS_LIMIT,
+                excess_blob_gas=0,
+            )
+        )
+        listed = [(address, list(slots)) for address, slots in message.access_list]
+        engine.set_tx_env(pyrevm.TxEnv(access_list=listed))
+        checkpoint = engine.snapshot()
+        try:
+            return self._execute(message)
+        finally:
+            engine.revert(checkpoint)
+            engine.reset_transient_storage()
+
+    def apply(self, changes: Changes) -> None:
+        """Write the changes of a run into the world."""
+        for address, account in changes.accounts.items():
+            self._accounts[address] = account
+            self._engine.insert_account_info(
+                address,
+                pyrevm.AccountInfo(  # type: ignore[call-arg] # its stub forgets the balance
+                    balance=account.balance,
+                    nonce=account.nonce,
+                    code=account.code or None,
+                    code_hash=hash_bytes(account.code),
+                ),
+            )
+        for (address, index), value in changes.slots.items():
+            self._slots[address, index] = value
+            # Inserting also loads the account into the open run; undoing that keeps it cold.
+            checkpoint = self._engine.snapshot()
+            self._engine.insert_account_storage(address, index, value)
+            self._engine.revert(checkpoint)
+
+    def _execute(self, message: Message) -> Outcome:
+        engine = self._engine
+        created = None
+        try:
+            if message.to is None:
+                created = engine.deploy(
+                    message.sender, message.data, message.value, message.gas, message.gas_price
+                ).lower()
+                output = self._read_code(created)
+            else:
+                output = engine.message_call(
+                    message.sender,
+                    message.to,
+                    message.data,
+                    message.value,
+                    message.gas,
+                    message.gas_price,
+                )
+        except RuntimeError as error:
+            return self._translate(error)
+        result = engine.result
+        if result is None:
+            raise RuntimeError("the engine ended a run without a result")
+        return Outcome(
+            success=True,
+            output=bytes(output),
+            halted=None,
+            gas_used=result.gas_used,
+            created=created,
+            logs=_read_logs(result.logs),
+            changes=self._read_changes(),
+        )
+
+    def _translate(self, error: RuntimeError) -> Outcome:
+        text = str(error)
+        result = self._engine.result
+        if result is None:
+            known = next((told for name, told in _REFUSALS.items() if name in text), text)
+            raise MessageRefused(known) from error
+        reverted = _REVERT_OUTPUT.match(text)
+        return Outcome(
+            success=False,
+            output=bytes.fromhex(reverted[1]) if reverted else b"",
+            halted=None if reverted else result.reason,
+            gas_used=result.gas_used,
+            created=None,
+            logs=(),
+            changes=Changes(),
+        )
+
+    def _read_changes(self) -> Changes:
+        story = self._engine.journal_str
+        destroyed = set(_DESTROYED_ENTRY.findall(story))
+        accounts: dict[str, Account] = {}
+        for spelled, info in self._engine.journal_state.items():
+            address = spelled.lower()
+            if address in destroyed:
+                continue
+            before = self.account(address)
+            now = Account(info.nonce, info.balance, before.code or self._read_code(address))
+            if now != before:
+                accounts[address] = now
+        slots: dict[tuple[str, int], int] = {}
+        for address, key in _STORAGE_ENTRY.findall(story):
+            value = self._engine.storage(address, int(key))
+            if address not in destroyed and value != self.slot(address, int(key)):
+                slots[address, int(key)] = value
+        return Changes(accounts, slots)
+
+    def _read_code(self, address: str) -> bytes:
+        info = self._engine.basic(address)
+        code = bytes(info.code or b"")[:-_CODE_PADDING]
+        if hash_bytes(code) != info.code_hash:
+            raise RuntimeError("the engine returned code that does not match its hash")
+        return code
+
+
+def _read_logs(logs: Sequence[pyrevm.Log]) -> tuple[Log, ...]:
+    return tuple(
+        Log(log.address.lower(), tuple(bytes(topic) for topic in log.data[0]), bytes(log.data[1]))
+        for log in logs
+    )

@@ -1,0 +1,150 @@
+"""Signed transactions: decoded from their raw bytes, with the sender recovered."""
+
+from dataclasses import dataclass
+
+from eth_account import Account
+from eth_keys.exceptions import BadSignature
+from eth_utils.exceptions import ValidationError
+
+from imprint.devchain import rlp
+from imprint.devchain.machine import hash_bytes
+
+__all__ = ["Transaction", "TransactionRefused", "decode_transaction"]
+
+LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
+"""The kinds of transaction that are understood, by the type byte in front of their bytes."""
+
+_FIELD_COUNT = {LEGACY: 9, ACCESS_LIST: 11, DYNAMIC_FEE: 12}
+
+_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+"""Half of the curve's order: a signature's s above it is the malleated twin of a valid one."""
+
+_PROTECTED_V = 35
+"""A legacy signature's v starts here once the chain id is part of what was signed."""
+
+
+class TransactionRefused(Exception):
+    """The transaction cannot enter a block; the message says why, in the words nodes use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A signed transaction."""
+
+    kind: int
+    hash: bytes
+    raw: bytes
+    sender: str
+    chain_id: int
+    nonce: int
+    to: str | None
+    value: int
+    data: bytes
+    gas: int
+    max_fee: int
+    max_priority_fee: int
+    access_list: tuple[tuple[str, tuple[int, ...]], ...]
+    v: int
+    r: int
+    s: int
+
+
+def decode_transaction(raw: bytes) -> Transaction:
+    """Decode raw bytes; refuses unknown kinds, bad encodings, unprotected or bad signatures."""
+    kind, fields = _split(raw)
+    if kind == LEGACY:
+        nonce, price, gas, to, value, data, v, r, s = fields
+        chain_id, priority, fee = _read_chain_id(_integer(v)), price, price
+        listed: rlp.Decoded = []
+    elif kind == ACCESS_LIST:
+        chain, nonce, price, gas, to, value, data, listed, v, r, s = fields
+        chain_id, priority, fee = _integer(chain), price, price
+    else:
+        chain, nonce, priority, fee, gas, to, value, data, listed, v, r, s = fields
+        chain_id = _integer(chain)
+    if not 0 < _integer(s) <= _HALF_ORDER:
+        raise TransactionRefused("invalid transaction v, r, s values")
+    return Transaction(
+        kind=kind,
+        hash=hash_bytes(raw),
+        raw=raw,
+        sender=_recover(raw),
+        chain_id=chain_id,
+        nonce=_integer(nonce),
+        to=_address(to) if to else None,
+        value=_integer(value),
+        data=_bytes(data),
+        gas=_integer(gas),
+        max_fee=_integer(fee),
+        max_priority_fee=_integer(priority),
+        access_list=_access_list(listed),
+        v=_integer(v),
+        r=_integer(r),
+        s=_integer(s),
+    )
+
+
+def _split(raw: bytes) -> tuple[int, list[rlp.Decoded]]:
+    if not raw:
+        raise TransactionRefused("empty transaction")
+    kind, body = (LEGACY, raw) if raw[0] >= 0xC0 else (raw[0], raw[1:])
+    if kind not in _FIELD_COUNT or (kind == LEGACY and body is not raw):
+        raise TransactionRefused("transaction type not supported")
+    try:
+        fields = rlp.decode(body)
+    except rlp.BadEncoding as error:
+        raise TransactionRefused("rlp: transaction cannot be decoded") from error
+    if not isinstance(fields, list) or len(fields) != _FIELD_COUNT[kind]:
+        raise TransactionRefused("rlp: wrong number of transaction fields")
+    return kind, fields
+
+
+def _read_chain_id(v: int) -> int:
+    if v < _PROTECTED_V:
+        raise TransactionRefused("only replay-protected (EIP-155) transactions allowed over RPC")
+    return (v - _PROTECTED_V) // 2
+
+
+def _recover(raw: bytes) -> str:
+    try:
+        return str(Account.recover_transaction(raw)).lower()
+    except (BadSignature, ValidationError, ValueError, TypeError, KeyError) as error:
+        raise TransactionRefused("invalid sender") from error
+
+
+def _bytes(item: rlp.Decoded) -> bytes:
+    if not isinstance(item, bytes):
+        raise TransactionRefused("rlp: expected bytes")
+    return item
+
+
+def _integer(item: rlp.Decoded) -> int:
+    data = _bytes(item)
+    if len(data) > 32 or data[:1] == b"\0":
+        raise TransactionRefused("rlp: bad integer")
+    return int.from_bytes(data, "big")
+
+
+def _address(item: rlp.Decoded) -> str:
+    data = _bytes(item)
+    if len(data) != 20:
+        raise TransactionRefused("rlp: bad address")
+    return "0x" + data.hex()
+
+
+def _access_list(item: rlp.Decoded) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    entries: list[tuple[str, tuple[int, ...]]] = []
+    if not isinstance(item, list):
+        raise TransactionRefused("rlp: bad access list")
+    for entry in item:
+        if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], list)):
+            raise TransactionRefused("rlp: bad access list")
+        entries.append((_address(entry[0]), tuple(_slot(key) for key in entry[1])))
+    return tuple(entries)
+
+
+def _slot(item: rlp.Decoded) -> int:
+    data = _bytes(item)
+    if len(data) != 32:
+        raise TransactionRefused("rlp: bad storage key")
+    return int.from_bytes(data, "big")

@@ -1,0 +1,70 @@
+"""The development accounts: derived from the public test mnemonic, funded, and unlocked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eth_account import Account
+from eth_account.hdaccount import key_from_seed, seed_from_mnemonic
+from eth_account.messages import SignableMessage, encode_defunct, encode_typed_data
+from eth_account.signers.local import LocalAccount
+
+__all__ = ["INITIAL_BALANCE", "MNEMONIC", "UnknownAccount", "UnusableTypedData", "Wallet"]
+
+MNEMONIC = "test test test test test test test test test test test junk"
+"""The mnemonic that development chains share; whatever it holds elsewhere belongs to everybody."""
+
+INITIAL_BALANCE = 10_000 * 10**18
+"""Wei of each development account at the start."""
+
+_ACCOUNT_COUNT = 10
+"""How many accounts are derived, as other development chains do."""
+
+
+class UnknownAccount(Exception):
+    """The address is none of the development accounts."""
+
+
+class UnusableTypedData(Exception):
+    """The typed data cannot be hashed."""
+
+
+class Wallet:
+    """The keys of the development accounts."""
+
+    def __init__(self) -> None:
+        seed = seed_from_mnemonic(MNEMONIC, "")
+        accounts = [
+            Account.from_key(key_from_seed(seed, f"m/44'/60'/0'/0/{index}"))
+            for index in range(_ACCOUNT_COUNT)
+        ]
+        self._accounts: dict[str, LocalAccount] = {one.address.lower(): one for one in accounts}
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses in order of derivation, in lower case."""
+        return tuple(self._accounts)
+
+    def sign_transaction(self, sender: str, fields: Mapping[str, Any]) -> bytes:
+        """Sign a transaction and return its raw bytes; refuses an unknown sender."""
+        return bytes(self._find(sender).sign_transaction(dict(fields)).raw_transaction)
+
+    def sign_text(self, signer: str, text: bytes) -> bytes:
+        """Sign bytes as a personal message; refuses an unknown signer."""
+        return self._sign(signer, encode_defunct(primitive=text))
+
+    def sign_typed_data(self, signer: str, typed_data: Mapping[str, Any]) -> bytes:
+        """Sign typed data; refuses an unknown signer and what cannot be hashed."""
+        try:
+            message = encode_typed_data(full_message=dict(typed_data))
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise UnusableTypedData("typed data cannot be hashed") from error
+        return self._sign(signer, message)
+
+    def _sign(self, signer: str, message: SignableMessage) -> bytes:
+        return bytes(self._find(signer).sign_message(message).signature)
+
+    def _find(self, address: str) -> LocalAccount:
+        account = self._accounts.get(address.lower())
+        if account is None:
+            raise UnknownAccount("unknown account")
+        return account
