@@ -1,0 +1,59 @@
+# Every target sets up .venv first, from requirements.lock; that takes a moment once.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+BIN := .venv/bin
+READY := .venv/ready
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock pyproject.toml tools/set-up
+	@tools/set-up
+	@touch $@
+
+run: $(READY) ## Run the whole service with a chain of its own, on this machine
+	$(BIN)/imprint dev
+
+test: $(READY) ## Run the tests that need Python alone
+	$(BIN)/pytest -q -n 2 --dist worksteal
+
+check: $(READY) ## Lint, formatting, types, import contracts and house rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -q tests/house
+
+fix: $(READY) ## Repair what lint and formatting can repair
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/python tools/write_settings_table.py
+
+bench: $(READY) ## Measure the service on this machine
+	$(BIN)/python bench/run.py
+
+test-clients: $(READY) tests/clients/node_modules/.ready ## Run JavaScript clients against the service (needs Node)
+	$(BIN)/pytest -q tests/clients
+
+test-chain: $(READY) tests/anvil/node_modules/.ready contracts/node_modules/.ready ## Compile the contract and run against a real node (needs Node)
+	npm --prefix contracts run check
+	$(BIN)/pytest -q tests/anvil
+
+%/node_modules/.ready: %/package-lock.json
+	npm ci --prefix $* --no-audit --no-fund --loglevel=error
+	@touch $@
+
+lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
+		--extra dev --extra postgresql --group test --group build --only-binary :all: \
+		--generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock" --output-file requirements.lock
+
+clean: ## Remove everything that the other targets made
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis build dist
+	rm -rf contracts/node_modules tests/*/node_modules
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help run test check fix bench test-clients test-chain lock clean
+.SECONDARY:
