@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from imprint.auth.base64url import NotBase64Url, decode_base64url, encode_base64url
+from imprint.auth.base64url import decode_base64url, encode_base64url
 from imprint.domain.addresses import Address
 from imprint.domain.paging import ListFilter, OwnDrafts, PublicList
 from imprint.domain.refusals import Code, Refusal
@@ -26,10 +26,11 @@ _TAG_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A list, and the position after which it goes on."""
+    """A list, and the position after which it goes on; `until` ends the session that asked."""
 
     filter: ListFilter
     position: int
+    until: datetime | None = None
 
 
 class _PublicCursor(msgspec.Struct, frozen=True, array_like=True, tag=0):
@@ -43,6 +44,7 @@ class _DraftsCursor(msgspec.Struct, frozen=True, array_like=True, tag=1):
     expires: int
     position: int
     owner: bytes
+    until: int | None
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -73,7 +75,7 @@ class PageTokens:
             raise _invalid()
         try:
             packed = _decode(self._unseal(decode_base64url(text)))
-        except (NotBase64Url, InvalidTag, msgspec.ValidationError, msgspec.DecodeError) as error:
+        except (ValueError, InvalidTag) as error:
             raise _invalid() from error
         if packed.expires <= now.timestamp():
             raise _invalid()
@@ -99,13 +101,15 @@ def _derive_seal(secret: bytes) -> ChaCha20Poly1305:
 def _pack(cursor: Cursor, expires: int) -> _PublicCursor | _DraftsCursor:
     which = cursor.filter
     if isinstance(which, OwnDrafts):
-        return _DraftsCursor(expires, cursor.position, bytes.fromhex(which.owner[2:]))
+        until = None if cursor.until is None else int(cursor.until.timestamp())
+        return _DraftsCursor(expires, cursor.position, bytes.fromhex(which.owner[2:]), until)
     return _PublicCursor(expires, cursor.position, which.tags, which.drafts_too)
 
 
 def _unpack(packed: _PublicCursor | _DraftsCursor) -> Cursor:
     if isinstance(packed, _DraftsCursor):
-        return Cursor(OwnDrafts(Address("0x" + packed.owner.hex())), packed.position)
+        until = None if packed.until is None else datetime.fromtimestamp(packed.until, UTC)
+        return Cursor(OwnDrafts(Address("0x" + packed.owner.hex())), packed.position, until)
     return Cursor(PublicList(packed.tags, packed.drafts_too), packed.position)
 
 

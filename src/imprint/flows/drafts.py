@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
 
-from imprint.auth.typed_data import WriteClaim, WriteVerifier
+from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.documents import SALT_BYTES, write_document
+from imprint.domain.documents import SALT_LENGTH, write_document
 from imprint.domain.files import Action, File, Intent, Network, State, Version, Write, file_name
 from imprint.domain.rates import Pacer
 from imprint.domain.refusals import Code, Refusal, Unavailable
@@ -42,13 +42,13 @@ class Drafts:
     pacer: Pacer
     lease: timedelta
 
-    async def create(self, claim: WriteClaim, content: str) -> File:
+    async def create(self, claim: TypedDataClaim, content: str) -> File:
         """A new draft in a group of its own."""
         write = await self._prove(claim, Action.CREATE)
         intent, version = await self._store_version(write, str(uuid4()), content)
         return await self.catalog.add_draft(write, intent, version)
 
-    async def update(self, claim: WriteClaim, cid: Cid, content: str) -> File:
+    async def update(self, claim: TypedDataClaim, cid: Cid, content: str) -> File:
         """A new version in the place of a draft; the old one is gone at once.
 
         Refuses a file that is unknown, somebody else's, or no longer a draft.
@@ -60,7 +60,7 @@ class Drafts:
         return _unless_overtaken(updated)
 
     async def publish(
-        self, claim: WriteClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
+        self, claim: TypedDataClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
     ) -> Cid:
         """The cid of the public thumbnail; the draft stays a draft until the chain says otherwise.
 
@@ -76,7 +76,7 @@ class Drafts:
         _unless_overtaken(await self.catalog.dress_draft(write, intent, cid, hashtags))
         return thumbnail
 
-    async def delete(self, claim: WriteClaim, cid: Cid) -> File:
+    async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
         """The draft as it was, now inaccessible.
 
         Refuses as `update` does, and a draft that its owner has published on the chain. A stranger
@@ -89,7 +89,7 @@ class Drafts:
             raise _already_onchain()
         return _unless_overtaken(await self.catalog.discard_draft(write, cid))
 
-    async def _prove(self, claim: WriteClaim, action: Action) -> Write:
+    async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
         write = self.verifier.verify(claim, action, self.clock.now())
         self.pacer.admit(write.signer, write.at)
         # Before ownership and state: a repeated update would otherwise find its own effect, a
@@ -127,14 +127,16 @@ class Drafts:
         version = Version(str(uuid4()), group_id, write.signer, number, cid, size, write.at)
         return intent, version
 
-    def _intend(self, write: Write, cid: Cid, network: Network, number: int | None = None) -> Intent:
+    def _intend(
+        self, write: Write, cid: Cid, network: Network, number: int | None = None
+    ) -> Intent:
         lease_until = self.clock.now() + self.lease
         return Intent(str(uuid4()), write, cid, network, lease_until, number)
 
 
 async def _compose(content: str, owner: Address, number: int) -> tuple[bytes, Cid]:
     def compose() -> tuple[bytes, Cid]:
-        salt = secrets.token_bytes(SALT_BYTES)
+        salt = secrets.token_bytes(SALT_LENGTH)
         document = write_document(content, file_name(owner, number), salt)
         return document, document_cid(document)
 

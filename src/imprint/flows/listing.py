@@ -63,7 +63,7 @@ class Listing:
         It needs no session: the token is the proof. Refuses any that was changed or has expired.
         """
         cursor = self.tokens.open(page_token, self.clock.now())
-        return await self._page(cursor.which, cursor.before, PUBLIC_PAGE_SIZE, cursor.until)
+        return await self._page(cursor.filter, cursor.position, PUBLIC_PAGE_SIZE, cursor.until)
 
     async def metadata(self, cid: Cid) -> Listed:
         """The one file with this cid, draft or post: who knows the cid of a draft was told it."""

@@ -2,11 +2,20 @@
 
 from dataclasses import dataclass
 
-from imprint.auth.login_message import LoginClaim, LoginVerifier
+from imprint.auth.logins import LoginClaim, LoginVerifier
 from imprint.auth.sessions import IssuedSession, Session, Sessions
+from imprint.domain.addresses import Address
 from imprint.domain.rates import Pacer
 from imprint.domain.refusals import NonceUsed
 from imprint.ports import Catalog, Clock
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """Who signed in, and the session that proves it from now on."""
+
+    address: Address
+    session: IssuedSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +28,7 @@ class Login:
     clock: Clock
     pacer: Pacer
 
-    async def sign_in(self, claim: LoginClaim) -> IssuedSession:
+    async def sign_in(self, claim: LoginClaim) -> SignedIn:
         """A session for whoever signed this message, once.
 
         Refuses a message that is malformed, meant for another service or chain, stale, signed by
@@ -30,7 +39,7 @@ class Login:
         self.pacer.admit(login.address, now)
         if not await self.catalog.spend_login_nonce(login.address, login.nonce, now):
             raise NonceUsed(None)
-        return self.sessions.issue(login.address, now)
+        return SignedIn(login.address, self.sessions.issue(login.address, now))
 
     def recognize(self, authorization: str | None) -> Session:
         """The session in an Authorization header. Refuses what is missing, invalid or expired."""

@@ -1,4 +1,4 @@
-"""Readiness: whether the dependencies answer, so that traffic is sent only where it can be served."""
+"""Readiness: whether the dependencies answer, so that traffic goes only where it is served."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -7,7 +7,7 @@ from imprint.auth.sessions import Session
 from imprint.domain.access import Access
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.documents import read_document
+from imprint.domain.documents import NotADocument, read_document
 from imprint.domain.files import File, Network, State
 from imprint.domain.refusals import Code, Refusal, Unavailable
 from imprint.flows.entitlement import Entitlement
@@ -53,21 +53,25 @@ class Reading:
 
     async def content_of(self, file: File) -> str:
         """The text of a file that the reader has been admitted to."""
-        document = await self.content.read(file.cid, Network.PRIVATE)
-        if document is None:
-            log.error("document of a live file is missing", extra={"cid": file.cid})
-            raise Unavailable.storage()
-        return read_document(document).content
+        document = await self._document(file.cid, Network.PRIVATE)
+        try:
+            return read_document(document).content
+        except NotADocument as error:
+            log.error("stored bytes are no document", extra={"cid": file.cid})
+            raise Unavailable.storage() from error
 
     async def thumbnail(self, cid: Cid) -> bytes:
-        """The bytes of a public thumbnail; every other cid, private ones above all, is not found."""
+        """The bytes of a public thumbnail. Refuses every other cid, as not found."""
         if not await self.catalog.is_public(cid):
             raise _not_found("There is no public document with this cid.")
-        picture = await self.content.read(cid, Network.PUBLIC)
-        if picture is None:
-            log.error("document of a thumbnail is missing", extra={"cid": cid})
+        return await self._document(cid, Network.PUBLIC)
+
+    async def _document(self, cid: Cid, network: Network) -> bytes:
+        document = await self.content.read(cid, network)
+        if document is None:
+            log.error("a document that is referred to is missing", extra={"cid": cid})
             raise Unavailable.storage()
-        return picture
+        return document
 
     async def _bound_post(self, post_id: int, reader: Address | None) -> tuple[File, Access]:
         file = await self.catalog.file_by_post_id(post_id)

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from imprint.auth.sessions import IssuedSession
 from imprint.domain.files import File
 from imprint.flows.confirming import Receipt
 from imprint.flows.listing import Listed
+from imprint.flows.login import SignedIn
 
 
 class LoginBody(msgspec.Struct):
@@ -186,9 +186,10 @@ def tagged_answer(listed: Listed, tags: tuple[str, ...]) -> TaggedFilesAnswer:
     return TaggedFilesAnswer(files, len(files), tags, listed.next_page_token)
 
 
-def login_answer(session: IssuedSession) -> LoginAnswer:
+def login_answer(signed_in: SignedIn) -> LoginAnswer:
     """A new session, on the wire."""
-    return LoginAnswer(session.token, session.address, "2h", session.expires_at)
+    session = signed_in.session
+    return LoginAnswer(session.token, signed_in.address, "2h", session.expires_at)
 
 
 def delivery_answer(receipt: Receipt) -> DeliveryAnswer:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.auth.login_message import LoginClaim
-from imprint.auth.typed_data import WriteClaim
-from imprint.domain.documents import NotContent, check_content
+from imprint.auth.logins import LoginClaim
+from imprint.auth.typed_data import TypedDataClaim
+from imprint.domain.documents import ContentTooLarge, NotContent, check_content
 from imprint.domain.refusals import Code, Refusal
 from imprint.flows.drafts import Drafts
 from imprint.flows.login import Login
@@ -37,7 +37,7 @@ SMALL_BODY = 64 * 1024
 """Bytes for a body that carries a signature and what it signs, and nothing else."""
 
 ESCAPED = 3
-"""How many times longer JSON may be than the text in it: the worst that encoders make of letters."""
+"""How many times longer JSON may be than its text: the worst that encoders make of letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class WriteRoutes:
         cid = query_cid(request)
         form = await self.reader.read_form(request, self.max_image + SMALL_BODY)
         salt = parse_json(form_text(form, "salt"))
-        claim = WriteClaim(salt, form_text(form, "address"), form_text(form, "signature"))
+        claim = TypedDataClaim(salt, form_text(form, "address"), form_text(form, "signature"))
         hashtags = parse_tags(form_text(form, "hashtags", ""))
         image = await form_file(form, "file")
         return json_answer(PublishedAnswer(await self.drafts.publish(claim, cid, image, hashtags)))
@@ -85,14 +85,13 @@ class WriteRoutes:
         limit = ESCAPED * self.max_content + SMALL_BODY
         body = await self.reader.read_json(request, limit, ContentBody)
         try:
-            size = check_content(body.content)
+            check_content(body.content, self.max_content)
+        except ContentTooLarge as error:
+            raise Refusal(Code.TOO_LARGE, str(error)) from None
         except NotContent as error:
             raise Refusal(Code.INVALID_REQUEST, str(error)) from None
-        if size > self.max_content:
-            detail = f"The content may have at most {self.max_content} bytes."
-            raise Refusal(Code.TOO_LARGE, detail)
         return body
 
 
-def _claim(body: SignedBody) -> WriteClaim:
-    return WriteClaim(body.salt, body.address, body.signature)
+def _claim(body: SignedBody) -> TypedDataClaim:
+    return TypedDataClaim(body.salt, body.address, body.signature)
