@@ -121,11 +121,10 @@ class Machine:
     """
 
     def __init__(self, chain_id: int, accounts: dict[str, Account]) -> None:
-        environment = pyrevm.Env(cfg=pyrevm.CfgEnv(chain_id=chain_id))
-        self._engine = pyrevm.EVM(environment, gas_limit=BLOCK_GAS_LIMIT, spec_id="CANCUN")
-        self._accounts: dict[str, Account] = {}
+        self._chain_id = chain_id
+        self._accounts = dict(accounts)
         self._slots: dict[tuple[str, int], int] = {}
-        self.apply(Changes(accounts))
+        self._engine = self._start_engine()
 
     def account(self, address: str) -> Account:
         """Read an account; one that was never used is empty."""
@@ -155,28 +154,24 @@ class Machine:
         try:
             return self._execute(message)
         finally:
-            engine.revert(checkpoint)
-            engine.reset_transient_storage()
+            if message.access_list:
+                # What an access list warmed, the engine does not let go again.
+                self._engine = self._start_engine()
+            else:
+                engine.revert(checkpoint)
+                engine.reset_transient_storage()
 
     def apply(self, changes: Changes) -> None:
         """Write the changes of a run into the world."""
-        for address, account in changes.accounts.items():
-            self._accounts[address] = account
-            self._engine.insert_account_info(
-                address,
-                pyrevm.AccountInfo(  # type: ignore[call-arg] # its stub forgets the balance
-                    balance=account.balance,
-                    nonce=account.nonce,
-                    code=account.code or None,
-                    code_hash=hash_bytes(account.code),
-                ),
-            )
-        for (address, index), value in changes.slots.items():
-            self._slots[address, index] = value
-            # Inserting also loads the account into the open run; undoing that keeps it cold.
-            checkpoint = self._engine.snapshot()
-            self._engine.insert_account_storage(address, index, value)
-            self._engine.revert(checkpoint)
+        self._accounts.update(changes.accounts)
+        self._slots.update(changes.slots)
+        _write(self._engine, changes)
+
+    def _start_engine(self) -> pyrevm.EVM:
+        environment = pyrevm.Env(cfg=pyrevm.CfgEnv(chain_id=self._chain_id))
+        engine = pyrevm.EVM(environment, gas_limit=BLOCK_GAS_LIMIT, spec_id="CANCUN")
+        _write(engine, Changes(self._accounts, self._slots))
+        return engine
 
     def _execute(self, message: Message) -> Outcome:
         engine = self._engine
@@ -260,3 +255,19 @@ def _read_logs(logs: Sequence[pyrevm.Log]) -> tuple[Log, ...]:
         Log(log.address.lower(), tuple(bytes(topic) for topic in log.data[0]), bytes(log.data[1]))
         for log in logs
     )
+
+
+def _write(engine: pyrevm.EVM, changes: Changes) -> None:
+    for address, account in changes.accounts.items():
+        info = pyrevm.AccountInfo(  # type: ignore[call-arg] # its stub forgets the balance
+            balance=account.balance,
+            nonce=account.nonce,
+            code=account.code or None,
+            code_hash=hash_bytes(account.code),
+        )
+        engine.insert_account_info(address, info)
+    for (address, index), value in changes.slots.items():
+        # Inserting also loads the account into the open run; undoing that keeps it cold.
+        checkpoint = engine.snapshot()
+        engine.insert_account_storage(address, index, value)
+        engine.revert(checkpoint)

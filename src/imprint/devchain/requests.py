@@ -71,7 +71,7 @@ def sign_request(chain: Chain, request: Request) -> bytes:
 
 def _name_fees(request: Request) -> dict[str, Any]:
     listed = [
-        {"address": address, "storageKeys": [index.to_bytes(32, "big") for index in slots]}
+        {"address": address, "storageKeys": [f"0x{index:064x}" for index in slots]}
         for address, slots in request.access_list or ()
     ]
     if request.gas_price is None:

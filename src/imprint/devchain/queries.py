@@ -1,0 +1,215 @@
+"""The JSON-RPC methods that read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from imprint.devchain.answers import (
+    Answer,
+    show_block,
+    show_bytes,
+    show_quantity,
+    show_receipt,
+    show_transaction,
+)
+from imprint.devchain.blocks import Block
+from imprint.devchain.calls import call, estimate_gas
+from imprint.devchain.chain import CHAIN_ID, Chain
+from imprint.devchain.filters import parse_filter, select_logs
+from imprint.devchain.machine import BLOCK_GAS_LIMIT
+from imprint.devchain.parameters import (
+    BadParameter,
+    Parameters,
+    Unavailable,
+    find_block,
+    parse_address,
+    parse_hash,
+    parse_quantity,
+    parse_request,
+    parse_slot,
+    require_head,
+)
+from imprint.devchain.requests import GAS_PRICE, to_message
+
+__all__ = ["QUERIES", "LogRangeExceeded", "Method", "select_logs_within"]
+
+T = TypeVar("T")
+
+_MAX_FEE_HISTORY = 1024
+"""How many blocks one question about fees may cover."""
+
+
+class LogRangeExceeded(Exception):
+    """The question covers more blocks than this node answers at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A JSON-RPC method: what it does, and how many parameters it takes at most."""
+
+    answer: Callable[[Chain, Parameters], object]
+    most: int
+
+
+def select_logs_within(limit: int | None) -> Method:
+    """Make the method that finds logs, with a cap on the blocks of one question."""
+
+    def answer(chain: Chain, parameters: Parameters) -> Sequence[Answer]:
+        wanted = parameters.take(0, lambda value: parse_filter(chain, value))
+        if limit is not None and wanted.last - wanted.first >= limit:
+            raise LogRangeExceeded(f"query exceeds max block range {limit}")
+        return select_logs(chain, wanted)
+
+    return Method(answer, 1)
+
+
+def _at_head(
+    parse: Callable[[object], T], read: Callable[[Chain, T], object]
+) -> Callable[[Chain, Parameters], object]:
+    """Read something of the newest block, which the last parameter may name."""
+
+    def answer(chain: Chain, parameters: Parameters) -> object:
+        subject = parameters.take(0, parse)
+        parameters.take_or(1, lambda value: require_head(chain, value), None)
+        return read(chain, subject)
+
+    return answer
+
+
+def _read_slot(chain: Chain, parameters: Parameters) -> str:
+    address, index = parameters.take(0, parse_address), parameters.take(1, parse_slot)
+    parameters.take_or(2, lambda value: require_head(chain, value), None)
+    return show_bytes(chain.slot(address, index).to_bytes(32, "big"))
+
+
+def _call(chain: Chain, parameters: Parameters) -> str:
+    request = parameters.take(0, parse_request)
+    parameters.take_or(1, lambda value: require_head(chain, value), None)
+    for index in (2, 3):
+        parameters.take_or(index, _refuse_override, None)
+    return show_bytes(call(chain, to_message(request)))
+
+
+def _refuse_override(value: object) -> None:
+    if value != {}:
+        raise BadParameter("state and block overrides are not supported")
+
+
+def _estimate(chain: Chain, parameters: Parameters) -> str:
+    request = parameters.take(0, parse_request)
+    parameters.take_or(1, lambda value: require_head(chain, value), None)
+    parameters.take_or(2, _refuse_override, None)
+    return show_quantity(estimate_gas(chain, to_message(request)))
+
+
+def _parse_flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadParameter("expected true or false")
+    return value
+
+
+def _block_by_number(chain: Chain, parameters: Parameters) -> Answer | None:
+    block = parameters.take(0, lambda value: find_block(chain, value))
+    whole = parameters.take_or(1, _parse_flag, False)
+    return None if block is None else show_block(block, whole=whole)
+
+
+def _block_by_hash(chain: Chain, parameters: Parameters) -> Answer | None:
+    block = chain.block_by_hash(parameters.take(0, parse_hash))
+    whole = parameters.take_or(1, _parse_flag, False)
+    return None if block is None else show_block(block, whole=whole)
+
+
+def _transaction(chain: Chain, parameters: Parameters) -> Answer | None:
+    block = chain.block_of(parameters.take(0, parse_hash))
+    if block is None or block.receipt is None:
+        return None
+    return show_transaction(block, block.receipt)
+
+
+def _receipt(chain: Chain, parameters: Parameters) -> Answer | None:
+    block = chain.block_of(parameters.take(0, parse_hash))
+    if block is None or block.receipt is None:
+        return None
+    return show_receipt(block, block.receipt)
+
+
+def _parse_block_name(chain: Chain, value: object) -> Block | None:
+    is_hash = isinstance(value, str) and len(value) == 66
+    return chain.block_by_hash(parse_hash(value)) if is_hash else find_block(chain, value)
+
+
+def _block_receipts(chain: Chain, parameters: Parameters) -> list[Answer] | None:
+    block = parameters.take(0, lambda value: _parse_block_name(chain, value))
+    if block is None:
+        return None
+    return [] if block.receipt is None else [show_receipt(block, block.receipt)]
+
+
+def _parse_count(value: object) -> int:
+    # Some clients send this one count as a plain number.
+    count = value if type(value) is int else parse_quantity(value)
+    if not 1 <= count <= _MAX_FEE_HISTORY:
+        raise BadParameter(f"expected a count from 1 to {_MAX_FEE_HISTORY}")
+    return count
+
+
+def _parse_percentiles(value: object) -> list[float]:
+    if not isinstance(value, list) or any(type(one) not in {int, float} for one in value):
+        raise BadParameter("expected an array of numbers")
+    if any(not 0 <= one <= 100 for one in value) or sorted(value) != value:
+        raise BadParameter("expected rising percentiles from 0 to 100")
+    return value
+
+
+def _fee_history(chain: Chain, parameters: Parameters) -> Answer:
+    count = parameters.take(0, _parse_count)
+    newest = parameters.take(1, lambda value: find_block(chain, value))
+    none: list[float] = []
+    percentiles = parameters.take_or(2, _parse_percentiles, none)
+    if newest is None:
+        raise Unavailable("request beyond head block")
+    oldest = max(0, newest.number - count + 1)
+    blocks = [chain.block(number) for number in range(oldest, newest.number + 1)]
+    history: dict[str, Any] = {
+        "oldestBlock": show_quantity(oldest),
+        "baseFeePerGas": ["0x0"] * (len(blocks) + 1),
+        "baseFeePerBlobGas": ["0x1"] * (len(blocks) + 1),
+        "gasUsedRatio": [block.gas_used / BLOCK_GAS_LIMIT for block in blocks if block],
+        "blobGasUsedRatio": [0.0] * len(blocks),
+    }
+    if percentiles:
+        paid = [block.receipt.gas_price if block and block.receipt else 0 for block in blocks]
+        history["reward"] = [[show_quantity(price)] * len(percentiles) for price in paid]
+    return history
+
+
+QUERIES: Mapping[str, Method] = {
+    "web3_clientVersion": Method(lambda chain, _: "Imprint/devchain", 0),
+    "net_version": Method(lambda chain, _: str(CHAIN_ID), 0),
+    "eth_chainId": Method(lambda chain, _: show_quantity(CHAIN_ID), 0),
+    "eth_syncing": Method(lambda chain, _: False, 0),
+    "eth_accounts": Method(lambda chain, _: list(chain.wallet.addresses), 0),
+    "eth_requestAccounts": Method(lambda chain, _: list(chain.wallet.addresses), 0),
+    "eth_blockNumber": Method(lambda chain, _: show_quantity(chain.head.number), 0),
+    "eth_gasPrice": Method(lambda chain, _: show_quantity(GAS_PRICE), 0),
+    "eth_maxPriorityFeePerGas": Method(lambda chain, _: show_quantity(GAS_PRICE), 0),
+    "eth_feeHistory": Method(_fee_history, 3),
+    "eth_getBalance": Method(
+        _at_head(parse_address, lambda chain, who: show_quantity(chain.account(who).balance)), 2
+    ),
+    "eth_getCode": Method(
+        _at_head(parse_address, lambda chain, who: show_bytes(chain.account(who).code)), 2
+    ),
+    "eth_getTransactionCount": Method(
+        _at_head(parse_address, lambda chain, who: show_quantity(chain.account(who).nonce)), 2
+    ),
+    "eth_getStorageAt": Method(_read_slot, 3),
+    "eth_call": Method(_call, 4),
+    "eth_estimateGas": Method(_estimate, 3),
+    "eth_getTransactionByHash": Method(_transaction, 1),
+    "eth_getTransactionReceipt": Method(_receipt, 1),
+    "eth_getBlockByNumber": Method(_block_by_number, 2),
+    "eth_getBlockByHash": Method(_block_by_hash, 2),
+    "eth_getBlockReceipts": Method(_block_receipts, 1),
+}
