@@ -233,7 +233,8 @@ def main(url: str) -> None:
     draft = service.create(alice, "# Hello\n\nA first line.")
     draft = service.update(alice, draft["cid"], "# Hello\n\nA first line, and a better second.")
     say(f"Her draft is {draft['cid']}")
-    assert service.read("/fileByCid", session, cid=draft["cid"])["file"]["id"] == draft["id"]
+    kept = service.read("/fileByCid", session, cid=draft["cid"])
+    say(f"She reads it back: {kept['content'].splitlines()[-1]}")
 
     thumbnail = service.publish(alice, draft["cid"], draw_cover(), "essays, #Hello")
     price = 10**16
