@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 
-from imprint.auth.base64url import NotBase64Url, decode_base64url, encode_base64url
-from imprint.domain.addresses import Address, NotAnAddress, parse_address
+from imprint.auth.base64url import decode_base64url, encode_base64url
+from imprint.domain.addresses import Address, parse_address
 from imprint.domain.refusals import Code, Refusal
 
 SESSION_SECONDS = 7200
@@ -125,7 +125,8 @@ class Sessions:
         try:
             claims = self._open(authorization)
             address = parse_address(claims.sub)
-        except (NotBase64Url, msgspec.ValidationError, msgspec.DecodeError, NotAnAddress) as error:
+        except ValueError as error:
+            # Base64, JSON, UTF-8 inside of JSON, address: each is a ValueError of its own.
             raise _invalid() from error
         lasts = claims.exp - claims.iat
         ours = claims.iss == self._issuer and claims.aud == self._audience

@@ -1,0 +1,66 @@
+"""Accounts, clocks and signers that the tests of identity share."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_defunct, encode_typed_data
+from eth_account.signers.local import LocalAccount
+
+from imprint.domain.refusals import Code, Refusal
+
+NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def now() -> datetime:
+    return NOW
+
+
+@pytest.fixture(scope="session")
+def signer() -> LocalAccount:
+    return Account.from_key(b"\x11" * 32)
+
+
+@pytest.fixture(scope="session")
+def stranger() -> LocalAccount:
+    return Account.from_key(b"\x22" * 32)
+
+
+@pytest.fixture(scope="session")
+def sign_text() -> Callable[[LocalAccount, str], str]:
+    def sign(account: LocalAccount, text: str) -> str:
+        return account.sign_message(encode_defunct(text=text)).signature.to_0x_hex()
+
+    return sign
+
+
+@pytest.fixture(scope="session")
+def sign_envelope() -> Callable[[LocalAccount, Mapping[str, Any]], str]:
+    """Sign typed data exactly as the client declares it, whatever that is."""
+
+    def sign(account: LocalAccount, envelope: Mapping[str, Any]) -> str:
+        signable = encode_typed_data(
+            envelope["domain"],
+            {name: list(members) for name, members in envelope["types"].items()},
+            envelope["message"],
+        )
+        return account.sign_message(signable).signature.to_0x_hex()
+
+    return sign
+
+
+@pytest.fixture(scope="session")
+def refused() -> Callable[[Callable[[], object]], Code | None]:
+    """The code with which a call is refused, or None if it is not."""
+
+    def code_of(call: Callable[[], object]) -> Code | None:
+        try:
+            call()
+        except Refusal as refusal:
+            return refusal.code
+        return None
+
+    return code_of

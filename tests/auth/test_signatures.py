@@ -1,0 +1,150 @@
+"""Signatures: every accepted spelling, and nothing else."""
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_defunct
+from eth_keys.datatypes import PrivateKey
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from imprint.auth.signatures import (
+    CURVE_ORDER,
+    HIGHEST_S,
+    Signature,
+    parse_signature,
+    parse_signer,
+    personal_digest,
+    recover_signer,
+    verify_signer,
+)
+from imprint.domain.addresses import ZERO_ADDRESS
+from imprint.domain.refusals import Code, Refusal
+
+ACCOUNT = Account.from_key(b"\x11" * 32)
+ADDRESS = parse_signer(ACCOUNT.address)
+SIGNED = ACCOUNT.sign_message(encode_defunct(text="hello"))
+DIGEST = bytes(SIGNED.message_hash)
+R, S, V = SIGNED.r, SIGNED.s, SIGNED.v
+
+
+def spell(r: int, s: int, v: int) -> str:
+    return f"0x{r:064x}{s:064x}{v:02x}"
+
+
+def compact(r: int, s: int, parity: int) -> str:
+    return f"0x{r:064x}{s | parity << 255:064x}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        spell(R, S, V),
+        spell(R, S, V - 27),
+        compact(R, S, V - 27),
+        "0x" + spell(R, S, V)[2:].upper(),
+    ],
+    ids=["v 27 or 28", "v 0 or 1", "64 bytes", "upper case"],
+)
+def test_every_accepted_spelling_recovers_the_signer(text: str) -> None:
+    assert recover_signer(DIGEST, parse_signature(text)) == ADDRESS
+
+
+GOOD = spell(R, S, V)
+HOSTILE = {
+    "empty": "",
+    "prefix alone": "0x",
+    "no prefix": GOOD[2:],
+    "upper-case prefix": "0X" + GOOD[2:],
+    "one digit short": GOOD[:-1],
+    "63 bytes": GOOD[:-4],
+    "66 bytes": GOOD + "00",
+    "no hex digit": GOOD[:-3] + "g" + GOOD[-2:],
+    "Arabic digit": GOOD[:-1] + "٣",
+    "full-width digit": GOOD[:-1] + "\uff11",
+    "lone surrogate": GOOD[:-1] + "\ud800",
+    "line feed after": GOOD + "\n",
+    "space before": " " + GOOD,
+    "underscore": GOOD[:10] + "_" + GOOD[11:],
+    "twin with high s": spell(R, CURVE_ORDER - S, 55 - V),
+    "compact with s just above the half": compact(R, HIGHEST_S + 1, V - 27),
+    "s just above the half": spell(R, HIGHEST_S + 1, V),
+    "s zero": spell(R, 0, V),
+    "r zero": spell(0, S, V),
+    "r the order": spell(CURVE_ORDER, S, V),
+    "r all ones": spell(2**256 - 1, S, V),
+    "s all ones": spell(R, 2**256 - 1, V),
+    **{f"v {v}": spell(R, S, v) for v in (2, 3, 26, 29, 30, 35, 36, 37, 38, 128, 255)},
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_other_spelling_is_refused(text: str) -> None:
+    with pytest.raises(Refusal) as refusal:
+        parse_signature(text)
+    assert refusal.value.code is Code.SIGNATURE_INVALID
+
+
+def test_s_may_be_exactly_half_the_order() -> None:
+    assert parse_signature(spell(R, HIGHEST_S, V)).s == HIGHEST_S
+
+
+def test_an_r_that_is_no_point_of_the_curve_is_refused() -> None:
+    # 5 is the x of no point: 5³ + 7 = 132 is no square in the field of the curve.
+    with pytest.raises(Refusal) as refusal:
+        recover_signer(DIGEST, parse_signature(spell(5, S, V)))
+    assert refusal.value.code is Code.SIGNATURE_INVALID
+
+
+def test_a_signature_that_recovers_to_another_address_is_refused() -> None:
+    with pytest.raises(Refusal) as refusal:
+        verify_signer(DIGEST, spell(R, S, 55 - V), ADDRESS)
+    assert refusal.value.code is Code.SIGNATURE_INVALID
+
+
+def test_nobody_signs_for_the_zero_address() -> None:
+    with pytest.raises(Refusal) as refusal:
+        verify_signer(DIGEST, GOOD, ZERO_ADDRESS)
+    assert refusal.value.code is Code.SIGNATURE_INVALID
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ACCOUNT.address[2:],
+        "0X" + ACCOUNT.address[2:],
+        ACCOUNT.address[:-1],
+        ACCOUNT.address + "0",
+        ACCOUNT.address.swapcase().replace("0X", "0x"),
+        ACCOUNT.address + "\n",
+        "",
+        "\ud800",
+    ],
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(Refusal) as refusal:
+        parse_signer(text)
+    assert refusal.value.code is Code.INVALID_ADDRESS
+
+
+@given(st.binary(min_size=32, max_size=32), st.integers(1, CURVE_ORDER - 1))
+def test_recovery_agrees_with_another_implementation(digest: bytes, secret: int) -> None:
+    key = PrivateKey(secret.to_bytes(32))
+    parity, r, s = key.sign_msg_hash(digest).vrs
+    assert recover_signer(digest, Signature(r, s, parity)) == key.public_key.to_address()
+
+
+@given(st.text())
+@example("\0")
+def test_the_personal_digest_agrees_with_another_implementation(text: str) -> None:
+    signed = ACCOUNT.sign_message(encode_defunct(text=text))
+    assert personal_digest(text.encode()) == bytes(signed.message_hash)
+
+
+@given(st.text() | st.from_regex(r"0x[0-9a-fA-F]{126,132}"), st.binary(min_size=32, max_size=32))
+def test_only_a_refusal_ever_escapes(text: str, digest: bytes) -> None:
+    try:
+        verify_signer(digest, text, ADDRESS)
+    except Refusal as refusal:
+        assert refusal.code is Code.SIGNATURE_INVALID  # noqa: PT017
+    else:
+        pytest.fail("A made-up signature was taken for the signer's.")

@@ -1,0 +1,436 @@
+"""Signed writes: what an envelope must be, and that a signature is good for one thing only."""
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+from eth_account.signers.local import LocalAccount
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.auth.signatures import parse_signer
+from imprint.auth.typed_data import WRITE_TYPES, SigningDomain, TypedDataClaim, WriteVerifier
+from imprint.domain.files import Action, Write
+from imprint.domain.refusals import Code, Refusal
+
+VECTOR = json.loads((Path(__file__).parents[1] / "vectors" / "typed_data.json").read_text())
+OURS = SigningDomain("Imprint", "1", 31337)
+VERIFIER = WriteVerifier(OURS)
+NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
+MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
+DOMAIN_MEMBERS = [
+    {"name": "name", "type": "string"},
+    {"name": "version", "type": "string"},
+    {"name": "chainId", "type": "uint256"},
+]
+Sign = Callable[[LocalAccount, Any], str]
+Refused = Callable[[Callable[[], object]], Code | None]
+
+
+def envelope(
+    action: Action = Action.CREATE,
+    domain: SigningDomain = OURS,
+    nonce: str = "n",
+    timestamp: str | None = None,
+) -> dict[str, Any]:
+    return {
+        "domain": {"name": domain.name, "version": domain.version, "chainId": domain.chain_id},
+        "types": {WRITE_TYPES[action].name: [dict(member) for member in MEMBERS]},
+        "primaryType": WRITE_TYPES[action].name,
+        "message": {
+            "action": action.value,
+            "nonce": nonce,
+            "timestamp": str(int(NOW.timestamp())) if timestamp is None else timestamp,
+        },
+    }
+
+
+def verify(
+    said: object, signature: str, address: str, action: Action = Action.CREATE, now: datetime = NOW
+) -> Write:
+    return VERIFIER.verify(TypedDataClaim(said, address, signature), action, now)
+
+
+def test_the_known_vector_gives_its_hashes() -> None:
+    domain = SigningDomain("Example", "1", 1)
+    message = VECTOR["message"]
+    assert domain.separator.hex() == VECTOR["domainSeparator"]
+    assert {kind.name: kind.type_hash.hex() for kind in WRITE_TYPES.values()} == (
+        VECTOR["typeHashes"]
+    )
+    digest = domain.digest(Action.CREATE, message["nonce"], message["timestamp"])
+    assert digest.hex() == VECTOR["digest"]
+
+
+def test_the_known_vector_proves_its_write() -> None:
+    said = {
+        "domain": VECTOR["domain"],
+        "types": {"CreateFile": MEMBERS},
+        "message": VECTOR["message"],
+    }
+    at = datetime.fromtimestamp(1700000000, UTC)
+    claim = TypedDataClaim(said, VECTOR["address"], VECTOR["signature"])
+    write = WriteVerifier(SigningDomain("Example", "1", 1)).verify(claim, Action.CREATE, at)
+    signer = parse_signer(VECTOR["address"])
+    assert write == Write(signer, Action.CREATE, VECTOR["message"]["nonce"], at)
+
+
+printable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+
+
+@given(printable, printable, st.integers(1, 2**256 - 1), st.sampled_from(Action), printable)
+def test_the_digest_agrees_with_another_implementation(
+    name: str, version: str, chain_id: int, action: Action, nonce: str
+) -> None:
+    domain = SigningDomain(name, version, chain_id)
+    said = envelope(action, domain, nonce)
+    account = Account.from_key(b"\x11" * 32)
+    signable = encode_typed_data(said["domain"], said["types"], said["message"])
+    expected = bytes(account.sign_message(signable).message_hash)
+    assert domain.digest(action, nonce, said["message"]["timestamp"]) == expected
+
+
+@pytest.mark.parametrize("action", Action)
+def test_each_action_is_proved_by_its_own_type(
+    action: Action, signer: LocalAccount, sign_envelope: Sign
+) -> None:
+    said = envelope(action, nonce="one")
+    write = verify(said, sign_envelope(signer, said), signer.address, action)
+    assert write == Write(parse_signer(signer.address), action, "one", NOW)
+
+
+PLACES = {
+    "ours": OURS,
+    "other name": SigningDomain("imprint", "1", 31337),
+    "other version": SigningDomain("Imprint", "2", 31337),
+    "other chain": SigningDomain("Imprint", "1", 1),
+}
+
+
+@pytest.mark.parametrize("who", ["signer", "stranger"])
+def test_a_signature_is_good_for_one_place_action_and_signer_only(
+    who: str, signer: LocalAccount, stranger: LocalAccount, sign_envelope: Sign, refused: Refused
+) -> None:
+    account = {"signer": signer, "stranger": stranger}[who]
+    signatures = {
+        (place, action): sign_envelope(account, envelope(action, PLACES[place]))
+        for place, action in product(PLACES, Action)
+    }
+    for signed, (place, action) in product(signatures, product(PLACES, Action)):
+        claim = TypedDataClaim(envelope(action, PLACES[place]), signer.address, signatures[signed])
+        verifier = WriteVerifier(PLACES[place])
+        code = refused(lambda v=verifier, c=claim, a=action: v.verify(c, a, NOW))
+        good = signed == (place, action) and who == "signer"
+        assert code is (None if good else Code.SIGNATURE_INVALID), (signed, place, action)
+
+
+@pytest.mark.parametrize(("asked", "place"), list(product(Action, PLACES)))
+def test_an_envelope_for_another_place_or_action_is_refused_before_its_signature(
+    asked: Action, place: str, signer: LocalAccount, sign_envelope: Sign, refused: Refused
+) -> None:
+    for action in Action:
+        said = envelope(action, PLACES[place])
+        signature = sign_envelope(signer, said)
+        code = refused(lambda s=said, t=signature: verify(s, t, signer.address, asked))
+        good = action is asked and place == "ours"
+        assert code is (None if good else Code.INVALID_TYPED_DATA)
+
+
+@pytest.mark.parametrize("chain_id", [31337, "31337", "0x7a69", "0x7A69", "0x007a69"])
+def test_the_chain_id_may_be_a_number_a_decimal_or_a_hex_text(
+    chain_id: object, signer: LocalAccount, sign_envelope: Sign
+) -> None:
+    said = envelope()
+    signature = sign_envelope(signer, said)
+    said["domain"]["chainId"] = chain_id
+    assert verify(said, signature, signer.address)
+
+
+def test_a_chain_id_of_one_is_not_true(refused: Refused) -> None:
+    domain = SigningDomain("Imprint", "1", 1)
+    said = envelope(domain=domain)
+    said["domain"]["chainId"] = True
+    claim = TypedDataClaim(said, VECTOR["address"], VECTOR["signature"])
+    code = refused(lambda: WriteVerifier(domain).verify(claim, Action.CREATE, NOW))
+    assert code is Code.INVALID_TYPED_DATA
+
+
+def test_the_primary_type_may_be_absent_and_the_domain_type_present(
+    signer: LocalAccount, sign_envelope: Sign
+) -> None:
+    said = envelope()
+    signature = sign_envelope(signer, said)
+    del said["primaryType"]
+    said["types"]["EIP712Domain"] = DOMAIN_MEMBERS
+    assert verify(said, signature, signer.address)
+
+
+def changed(*path: str, to: object) -> dict[str, Any]:
+    said = envelope()
+    place = said
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = to
+    return said
+
+
+def without(*path: str) -> dict[str, Any]:
+    said = envelope()
+    place = said
+    for step in path[:-1]:
+        place = place[step]
+    del place[path[-1]]
+    return said
+
+
+MALFORMED: dict[str, object] = {
+    "nothing": None,
+    "a list": [],
+    "a text": json.dumps(envelope()),
+    "empty": {},
+    **{f"without {part}": without(part) for part in ("domain", "types", "message")},
+    **{
+        f"domain without {part}": without("domain", part) for part in ("name", "version", "chainId")
+    },
+    **{
+        f"message without {part}": without("message", part)
+        for part in ("action", "nonce", "timestamp")
+    },
+    **{
+        f"{part} is {value!r}": changed(part, to=value)
+        for part, value in product(
+            ("domain", "types", "message", "primaryType"), (None, [], {}, 1, "x", True)
+        )
+    },
+    "extra key": changed("extra", to=1),
+    "extra domain field": changed("domain", "verifyingContract", to="0x" + "1" * 40),
+    "domain salt": changed("domain", "salt", to="0x" + "1" * 64),
+    "extra message member": changed("message", "cid", to="x"),
+    "version as number": changed("domain", "version", to=1),
+    "name as list": changed("domain", "name", to=["Imprint"]),
+    **{
+        f"chain id {value!r:.20}": changed("domain", "chainId", to=value)
+        for value in (
+            31338,
+            31337.0,
+            "31337.0",
+            "031337",
+            "+31337",
+            " 31337",
+            "31_337",
+            "٣١٣٣٧",
+            "0X7a69",
+            "7a69",
+            "0x",
+            "",
+            "9" * 5000,
+            "0x" + "0" * 5000,
+            None,
+            [31337],
+            -31337,
+            10**400,
+        )
+    },
+    "other primary type": changed("primaryType", to="DeleteFile"),
+    "other type name": changed("types", to={"createFile": MEMBERS}),
+    "extra type": changed("types", "Extra", to=MEMBERS),
+    "no type": changed("types", to={}),
+    "domain type alone": changed("types", to={"EIP712Domain": DOMAIN_MEMBERS}),
+    "domain type in another order": changed("types", "EIP712Domain", to=DOMAIN_MEMBERS[::-1]),
+    "domain type shortened": changed("types", "EIP712Domain", to=DOMAIN_MEMBERS[:2]),
+    "members in another order": changed("types", "CreateFile", to=MEMBERS[::-1]),
+    "member missing": changed("types", "CreateFile", to=MEMBERS[:2]),
+    "member repeated": changed("types", "CreateFile", to=[*MEMBERS, MEMBERS[0]]),
+    "member of another type": changed(
+        "types", "CreateFile", to=[*MEMBERS[:2], {"name": "timestamp", "type": "uint256"}]
+    ),
+    "member with extra key": changed(
+        "types", "CreateFile", to=[*MEMBERS[:2], {**MEMBERS[2], "indexed": True}]
+    ),
+    "type of itself": changed(
+        "types", "CreateFile", to=[*MEMBERS, {"name": "again", "type": "CreateFile"}]
+    ),
+    **{
+        f"action {value!r}": changed("message", "action", to=value)
+        for value in ("delete", "Create", "create ", "", None, 1, ["create"])
+    },
+    **{
+        f"nonce {value!r:.20}": changed("message", "nonce", to=value)
+        for value in ("", "x" * 201, "a\0b", "a\ud800b", "\udfff", None, 1, ["n"], True)
+    },
+    **{
+        f"timestamp {value!r:.20}": changed("message", "timestamp", to=value)
+        for value in (
+            "",
+            "1_7",
+            "١٧٠٠٠٠٠٠٠٠",
+            "\uff11\uff17",
+            "+1",
+            "-1",
+            "1e9",
+            "1.0",
+            "nan",
+            "NaN",
+            "inf",
+            "0x10",
+            " 1",
+            "1 ",
+            "1\n",
+            "²",
+            "9" * 13,
+            "9" * 5000,
+            "\ud800",
+            None,
+            int(NOW.timestamp()),
+            NOW.timestamp(),
+            True,
+            [str(int(NOW.timestamp()))],
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("said", MALFORMED.values(), ids=MALFORMED)
+def test_any_other_envelope_is_refused(said: object, refused: Refused) -> None:
+    code = refused(lambda: verify(said, "", ""))
+    assert code is Code.INVALID_TYPED_DATA
+
+
+@pytest.mark.parametrize("nonce", ["x", "x" * 200, "𝔫" * 200, "a b\n\t\x1b[0m", "é"])
+def test_a_nonce_is_any_text_of_1_to_200_characters(
+    nonce: str, signer: LocalAccount, sign_envelope: Sign
+) -> None:
+    said = envelope(nonce=nonce)
+    assert verify(said, sign_envelope(signer, said), signer.address).nonce == nonce
+
+
+@pytest.mark.parametrize(
+    ("seconds", "code"),
+    [
+        (-61, Code.SIGNATURE_STALE),
+        (-60, None),
+        (-59, None),
+        (0, None),
+        (59, None),
+        (60, None),
+        (61, Code.SIGNATURE_STALE),
+    ],
+)
+def test_a_timestamp_is_within_sixty_seconds_of_now(
+    seconds: int, code: Code | None, signer: LocalAccount, sign_envelope: Sign, refused: Refused
+) -> None:
+    said = envelope()
+    signature = sign_envelope(signer, said)
+    now = NOW + timedelta(seconds=seconds)
+    assert refused(lambda: verify(said, signature, signer.address, now=now)) is code
+
+
+def test_a_fraction_of_a_second_too_late_is_too_late(
+    signer: LocalAccount, sign_envelope: Sign, refused: Refused
+) -> None:
+    said = envelope()
+    signature = sign_envelope(signer, said)
+    now = NOW + timedelta(seconds=60, milliseconds=1)
+    assert refused(lambda: verify(said, signature, signer.address, now=now)) is Code.SIGNATURE_STALE
+
+
+@pytest.mark.parametrize("timestamp", ["0", "000000000000", "999999999999", "253402300800"])
+def test_a_timestamp_out_of_any_calendar_is_stale(timestamp: str, refused: Refused) -> None:
+    said = envelope(timestamp=timestamp)
+    code = refused(lambda: verify(said, VECTOR["signature"], VECTOR["address"]))
+    assert code is Code.SIGNATURE_STALE
+
+
+def test_the_shape_is_checked_first_then_address_time_and_signature(refused: Refused) -> None:
+    stale = envelope(timestamp="1")
+    assert refused(lambda: verify({}, "", "")) is Code.INVALID_TYPED_DATA
+    assert refused(lambda: verify(stale, "", "")) is Code.INVALID_ADDRESS
+    assert refused(lambda: verify(stale, "", VECTOR["address"])) is Code.SIGNATURE_STALE
+    assert refused(lambda: verify(envelope(), "", VECTOR["address"])) is Code.SIGNATURE_INVALID
+
+
+def test_the_zero_address_never_writes(
+    signer: LocalAccount, sign_envelope: Sign, refused: Refused
+) -> None:
+    said = envelope()
+    signature = sign_envelope(signer, said)
+    assert refused(lambda: verify(said, signature, "0x" + "0" * 40)) is Code.SIGNATURE_INVALID
+
+
+def test_the_address_may_be_in_any_case_and_is_kept_in_lower_case(
+    signer: LocalAccount, sign_envelope: Sign
+) -> None:
+    said = envelope()
+    signature = sign_envelope(signer, said)
+    spellings = (signer.address, signer.address.lower(), "0x" + signer.address[2:].upper())
+    assert {verify(said, signature, text).signer for text in spellings} == {signer.address.lower()}
+
+
+def count_calls(call: Callable[[], object]) -> int:
+    """How many Python and C functions a call enters: its cost, without a clock."""
+    entered = 0
+
+    def note(_frame: object, event: str, _arg: object) -> None:
+        nonlocal entered
+        entered += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+def test_ten_thousand_declared_types_cost_no_more_to_refuse_than_two(refused: Refused) -> None:
+    def declaring(count: int) -> dict[str, Any]:
+        said = envelope()
+        members = [{"name": "next", "type": f"T{n}"} for n in range(3)]
+        said["types"] |= {f"T{n}": members for n in range(count)}
+        return said
+
+    few, many = declaring(2), declaring(10_000)
+    assert refused(lambda: verify(many, "", "")) is Code.INVALID_TYPED_DATA
+    cost = count_calls(lambda: refused(lambda: verify(many, "", "")))
+    assert cost == count_calls(lambda: refused(lambda: verify(few, "", "")))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=12,
+)
+near_envelopes = st.fixed_dictionaries(
+    {
+        "domain": st.just(envelope()["domain"]) | json_values,
+        "types": st.just(envelope()["types"]) | json_values,
+        "message": st.fixed_dictionaries(
+            {
+                "action": st.just("create") | json_values,
+                "nonce": st.text(st.characters()) | json_values,
+                "timestamp": st.just(str(int(NOW.timestamp()))) | st.text() | json_values,
+            }
+        ),
+    }
+)
+
+
+@given(
+    json_values | near_envelopes,
+    st.just(VECTOR["address"]) | st.text(),
+    st.just(VECTOR["signature"]) | st.text() | st.from_regex(r"\A0x[0-9a-f]{130}\Z"),
+)
+def test_only_a_refusal_ever_escapes(said: object, address: str, signature: str) -> None:
+    with pytest.raises(Refusal):
+        verify(said, signature, address)
+
+
+def test_a_claim_does_not_show_its_signature() -> None:
+    assert VECTOR["signature"] not in repr(TypedDataClaim({}, "", VECTOR["signature"]))
