@@ -1,0 +1,162 @@
+"""A folder of documents on a disk that may be full, broken, or lose power at any moment.
+
+    <folder>/<two letters>/<cid>    a document, whole and durable, never changed after
+    <folder>/.incoming/             documents on their way; worthless after a crash
+
+The two letters come before the last of the cid, where all letters are equally likely. To back a
+folder up, copy it with any tool while the service runs, leaving `.incoming` out; to restore it,
+copy it back: a name proves its bytes.
+"""
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+
+from imprint.domain.cids import Cid, NotACid, parse_cid
+
+GLANCE_LIMIT = 65_536
+"""Up to how many bytes are read, and their cid computed, without leaving the event loop."""
+
+_NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)
+"""Linux' flag for "only what is in memory"; other systems have none."""
+
+
+class DocumentFolder:
+    """Blocking operations on one folder; all of them raise `OSError` when the disk fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._incoming = path / ".incoming"
+        self._durable_shards: set[str] = set()
+        for folder in (self._path, self._incoming):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if stat.S_IMODE(folder.stat().st_mode) != 0o700:
+                folder.chmod(0o700)
+
+    def store(self, cid: Cid, document: bytes, abandoned: Event) -> None:
+        """Make the document durable, then visible; nothing of it if `abandoned` is set by then.
+
+        One that is there already is written anew, which also repairs it.
+        """
+        shard = self._shard(cid)
+        temporary = self._write(document)
+        try:
+            if not abandoned.is_set():
+                self._prepare(shard)
+                temporary.rename(shard / cid)
+                _sync(shard)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def glance(self, cid: Cid) -> bytes | None:
+        """The bytes under this cid if they are few and in memory; None if `load` has to tell.
+
+        Such a read takes 6 µs, a hop to a thread ten times that; and one that the disk has to
+        answer is not waited for here.
+        """
+        if _NOWAIT is None:
+            return None
+        with suppress(OSError):
+            descriptor = os.open(self._shard(cid) / cid, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                size = os.fstat(descriptor).st_size
+                if size <= GLANCE_LIMIT:
+                    document = bytearray(size)
+                    if os.preadv(descriptor, [document], 0, _NOWAIT) == size:
+                        return bytes(document)
+            finally:
+                os.close(descriptor)
+        return None
+
+    def load(self, cid: Cid) -> bytes | None:
+        """The bytes under this cid; None if there are none.
+
+        A folder that is gone, as when its disk is not mounted, is an error and not an empty one.
+        """
+        try:
+            descriptor = os.open(self._shard(cid) / cid, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            self._incoming.stat()
+            return None
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            return file.readall()
+
+    def delete(self, cid: Cid) -> None:
+        """Destroy the bytes under this cid, durably, if there are any."""
+        try:
+            (self._shard(cid) / cid).unlink()
+        except FileNotFoundError:
+            self._incoming.stat()
+            return
+        _sync(self._shard(cid))
+
+    def list_shards(self) -> list[str]:
+        """The names of the folders that documents are in."""
+        return sorted(path.name for path in self._path.iterdir() if path != self._incoming)
+
+    def list_documents(self, shard: str) -> list[Cid]:
+        """The cids of the documents in one of those folders; what has another name is left out."""
+        folder = self._path / shard
+        cids = []
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            with suppress(NotACid):
+                cid = parse_cid(path.name)
+                if path == self._shard(cid) / cid:
+                    cids.append(cid)
+        return cids
+
+    def sweep(self, before: float) -> None:
+        """Remove what was on its way before then, in seconds since 1970, and never arrived.
+
+        What cannot be removed stays for another time: it does no harm but for its size.
+        """
+        for leftover in self._incoming.iterdir():
+            with suppress(OSError):
+                if leftover.stat().st_mtime < before:
+                    leftover.unlink()
+
+    def probe(self) -> None:
+        """Write a little durably, and read it back."""
+        temporary = self._write(b"probe")
+        try:
+            temporary.read_bytes()
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _shard(self, cid: Cid) -> Path:
+        return self._path / cid[-3:-1]
+
+    def _write(self, document: bytes) -> Path:
+        descriptor, name = tempfile.mkstemp(dir=self._incoming)
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(document)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        return temporary
+
+    def _prepare(self, shard: Path) -> None:
+        """Make the folder if it is not there; and make sure, once, that it will still be."""
+        try:
+            shard.mkdir(mode=0o700)
+        except FileExistsError:
+            if shard.name in self._durable_shards:
+                return
+        _sync(self._path)
+        self._durable_shards.add(shard.name)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
