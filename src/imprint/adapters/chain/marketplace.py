@@ -1,0 +1,193 @@
+"""The marketplace contract, asked over JSON-RPC about one block at a time.
+
+Every batch begins with the node's chain id and its newest block and ends with its block number. A
+node takes a batch in order, so if the number is still that of the block, everything between was
+said about it. If it is not, the same is asked once more with every call pinned to the block by its
+hash. So there is one exchange in the usual case, and never an entry of one block with a balance of
+another. A node for another chain, or one whose newest block is too old, has failed.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from imprint.adapters.chain.failures import ChainMisconfigured, NodeFailure
+from imprint.adapters.chain.flights import SharedFlights
+from imprint.adapters.chain.json_rpc import Call, JsonRpc
+from imprint.domain.abi import NotAbi, decode_uint256, encode_call
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.hexadecimal import (
+    NotHexadecimal,
+    parse_hash,
+    parse_hex_bytes,
+    parse_hex_number,
+)
+from imprint.domain.marketplace import (
+    BALANCE_OF,
+    GET_POST_INFO,
+    POST_CID_TO_TOKEN_ID,
+    decode_post_info,
+)
+from imprint.domain.posts import PostEntry, PostFacts
+from imprint.ports import Clock
+
+Read = TypeVar("Read")
+
+TIMEOUT = 1.5
+"""Seconds for everything that one question takes, so that whoever asked hears within two."""
+
+MAX_HEAD_AGE = 600.0
+"""Seconds after which a node without a new block counts as left behind; generous on every network
+that makes blocks by the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A node's newest block."""
+
+    hash: str
+    number: int
+    timestamp: int
+
+
+class JsonRpcMarketplace:
+    """A `MarketplaceReader` over JSON-RPC. `max_head_age` 0 takes a head of any age."""
+
+    def __init__(
+        self,
+        rpc: JsonRpc,
+        chain_id: int,
+        address: Address,
+        clock: Clock,
+        *,
+        timeout: float = TIMEOUT,
+        max_head_age: float = MAX_HEAD_AGE,
+    ) -> None:
+        self._rpc = rpc
+        self._chain_id = chain_id
+        self._address = address
+        self._clock = clock
+        self._timeout = timeout
+        self._max_head_age = max_head_age
+        self._flights: SharedFlights[tuple[int, Address | None], PostFacts] = SharedFlights()
+
+    async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
+        """The entry and the reader's balance (0 for nobody), from one block.
+
+        Who asks the same at the same time shares an exchange.
+        """
+        key = (post_id, reader)
+        return await self._flights.join(key, lambda: self._ask_post_facts(post_id, reader))
+
+    async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
+        """The entry under which this cid, in its canonical spelling, is published."""
+        deadline = self._set_deadline()
+        asked = encode_call(POST_CID_TO_TOKEN_ID, cid.encode())
+        post_id = await self._ask_contract([asked], _read_number, deadline)
+        if post_id == 0:
+            return None
+
+        def read(returned: Sequence[bytes]) -> PostEntry:
+            entry = decode_post_info(returned[0])
+            if not entry.exists or entry.cid != cid:
+                raise NodeFailure("an entry that contradicts the index of cids")
+            return entry
+
+        return await self._ask_contract([encode_call(GET_POST_INFO, post_id)], read, deadline)
+
+    async def probe(self) -> None:
+        """Return if the node answers, for the configured chain, and the contract is there.
+
+        Raises `ChainMisconfigured` with a sentence if it is another chain or there is no contract,
+        and any other `Unavailable` if no node answers.
+        """
+        calls = [Call("eth_chainId"), Call("eth_getCode", (self._address, "latest"))]
+
+        def read(results: list[object]) -> None:
+            self._check_chain_id(results[0])
+            if not _parse(parse_hex_bytes, results[1]):
+                raise ChainMisconfigured(
+                    f"There is no contract at {self._address} on chain {self._chain_id}."
+                )
+
+        await self._rpc.exchange(calls, read, self._set_deadline())
+
+    async def close(self) -> None:
+        """End what runs, and let go of connections."""
+        await self._flights.close()
+        await self._rpc.close()
+
+    async def _ask_post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
+        calls = [encode_call(GET_POST_INFO, post_id)]
+        if reader is not None:
+            calls.append(encode_call(BALANCE_OF, reader, post_id))
+
+        def read(returned: Sequence[bytes]) -> PostFacts:
+            balance = decode_uint256(returned[1]) if reader is not None else 0
+            return PostFacts(decode_post_info(returned[0]), balance)
+
+        return await self._ask_contract(calls, read, self._set_deadline())
+
+    async def _ask_contract(
+        self, calls: Sequence[bytes], read: Callable[[Sequence[bytes]], Read], deadline: float
+    ) -> Read:
+        def read_batch(results: list[object]) -> tuple[_Head, bool, Read]:
+            head = self._check_head(results[0], results[1])
+            still = _parse(parse_hex_number, results[-1]) == head.number
+            try:
+                return head, still, read([_parse(parse_hex_bytes, one) for one in results[2:-1]])
+            except NotAbi as error:
+                raise NodeFailure("a return value that is none") from error
+
+        head, still, answer = await self._rpc.exchange(
+            self._frame(calls, "latest"), read_batch, deadline
+        )
+        if not still:
+            pinned = self._frame(calls, {"blockHash": head.hash})
+            _, _, answer = await self._rpc.exchange(pinned, read_batch, deadline)
+        return answer
+
+    def _frame(self, calls: Sequence[bytes], block: object) -> list[Call]:
+        contract_calls = [
+            Call("eth_call", ({"to": self._address, "data": "0x" + data.hex()}, block))
+            for data in calls
+        ]
+        head = Call("eth_getBlockByNumber", ("latest", False))
+        return [Call("eth_chainId"), head, *contract_calls, Call("eth_blockNumber")]
+
+    def _check_head(self, chain_id: object, block: object) -> _Head:
+        self._check_chain_id(chain_id)
+        if not isinstance(block, dict):
+            raise NodeFailure("a newest block that is none")
+        head = _Head(
+            _parse(parse_hash, block.get("hash")),
+            _parse(parse_hex_number, block.get("number")),
+            _parse(parse_hex_number, block.get("timestamp")),
+        )
+        age = self._clock.now().timestamp() - head.timestamp
+        if self._max_head_age and age > self._max_head_age:
+            raise NodeFailure(f"a newest block that is {age:.0f} seconds old")
+        return head
+
+    def _check_chain_id(self, result: object) -> None:
+        chain_id = _parse(parse_hex_number, result)
+        if chain_id != self._chain_id:
+            raise ChainMisconfigured(
+                f"The node is on chain {chain_id}, but chain {self._chain_id} is configured."
+            )
+
+    def _set_deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self._timeout
+
+
+def _read_number(returned: Sequence[bytes]) -> int:
+    return decode_uint256(returned[0])
+
+
+def _parse(parse: Callable[[object], Read], result: object) -> Read:
+    try:
+        return parse(result)
+    except NotHexadecimal as error:
+        raise NodeFailure("a result that is not hexadecimal") from error

@@ -1,0 +1,54 @@
+"""Nodes on loopback, and the marketplace read through them."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+from tests.adapters.chain.faulty_node import FaultyNode
+
+from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.chain.marketplace import JsonRpcMarketplace
+from imprint.domain.addresses import Address
+
+MARKET = Address("0x" + "c3" * 20)
+
+
+class FixedClock:
+    """A clock that stands at the time of the node's newest block."""
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(1_760_000_000, UTC)
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[FaultyNode]:
+    node = FaultyNode()
+    await node.start()
+    yield node
+    await node.stop()
+
+
+@pytest.fixture
+async def spare_node() -> AsyncIterator[FaultyNode]:
+    node = FaultyNode()
+    await node.start()
+    yield node
+    await node.stop()
+
+
+@pytest.fixture
+async def market(node: FaultyNode) -> AsyncIterator[JsonRpcMarketplace]:
+    rpc = JsonRpc([node.address], max_answer=1_000_000)
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, FixedClock())
+    yield market
+    await market.close()
+
+
+@pytest.fixture
+async def market_of_two(
+    node: FaultyNode, spare_node: FaultyNode
+) -> AsyncIterator[JsonRpcMarketplace]:
+    rpc = JsonRpc([node.address, spare_node.address])
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, FixedClock())
+    yield market
+    await market.close()

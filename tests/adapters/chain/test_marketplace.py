@@ -1,0 +1,349 @@
+"""The marketplace over JSON-RPC: right answers, and from a faulty node none at all."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from tests.adapters.chain import faulty_node as faults
+from tests.adapters.chain.conftest import MARKET, FixedClock
+from tests.adapters.chain.faulty_node import Fault, FaultyNode
+
+from imprint.adapters.chain.failures import ChainMisconfigured
+from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.chain.marketplace import JsonRpcMarketplace
+from imprint.domain.access import Access, decide_access
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.posts import PostEntry, PostFacts
+from imprint.domain.refusals import Code, Unavailable
+
+AUTHOR = Address("0x" + "a1" * 20)
+READER = Address("0x" + "b2" * 20)
+CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
+OTHER = Cid("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")
+
+Tampered = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def published(node: FaultyNode) -> None:
+    """A post that costs something, and a reader who has bought it."""
+    node.entries[9] = (AUTHOR, CID.encode(), 5)
+    node.balances[READER, 9] = 1
+
+
+def tamper_result(node: FaultyNode, method: str, result: object) -> None:
+    def tamper(request: Tampered, answer: Tampered) -> None:
+        if request["method"] == method:
+            answer["result"] = result
+
+    node.tamper = tamper
+
+
+def tamper_call(node: FaultyNode, selector: str, result: object) -> None:
+    def tamper(request: Tampered, answer: Tampered) -> None:
+        if request["method"] == "eth_call" and request["params"][0]["data"].startswith(selector):
+            answer["result"] = result
+
+    node.tamper = tamper
+
+
+async def test_the_facts_are_the_entry_and_the_balance(market: JsonRpcMarketplace) -> None:
+    facts = await market.post_facts(9, READER)
+    assert facts == PostFacts(PostEntry(AUTHOR, CID, 5), 1)
+
+
+async def test_nobody_has_no_balance_and_none_is_asked_for(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    assert (await market.post_facts(9, None)).balance == 0
+    assert "00fdd58e" not in str(node.batches)
+
+
+async def test_an_unknown_post_does_not_exist(market: JsonRpcMarketplace) -> None:
+    facts = await market.post_facts(10, READER)
+    assert not facts.entry.exists
+
+
+async def test_the_highest_post_id_can_be_asked_for(market: JsonRpcMarketplace) -> None:
+    assert not (await market.post_facts(2**256 - 1, READER)).entry.exists
+
+
+async def test_the_facts_take_one_exchange(market: JsonRpcMarketplace, node: FaultyNode) -> None:
+    await market.post_facts(9, READER)
+    assert [call["method"] for call in node.batches[0]] == [
+        "eth_chainId",
+        "eth_getBlockByNumber",
+        "eth_call",
+        "eth_call",
+        "eth_blockNumber",
+    ]
+    assert len(node.batches) == 1
+
+
+async def test_a_head_that_moves_between_the_calls_has_them_pinned_to_its_block(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    tamper_result(node, "eth_blockNumber", hex(101))
+    assert (await market.post_facts(9, READER)).balance == 1
+    blocks = [call["params"][1] for call in node.batches[1] if call["method"] == "eth_call"]
+    assert blocks == [{"blockHash": node.block_hash}] * 2
+
+
+async def test_a_cid_leads_to_its_entry(market: JsonRpcMarketplace) -> None:
+    assert await market.entry_of_cid(CID) == PostEntry(AUTHOR, CID, 5)
+
+
+async def test_a_cid_that_is_not_published_has_no_entry(market: JsonRpcMarketplace) -> None:
+    assert await market.entry_of_cid(OTHER) is None
+
+
+@pytest.mark.parametrize("empty", ["0x", "0x00", None, "0x" + "00" * 31, "0x" + "00" * 33])
+async def test_an_empty_or_odd_post_id_is_no_zero(
+    market: JsonRpcMarketplace, node: FaultyNode, empty: object
+) -> None:
+    tamper_call(node, "0xe8be2748", empty)
+    with pytest.raises(Unavailable):
+        await market.entry_of_cid(OTHER)
+
+
+@pytest.mark.parametrize("post_id", [9, 10])
+async def test_an_entry_that_contradicts_the_index_is_not_believed(
+    market: JsonRpcMarketplace, node: FaultyNode, post_id: int
+) -> None:
+    tamper_call(node, "0xe8be2748", f"0x{post_id:064x}")
+    with pytest.raises(Unavailable):
+        await market.entry_of_cid(OTHER)
+
+
+def reversed_ids(answers: list[Any]) -> list[Any]:
+    ids = [answer["id"] for answer in answers][::-1]
+    return [answer | {"id": number} for answer, number in zip(answers, ids, strict=True)]
+
+
+FAULTS = {
+    "status 500": faults.answer_status(500),
+    "status 429": faults.answer_status(429),
+    "status 204": faults.answer_status(204),
+    "a redirect": faults.send_away,
+    "silence": faults.stay_silent,
+    "a drip": faults.drip,
+    "a reset": faults.reset,
+    "a body cut off": faults.cut_off,
+    "a body without end": faults.flood,
+    "HTML": faults.answer_body("<html><body>It works!</body></html>"),
+    "nothing": faults.answer_body(""),
+    "null": faults.answer_body("null"),
+    "no batch": faults.answer_body('{"jsonrpc":"2.0","id":1,"result":"0x1"}'),
+    "an error for all": faults.answer_body('{"id":null,"error":{"code":-32005,"message":"no"}}'),
+    "an empty batch": faults.answer_body("[]"),
+    "a batch of nonsense": faults.answer_body("[1,2,3,4,5]"),
+    "bytes": faults.answer_body(b"\xff\xfe\x00"),
+    "a deep batch": faults.answer_body("[" * 100_000),
+    "a deep result": faults.answer_body('[{"id":1,"result":' + "[" * 100_000),
+    "an answer missing": faults.answer_changed(lambda answers: answers[:-1]),
+    "an answer too many": faults.answer_changed(lambda answers: [*answers, answers[0]]),
+    "one answer for all": faults.answer_changed(lambda answers: [answers[0]] * 5),
+    "wrong ids": faults.answer_changed(lambda a: [one | {"id": one["id"] + 1} for one in a]),
+    "ids that are texts": faults.answer_changed(
+        lambda a: [one | {"id": str(one["id"])} for one in a]
+    ),
+    "swapped ids": faults.answer_changed(reversed_ids),
+    "no ids": faults.answer_changed(lambda a: [{"result": one["result"]} for one in a]),
+    "all 0x": faults.answer_changed(lambda a: [one | {"result": "0x"} for one in a]),
+    "all null": faults.answer_changed(lambda a: [one | {"result": None} for one in a]),
+    "all numbers": faults.answer_changed(lambda a: [one | {"result": 1} for one in a]),
+    "an error in the last": faults.answer_changed(
+        lambda a: [*a[:-1], {"id": a[-1]["id"], "error": {"code": 3, "message": "reverted"}}]
+    ),
+    "an error without a code": faults.answer_changed(
+        lambda a: [*a[:-1], {"id": a[-1]["id"], "error": "bad"}]
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+async def test_a_faulty_node_is_unavailable_within_two_seconds(
+    market: JsonRpcMarketplace, node: FaultyNode, fault: Fault
+) -> None:
+    node.fault = fault
+    before = time.monotonic()
+    with pytest.raises(Unavailable) as refused:
+        await market.post_facts(9, READER)
+    assert refused.value.code is Code.CHAIN_UNAVAILABLE
+    assert time.monotonic() - before < 2
+
+
+async def test_shuffled_answers_are_put_in_order(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    node.fault = faults.answer_changed(lambda answers: answers[::-1])
+    assert await market.post_facts(9, READER) == PostFacts(PostEntry(AUTHOR, CID, 5), 1)
+
+
+@pytest.mark.parametrize(
+    ("selector", "result"),
+    [
+        pytest.param(selector, result, id=f"{name} {shown}")
+        for name, selector in [("entry", "0xeba1e3b3"), ("balance", "0x00fdd58e")]
+        for shown, result in [
+            ("empty", "0x"),
+            ("null", None),
+            ("one zero", "0x0"),
+            ("a number", 1),
+            ("a short word", "0x" + "00" * 31),
+            ("two words", "0x" + "00" * 64),
+            ("white space", "0x" + " " * 64),
+            ("no hex", "0x" + "zz" * 32),
+            ("no prefix", "00" * 32),
+            ("an offset bomb", "0x" + "00" * 31 + "20" + "ff" * 192),
+        ]
+    ],
+)
+async def test_a_strange_return_value_is_unavailable_and_never_zero(
+    market: JsonRpcMarketplace, node: FaultyNode, selector: str, result: object
+) -> None:
+    tamper_call(node, selector, result)
+    with pytest.raises(Unavailable):
+        await market.post_facts(9, READER)
+
+
+@pytest.mark.parametrize(
+    "block", [None, "0x1", {}, {"hash": "0x1", "number": "0x64", "timestamp": "0x1"}]
+)
+async def test_a_head_that_is_none_is_unavailable(
+    market: JsonRpcMarketplace, node: FaultyNode, block: object
+) -> None:
+    tamper_result(node, "eth_getBlockByNumber", block)
+    with pytest.raises(Unavailable):
+        await market.post_facts(9, READER)
+
+
+async def test_a_node_of_another_chain_never_grants(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    await market.probe()
+    node.chain_id = 1
+    with pytest.raises(Unavailable):
+        await market.post_facts(9, READER)
+
+
+async def test_a_node_left_behind_never_grants(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    node.timestamp -= 601
+    with pytest.raises(Unavailable):
+        await market.post_facts(9, READER)
+
+
+async def test_a_head_of_any_age_serves_if_age_does_not_count(node: FaultyNode) -> None:
+    market = JsonRpcMarketplace(
+        JsonRpc([node.address]), 31337, MARKET, FixedClock(), max_head_age=0
+    )
+    node.timestamp = 0
+    facts = await market.post_facts(9, READER)
+    assert decide_access(facts, READER) is Access.HOLDER
+    await market.close()
+
+
+async def test_nothing_listening_is_unavailable_at_once(node: FaultyNode) -> None:
+    address = node.address
+    await node.stop()
+    market = JsonRpcMarketplace(JsonRpc([address]), 31337, MARKET, FixedClock())
+    before = time.monotonic()
+    with pytest.raises(Unavailable):
+        await market.post_facts(9, READER)
+    assert time.monotonic() - before < 0.5
+    await market.close()
+
+
+async def test_a_probe_returns_if_chain_and_contract_are_there(market: JsonRpcMarketplace) -> None:
+    await market.probe()
+
+
+async def test_a_probe_says_which_chain_it_found(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    node.chain_id = 5
+    with pytest.raises(ChainMisconfigured) as found:
+        await market.probe()
+    assert found.value.sentence == "The node is on chain 5, but chain 31337 is configured."
+    assert "5" not in found.value.detail
+
+
+async def test_a_probe_says_where_it_found_no_contract(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    node.code = "0x"
+    with pytest.raises(ChainMisconfigured) as found:
+        await market.probe()
+    assert found.value.sentence == f"There is no contract at {MARKET} on chain 31337."
+
+
+async def test_a_probe_of_a_silent_node_is_unavailable_and_not_misconfigured(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    node.fault = faults.stay_silent
+    with pytest.raises(Unavailable) as found:
+        await market.probe()
+    assert not isinstance(found.value, ChainMisconfigured)
+
+
+async def test_who_asks_the_same_at_the_same_time_shares_an_exchange(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    answers = await asyncio.gather(*(market.post_facts(9, READER) for _ in range(50)))
+    assert len(node.batches) == 1
+    assert set(answers) == {PostFacts(PostEntry(AUTHOR, CID, 5), 1)}
+
+
+async def test_different_readers_do_not_share_an_exchange(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    mine, theirs = await asyncio.gather(market.post_facts(9, READER), market.post_facts(9, AUTHOR))
+    assert (mine.balance, theirs.balance) == (1, 0)
+
+
+async def test_an_answer_is_not_kept_for_those_who_ask_later(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    await market.post_facts(9, READER)
+    node.balances.clear()
+    assert (await market.post_facts(9, READER)).balance == 0
+
+
+async def test_one_who_stops_waiting_does_not_stop_the_others(market: JsonRpcMarketplace) -> None:
+    leaving = asyncio.create_task(market.post_facts(9, READER))
+    staying = asyncio.create_task(market.post_facts(9, READER))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    assert (await staying).balance == 1
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+
+
+async def test_a_flight_that_nobody_waits_for_ends_quietly(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    node.fault = faults.answer_status(500)
+    leaving = asyncio.create_task(market.post_facts(9, READER))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await node.asked.wait()
+    await asyncio.sleep(0.05)
+    node.fault = None
+    assert (await market.post_facts(9, READER)).balance == 1
+
+
+async def test_closing_ends_what_runs_as_unavailable(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    node.fault = faults.stay_silent
+    waiting = asyncio.create_task(market.post_facts(9, READER))
+    await asyncio.sleep(0.05)
+    await market.close()
+    with pytest.raises(Unavailable):
+        await waiting
+    with pytest.raises(Unavailable):
+        await market.post_facts(9, READER)
