@@ -1,0 +1,35 @@
+"""Settings in three steps: names are declared, texts become checked values, secrets stay apart.
+
+`groups` and `limits` declare each setting once. `read_settings` makes the frozen `Settings` of a
+process from the environment, a TOML file and the command line, or raises `SettingsProblems` with
+everything that is wrong, in words for the person who wrote them.
+"""
+
+from imprint.settings.development import DEVELOPMENT
+from imprint.settings.problems import SettingsProblems
+from imprint.settings.reading import read_settings
+from imprint.settings.secrets import Secret
+from imprint.settings.stores import (
+    EmbeddedContent,
+    KuboContent,
+    PinataContent,
+    PostgresqlDatabase,
+    SqliteDatabase,
+)
+from imprint.settings.table import render_markdown
+from imprint.settings.value import SETTINGS, Settings
+
+__all__ = [
+    "DEVELOPMENT",
+    "SETTINGS",
+    "EmbeddedContent",
+    "KuboContent",
+    "PinataContent",
+    "PostgresqlDatabase",
+    "Secret",
+    "Settings",
+    "SettingsProblems",
+    "SqliteDatabase",
+    "read_settings",
+    "render_markdown",
+]

@@ -1,0 +1,218 @@
+"""The settings by group: where the service is, what it relies on, and what it is trusted with."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from imprint.domain.addresses import Address
+from imprint.settings.readers import (
+    choice,
+    integer,
+    read_address,
+    read_allowed_origin,
+    read_domain,
+    read_host,
+    read_origin,
+    read_path,
+    read_proxy,
+    read_secret,
+    read_secret_address,
+    read_text,
+    seconds,
+    several,
+)
+from imprint.settings.secrets import Secret
+from imprint.settings.setting import optional, setting
+from imprint.settings.stores import ContentPlace, Database, read_content_place, read_database
+
+_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the service listens and how it runs."""
+
+    host: str = setting("HOST", "The address to listen on.", read_host, "127.0.0.1")
+    port: int = setting("PORT", "The port to listen on.", integer(0, 65_535), "8000")
+    public_url: str = setting(
+        "PUBLIC_URL",
+        "The origin under which clients reach the service; it issues sessions in this name, and its"
+        " host is always a login domain.",
+        read_origin,
+        "http://{IMPRINT_HOST}:{IMPRINT_PORT}",
+    )
+    cors_origins: tuple[str, ...] = setting(
+        "CORS_ORIGINS",
+        "Origins whose pages may call the service in a browser, separated by commas; `*` for all.",
+        several(read_allowed_origin),
+        "",
+    )
+    trusted_proxies: tuple[str, ...] = setting(
+        "TRUSTED_PROXIES",
+        "IP addresses of proxies whose `X-Forwarded-For` is believed, separated by commas.",
+        several(read_proxy),
+        "",
+    )
+    workers: int = setting(
+        "WORKERS", "How many processes serve; they share the data folder.", integer(1, 64), "1"
+    )
+    metrics_port: int = setting(
+        "METRICS_PORT",
+        "The port of the Prometheus metrics, on the same address; 0 switches them off.",
+        integer(0, 65_535),
+        "0",
+    )
+    log_level: str = setting(
+        "LOG_LEVEL",
+        "The least important records to log: debug, info, warning or error.",
+        choice("debug", "info", "warning", "error"),
+        "info",
+    )
+    log_format: str = setting(
+        "LOG_FORMAT",
+        "How records are written to standard error: `json`, one object a line, or `text`.",
+        choice("json", "text"),
+        "json",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where records and documents are kept."""
+
+    data_dir: Path = setting("DATA_DIR", "The folder for everything kept.", read_path, "./data")
+    database: Database = setting(
+        "DATABASE_URL",
+        "Where records are kept: `sqlite:///…` or `postgresql://…`.",
+        read_database,
+        "sqlite:///{IMPRINT_DATA_DIR}/imprint.db",
+        secret=True,
+    )
+    content: ContentPlace = setting(
+        "CONTENT_STORE",
+        "Where documents are kept: `embedded`, `kubo:http://127.0.0.1:5001` or `pinata`.",
+        read_content_place,
+        "embedded",
+    )
+    pinata_jwt: Secret | None = optional(
+        "PINATA_JWT", "The key for Pinata, needed with `pinata`.", read_secret, secret=True
+    )
+    pinata_gateway: str | None = optional(
+        "PINATA_GATEWAY", "The gateway of the Pinata account, a host.", read_domain
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Which chain and contract decide, and how they are asked."""
+
+    rpc_urls: tuple[Secret, ...] = setting(
+        "CHAIN_RPC_URL",
+        "JSON-RPC addresses of nodes, separated by commas, the preferred one first.",
+        several(read_secret_address),
+        secret=True,
+    )
+    id: int = setting("CHAIN_ID", "The id of the chain.", integer(1, 2**53 - 1))
+    marketplace: Address = setting(
+        "MARKETPLACE_ADDRESS", "The address of the marketplace contract.", read_address
+    )
+    start_block: int = setting(
+        "CHAIN_START_BLOCK",
+        "The block the marketplace was deployed in; nothing before it is read.",
+        integer(0, 2**53 - 1),
+        "0",
+    )
+    timeout: float = setting(
+        "CHAIN_TIMEOUT_SECONDS",
+        "How long a node may take to answer before the next one is asked.",
+        seconds(0.1, 60),
+        "1.5",
+    )
+    cache_seconds: float = setting(
+        "CHAIN_CACHE_SECONDS",
+        "How long a granted access is remembered; a denied one never is.",
+        seconds(0, 60),
+        "5",
+    )
+    follow_seconds: float = setting(
+        "CHAIN_FOLLOW_SECONDS",
+        "How often the follower looks for new posts; 0 switches it off.",
+        seconds(0, 3600),
+        "2",
+    )
+    reorg_depth: int = setting(
+        "CHAIN_REORG_DEPTH",
+        "How many blocks deep a post is final.",
+        integer(0, 100_000),
+        "64",
+    )
+    max_head_age: float = setting(
+        "CHAIN_MAX_HEAD_AGE_SECONDS",
+        "How old a node's newest block may be before the node is not believed; 0 never minds.",
+        seconds(0, _DAY),
+        "0",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """What writers sign: the domain of the typed data."""
+
+    name: str = setting("SIGNING_NAME", "The name of the signing domain.", read_text, "Imprint")
+    version: str = setting("SIGNING_VERSION", "The version of the signing domain.", read_text, "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Who may log in from where, and what their sessions are signed with."""
+
+    login_domains: tuple[str, ...] = setting(
+        "LOGIN_DOMAINS",
+        "Hosts whose pages readers may log in from, separated by commas, with their ports.",
+        several(read_domain),
+        "",
+    )
+    jwt_secret: Secret = setting(
+        "JWT_SECRET", "What signs sessions; at least 32 bytes.", read_secret, secret=True
+    )
+    jwt_secret_previous: Secret | None = optional(
+        "JWT_SECRET_PREVIOUS",
+        "What signed sessions until lately, and still reads them.",
+        read_secret,
+        secret=True,
+    )
+    page_token_secret: Secret | None = optional(
+        "PAGE_TOKEN_SECRET",
+        "What seals page tokens; derived from `IMPRINT_JWT_SECRET` if not given.",
+        read_secret,
+        secret=True,
+    )
+    page_token_secret_previous: Secret | None = optional(
+        "PAGE_TOKEN_SECRET_PREVIOUS",
+        "What sealed page tokens until lately, and still opens them.",
+        read_secret,
+        secret=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """What each provider signs deliveries with; a provider without a secret has no path."""
+
+    a_secret: Secret | None = optional(
+        "WEBHOOK_A_SECRET",
+        "The signing key of provider A; without it, its path is 404.",
+        read_secret,
+        secret=True,
+    )
+    a_secret_previous: Secret | None = optional(
+        "WEBHOOK_A_SECRET_PREVIOUS", "Its key until lately.", read_secret, secret=True
+    )
+    b_secret: Secret | None = optional(
+        "WEBHOOK_B_SECRET",
+        "The security token of provider B; without it, its path is 404.",
+        read_secret,
+        secret=True,
+    )
+    b_secret_previous: Secret | None = optional(
+        "WEBHOOK_B_SECRET_PREVIOUS", "Its token until lately.", read_secret, secret=True
+    )

@@ -1,0 +1,140 @@
+"""From what was given to the settings of a process: all problems are found before one is raised."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from imprint.settings.problems import SettingsProblems, Unreadable
+from imprint.settings.secrets import Secret, find_weakness
+from imprint.settings.setting import Setting, declared_in
+from imprint.settings.sources import ReadFile, read_config, read_environment
+from imprint.settings.stores import PinataContent
+from imprint.settings.value import GROUPS, SETTINGS, Settings
+
+_LIMIT_SHOWN = 80
+_PREVIOUS = "_PREVIOUS"
+_IPV6 = re.compile(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
+
+
+def read_file_text(path: Path) -> str:
+    """The text of a file."""
+    return path.read_text(encoding="utf-8")
+
+
+def read_settings(
+    environ: Mapping[str, str],
+    config: Path | None = None,
+    *,
+    options: Mapping[str, str] | None = None,
+    defaults: Mapping[str, str] | None = None,
+    read_file: ReadFile = read_file_text,
+) -> Settings:
+    """The settings, from the strongest source to the weakest: `options` of the command line, the
+    environment, the TOML file, `defaults` of the command, and the defaults of the settings.
+
+    A secret that stands in `defaults` is let through as it is; every other one must be a good one.
+    Raises `SettingsProblems` with everything that is wrong.
+    """
+    environment = read_environment(environ, read_file)
+    table = read_config(config, environ, read_file)
+    given = table.given | environment.given | dict(options or {})
+    problems = environment.problems + table.problems
+    texts = _fill(given, defaults or {})
+    values = _read_values(texts, given, problems)
+    problems += _judge_secrets(texts, defaults or {})
+    if not problems:
+        settings = _assemble(values)
+        problems = _judge_together(settings)
+    if problems:
+        raise SettingsProblems(problems)
+    return settings
+
+
+def _fill(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str | None]:
+    """The text of every setting; an empty one counts as its own default."""
+    texts: dict[str, str | None] = {}
+    for each in SETTINGS:
+        known = given[each.name] if each.name in given else defaults.get(each.name)
+        texts[each.name] = known or each.default
+    places = {name: _bracket(text or "") for name, text in texts.items()}
+    return {
+        name: text if given.get(name) or text is None else text.format_map(places)
+        for name, text in texts.items()
+    }
+
+
+def _bracket(text: str) -> str:
+    # An IPv6 address stands in brackets wherever a port may follow it.
+    return f"[{text}]" if _IPV6.fullmatch(text) else text
+
+
+def _read_values(
+    texts: Mapping[str, str | None], given: Mapping[str, str], problems: list[str]
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    derived: list[str] = []
+    for each in SETTINGS:
+        text = texts[each.name]
+        if text is None:
+            values[each.name] = None
+            if each.required:
+                problems.append(f"{each.name} is missing. {each.sentence}")
+            continue
+        try:
+            values[each.name] = each.read(text)
+        except Unreadable as error:
+            shown = "" if each.secret else f" (it is '{_shorten(text)}')"
+            (problems if each.name in given else derived).append(f"{each.name} {error}{shown}.")
+    # What a default was made from has been named already, if it was wrong itself.
+    problems += [] if problems else derived
+    return values
+
+
+def _assemble(values: Mapping[str, Any]) -> Settings:
+    built = {
+        name: group(**{key: values[each.name] for key, each in declared_in(group).items()})
+        for name, group in GROUPS.items()
+    }
+    return Settings(**built)
+
+
+def _judge_secrets(texts: Mapping[str, str | None], let_through: Mapping[str, str]) -> list[str]:
+    problems = []
+    seen: dict[str, str] = {}
+    for name in (each.name for each in SETTINGS if _is_secret(each)):
+        text = texts[name]
+        if text is None:
+            continue
+        weakness = find_weakness(Secret(text))
+        if weakness is not None and let_through.get(name) != text:
+            problems.append(f"{name} {weakness}.")
+        if text in seen:
+            problems.append(f"{name} is the same as {seen[text]}; every secret must be its own.")
+        seen.setdefault(text, name)
+        current = name.removesuffix(_PREVIOUS)
+        if texts[current] is None:
+            problems.append(f"{name} is given without {current}.")
+    return problems
+
+
+def _is_secret(setting: Setting) -> bool:
+    # The key of Pinata is made by Pinata; how good it is is not ours to judge.
+    return setting.secret and setting.name.removesuffix(_PREVIOUS).endswith("_SECRET")
+
+
+def _judge_together(settings: Settings) -> list[str]:
+    problems = []
+    storage, server = settings.storage, settings.server
+    if isinstance(storage.content, PinataContent) and storage.pinata_jwt is None:
+        problems.append("IMPRINT_PINATA_JWT is missing, and IMPRINT_CONTENT_STORE is 'pinata'.")
+    if not settings.chain.rpc_urls:
+        problems.append("IMPRINT_CHAIN_RPC_URL names no node.")
+    if server.metrics_port and server.metrics_port == server.port:
+        problems.append("IMPRINT_METRICS_PORT is the same as IMPRINT_PORT.")
+    return problems
+
+
+def _shorten(text: str) -> str:
+    printable = "".join(char if char.isprintable() else "?" for char in text)
+    return printable if len(printable) <= _LIMIT_SHOWN else printable[:_LIMIT_SHOWN] + "…"

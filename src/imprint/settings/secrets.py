@@ -1,0 +1,86 @@
+"""Secrets: values that no log, no traceback and no printout ever shows."""
+
+MIN_SECRET_BYTES = 32
+"""How long a secret must be: as long as the signatures it makes."""
+
+MIN_ISSUED_BYTES = 24
+"""How long a webhook secret must be if a provider issued it, since its length is theirs."""
+
+ISSUED_PREFIXES = ("whsec_", "qnsec_")
+"""How the providers of deliveries begin the secrets that they issue."""
+
+DEVELOPMENT_MARK = "development-only"
+"""What is part of every secret that `imprint dev` brings, so that `serve` refuses it."""
+
+_PLACEHOLDERS = (
+    DEVELOPMENT_MARK,
+    "changeme",
+    "change-me",
+    "change_me",
+    "change this",
+    "default",
+    "example",
+    "insecure",
+    "password",
+    "placeholder",
+    "replace",
+    "secret",
+    "your-",
+    "your_",
+)
+_FEWEST_CHARACTERS = 8
+
+
+class Secret:
+    """A text that shows itself only when asked to by name."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text itself."""
+        return self._text
+
+    def reveal_bytes(self) -> bytes:
+        """The text itself, as bytes to sign with."""
+        return self._text.encode()
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def __str__(self) -> str:
+        return "…"
+
+    def __format__(self, spec: str) -> str:
+        return "…"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._text))
+
+    def __reduce__(self) -> str:
+        raise TypeError("A secret is not written down.")
+
+
+def find_weakness(secret: Secret) -> str | None:
+    """Why this secret protects nothing, as the end of a sentence; None if it may be used."""
+    text = secret.reveal()
+    size = len(text.encode())
+    issued = text.startswith(ISSUED_PREFIXES)
+    needed = MIN_ISSUED_BYTES if issued else MIN_SECRET_BYTES
+    if size < needed:
+        return f"is {size} bytes long; it must have at least {needed}"
+    if any(word in text.lower() for word in _PLACEHOLDERS):
+        return "is a placeholder; make one with: openssl rand -hex 32"
+    if len(set(text)) < _FEWEST_CHARACTERS or _repeats(text):
+        return "repeats itself; make one with: openssl rand -hex 32"
+    return None
+
+
+def _repeats(text: str) -> bool:
+    # A text is a shorter one written several times if, and only if, it occurs in its double early.
+    return (text + text).find(text, 1) < len(text)

@@ -1,0 +1,81 @@
+"""The settings of a process: checked, frozen, with every secret apart."""
+
+import hashlib
+import hmac
+from dataclasses import dataclass, fields
+from urllib.parse import urlsplit
+
+from imprint.settings.groups import Chain, Server, Sessions, Signing, Storage, Webhooks
+from imprint.settings.limits import Development, Keeping, Limits
+from imprint.settings.secrets import Secret
+from imprint.settings.setting import Setting, declared_in
+from imprint.settings.stores import PostgresqlDatabase
+
+_SHORTEST_KEY = 8
+_PAGE_TOKEN_LABEL = b"imprint page token secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything an operator can decide, in groups."""
+
+    server: Server
+    storage: Storage
+    chain: Chain
+    signing: Signing
+    sessions: Sessions
+    webhooks: Webhooks
+    limits: Limits
+    keeping: Keeping
+    development: Development
+
+    @property
+    def login_domains(self) -> tuple[str, ...]:
+        """The hosts whose pages readers may log in from; the service's own comes first."""
+        own = urlsplit(self.server.public_url).netloc
+        return tuple(dict.fromkeys((own, *self.sessions.login_domains)))
+
+    @property
+    def page_token_secrets(self) -> tuple[Secret, Secret | None]:
+        """What seals page tokens, and what sealed them until lately."""
+        given = self.sessions
+        if given.page_token_secret is not None:
+            return given.page_token_secret, given.page_token_secret_previous
+        previous = given.jwt_secret_previous
+        return _derive(given.jwt_secret), None if previous is None else _derive(previous)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every text that must never be logged: secrets, and addresses that carry one."""
+        found = [self.storage.pinata_jwt, *self.page_token_secrets]
+        for group in (self.sessions, self.webhooks):
+            found += [getattr(group, name) for name in declared_in(type(group))]
+        texts = [each.reveal() for each in found if isinstance(each, Secret)]
+        addresses = [each.reveal() for each in self.chain.rpc_urls]
+        if isinstance(self.storage.database, PostgresqlDatabase):
+            addresses.append(self.storage.database.url.reveal())
+        carried = [part for address in addresses for part in _find_keys(address)]
+        return tuple(dict.fromkeys(texts + carried))
+
+
+GROUPS: dict[str, type] = {
+    each.name: each.type for each in fields(Settings) if isinstance(each.type, type)
+}
+"""The groups of settings, by their names in `Settings`."""
+
+SETTINGS: tuple[Setting, ...] = tuple(
+    each for group in GROUPS.values() for each in declared_in(group).values()
+)
+"""Every setting there is: the one list that code, command line and docs are made from."""
+
+
+def _derive(secret: Secret) -> Secret:
+    digest = hmac.new(secret.reveal_bytes(), _PAGE_TOKEN_LABEL, hashlib.sha256)
+    return Secret(digest.hexdigest())
+
+
+def _find_keys(address: str) -> list[str]:
+    # The address of a node or a database is a secret only through what stands around its host.
+    parts = urlsplit(address)
+    keys = [parts.password or "", parts.query, *parts.path.split("/")]
+    return [key for key in keys if len(key) >= _SHORTEST_KEY]
