@@ -17,7 +17,7 @@ def render_markdown() -> str:
     for group in GROUPS.values():
         rows = [_render_row(each) for each in declared_in(group).values()]
         head = ["| setting | default | meaning |", "|---|---|---|"]
-        parts.append("\n".join([f"### {group.__doc__}", "", *head, *rows]))
+        parts.append("\n".join([f"### {(group.__doc__ or "").rstrip(".")}", "", *head, *rows]))
     return "\n\n".join(parts) + "\n"
 
 
