@@ -1,0 +1,72 @@
+"""Connections to a SQLite catalog, and the settings that each of them needs."""
+
+import sqlite3
+import time
+from pathlib import Path
+
+_OLDEST = (3, 37, 0)
+"""The first SQLite with STRICT tables."""
+
+_WRITER_PATIENCE = 5_000
+"""Milliseconds that the writer waits for another process's commit."""
+
+_READER_PATIENCE = 500
+"""Milliseconds that a read waits; it does so only while another process recovers the log."""
+
+_SWITCH_TRIES = 100
+"""How often the switch to the write-ahead log is tried: it fails at once where others open too."""
+
+_SWITCH_PAUSE = 0.05
+"""Seconds between these tries."""
+
+
+class TooOldSqlite(Exception):
+    """The SQLite library is older than the catalog needs."""
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """A connection that may write, to a database that exists from now on and uses WAL."""
+    if sqlite3.sqlite_version_info < _OLDEST:
+        wanted = ".".join(map(str, _OLDEST))
+        raise TooOldSqlite(f"SQLite {wanted} or newer is needed, not {sqlite3.sqlite_version}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600, exist_ok=True)
+    connection = _connect(path, _WRITER_PATIENCE)
+    _switch_to_wal(connection)
+    connection.execute("PRAGMA foreign_keys = ON")
+    # On macOS a plain fsync stops at the drive's cache; elsewhere this changes nothing.
+    connection.execute("PRAGMA fullfsync = ON")
+    connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that only reads."""
+    connection = _connect(path, _READER_PATIENCE)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def connect_copier(path: Path) -> sqlite3.Connection:
+    """A connection that copies the database elsewhere."""
+    return _connect(path, _WRITER_PATIENCE)
+
+
+def _connect(path: Path, patience: int) -> sqlite3.Connection:
+    # Each connection is used by one thread at a time; it may be closed by another one.
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA busy_timeout = {patience}")
+    connection.execute("PRAGMA cache_size = -16000")
+    return connection
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    for attempt in range(_SWITCH_TRIES):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        except sqlite3.OperationalError:
+            if attempt == _SWITCH_TRIES - 1:
+                raise
+            time.sleep(_SWITCH_PAUSE)
+        else:
+            return

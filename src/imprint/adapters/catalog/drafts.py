@@ -1,0 +1,116 @@
+"""The changes that authors sign: a draft is added, replaced, dressed, discarded."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from imprint.adapters.catalog import nonces
+from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.ordering import next_position, retag
+from imprint.adapters.catalog.rows import file_of, hashtags_text, micros
+from imprint.adapters.catalog.settling import apply_kept
+from imprint.adapters.catalog.steps import Query, Steps, Value
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.files import File, Intent, Network, State, Version, Write
+
+
+def add_draft(write: Write, intent: Intent, version: Version) -> Steps[File]:
+    """A new group with this version as its draft; a post at once if an event came before it."""
+    yield from nonces.refuse_spent(write.signer, write.nonce)
+    yield from nonces.end(intent)
+    group: dict[str, Value] = {
+        "id": version.group_id,
+        "owner": version.owner,
+        "created_at": micros(version.created_at),
+    }
+    yield Query(sql.ADD_GROUP, group)
+    file = yield from _insert(version, version.group_id)
+    yield from nonces.spend(write, file)
+    return file
+
+
+def replace_draft(write: Write, intent: Intent, old: Cid, version: Version) -> Steps[File | None]:
+    """Put a version in the place of the draft `old`; None if that is no draft of the signer.
+
+    The group is the one that the draft is in now: an event may have moved it since it was read.
+    """
+    yield from nonces.refuse_spent(write.signer, write.nonce)
+    draft = yield from _draft(old, write.signer)
+    if draft is None:
+        return None
+    yield from nonces.end(intent)
+    yield from _retire(draft, State.SUPERSEDED, write)
+    file = yield from _insert(version, draft.group_id)
+    yield from nonces.spend(write, file)
+    return file
+
+
+def dress_draft(
+    write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
+) -> Steps[File | None]:
+    """Give a draft its thumbnail and hashtags; None if `cid` is no draft of the signer."""
+    yield from nonces.refuse_spent(write.signer, write.nonce)
+    draft = yield from _draft(cid, write.signer)
+    if draft is None:
+        return None
+    yield from nonces.end(intent)
+    dressed = replace(draft, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
+    values = {
+        "id": draft.group_id,
+        "hashtags": hashtags_text(dressed.hashtags),
+        "thumbnail_cid": intent.cid,
+    }
+    yield Query(sql.DRESS_GROUP, values)
+    yield from retag(draft, dressed)
+    if draft.thumbnail_cid not in (None, intent.cid):
+        yield _detach(draft.thumbnail_cid, Network.PUBLIC, write)
+    yield from nonces.spend(write, dressed)
+    return dressed
+
+
+def discard_draft(write: Write, cid: Cid) -> Steps[File | None]:
+    """Delete a draft and return what it was; None if `cid` is no draft of the signer."""
+    yield from nonces.refuse_spent(write.signer, write.nonce)
+    draft = yield from _draft(cid, write.signer)
+    if draft is None:
+        return None
+    yield from _retire(draft, State.DELETED, write)
+    if draft.thumbnail_cid is not None:
+        yield _detach(draft.thumbnail_cid, Network.PUBLIC, write)
+    yield from nonces.spend(write, None)
+    return draft
+
+
+def _draft(cid: Cid, owner: Address) -> Steps[File | None]:
+    rows = yield Query(sql.DRAFT_OF_OWNER, {"cid": cid, "owner": owner})
+    return file_of(rows[0]) if rows else None
+
+
+def _retire(draft: File, state: State, write: Write) -> Steps[None]:
+    yield Query(sql.RETIRE_FILE, {"id": draft.id, "state": state.value})
+    yield from retag(draft, None)
+    yield _detach(draft.cid, Network.PRIVATE, write)
+
+
+def _detach(cid: Cid | None, network: Network, write: Write) -> Query:
+    values = {"cid": cid, "network": network.value, "detached_at": micros(write.at)}
+    return Query(sql.DETACH, values)
+
+
+def _insert(version: Version, group_id: str) -> Steps[File]:
+    position = yield from next_position()
+    values: dict[str, Value] = {
+        "id": version.id,
+        "group_id": group_id,
+        "owner": version.owner,
+        "name": version.name,
+        "cid": version.cid,
+        "size": version.size,
+        "created_at": micros(version.created_at),
+        "position": position,
+    }
+    yield Query(sql.ADD_FILE, values)
+    rows = yield Query(sql.VERSION_BY_CID, {"cid": version.cid})
+    draft = file_of(rows[0])
+    yield from retag(None, draft)
+    return (yield from apply_kept(draft))

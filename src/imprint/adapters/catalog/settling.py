@@ -1,0 +1,229 @@
+"""What events do to files: each is kept, found by its identity, and applied once.
+
+An event binds the file of its cid to its post id if its author is the owner. Two events can claim
+one post id only if one of them stands in a block that left the chain, or will leave it. Until the
+follower knows which, the one in the higher block holds the post id (the later one, if both are
+equally high): the other file is a draft again, and the event that held it is no longer canonical.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from uuid import NAMESPACE_OID, uuid5
+
+from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.ordering import next_position, retag
+from imprint.adapters.catalog.rows import (
+    event_of,
+    event_values,
+    file_of,
+    identity_values,
+    kept_text,
+    key_text,
+    micros,
+    moment_of,
+)
+from imprint.adapters.catalog.steps import Query, Steps, Unstorable, Value
+from imprint.domain.files import File, Publication, State
+from imprint.domain.posts import (
+    DeadLetter,
+    DeliveryKey,
+    EventStatus,
+    PostCreated,
+    Settlement,
+)
+
+_KEPT_AT_ONCE = 10
+"""How many kept events for one cid or post id are tried: all but one are claims of strangers."""
+
+
+def settle(
+    key: DeliveryKey | None,
+    events: Sequence[PostCreated],
+    dead_letters: Sequence[DeadLetter],
+    at: datetime,
+    canonical: bool = False,
+) -> Steps[Settlement]:
+    """Keep and apply events, each apart from the others.
+
+    `canonical` is the word of somebody who has read the chain: it also brings back an event whose
+    block had left. A delivery alone cannot, so that an old one repeated revives nothing.
+    """
+    if key is not None and not (yield from _remember(key, at)):
+        return Settlement(duplicate=True)
+    source = None if key is None else key.provider
+    statuses = []
+    for event in events:
+        status = yield from _settle_apart(event, source, at, canonical)
+        statuses.append(status)
+    for letter in dead_letters:
+        yield _keep_letter(letter, source, at)
+    return Settlement(duplicate=False, statuses=tuple(statuses))
+
+
+def apply_kept(draft: File) -> Steps[File]:
+    """Apply the events that named the cid of a draft before it was one; returns what it is now."""
+    values: dict[str, Value] = {"cid": draft.cid, "author": draft.owner, "limit": _KEPT_AT_ONCE}
+    rows = yield Query(sql.KEPT_FOR_CID, values)
+    for row in rows:
+        at = max(moment_of(row[9]), draft.created_at)
+        yield from _apply(event_of(row), at, canonical=False)
+    if not rows:
+        return draft
+    now = yield Query(sql.VERSION_BY_CID, {"cid": draft.cid})
+    return file_of(now[0])
+
+
+def orphan_block(chain_id: int, block_hash: str) -> Steps[list[File]]:
+    """Undo what the events of a block did that has left the chain; returns what it held onchain.
+
+    The files are drafts again, unless another event that is still canonical claims them.
+    """
+    block: dict[str, Value] = {"chain_id": chain_id, "block_hash": block_hash.lower()}
+    rows = yield Query(sql.EVENTS_OF_BLOCK, block)
+    files = []
+    for row in rows:
+        if row[10] is not None:
+            bound = yield Query(sql.FILE_BY_ID, {"id": row[10]})
+            files.append(file_of(bound[0]))
+            yield from _unbind(files[-1])
+    yield Query(sql.ORPHAN_BLOCK, block)
+    for file in files:
+        yield from apply_kept(file)
+    for post_id in {row[5] for row in rows}:
+        kept = yield Query(sql.KEPT_FOR_POST, {"post_id": post_id, "limit": _KEPT_AT_ONCE})
+        for row in kept:
+            if row[10] is None:
+                yield from _apply(event_of(row), moment_of(row[9]), canonical=False)
+    return files
+
+
+def _remember(key: DeliveryKey, at: datetime) -> Steps[bool]:
+    values: dict[str, Value] = {
+        "provider": key.provider,
+        "digest": key_text(key.digest),
+        "nonce": key_text(key.nonce),
+        "received_at": micros(at),
+    }
+    rows = yield Query(sql.REMEMBER_DELIVERY, values)
+    return bool(rows)
+
+
+def _settle_apart(
+    event: PostCreated, source: str | None, at: datetime, canonical: bool
+) -> Steps[EventStatus]:
+    yield Query(sql.SAVEPOINT)
+    try:
+        status = yield from _settle_one(event, source, at, canonical)
+    except Unstorable:
+        yield Query(sql.ROLL_BACK)
+        yield _keep_letter(DeadLetter(event.place, "unstorable", repr(event)), source, at)
+        status = EventStatus.DEAD_LETTER
+    yield Query(sql.RELEASE)
+    return status
+
+
+def _settle_one(
+    event: PostCreated, source: str | None, at: datetime, canonical: bool
+) -> Steps[EventStatus]:
+    known = yield Query(sql.KNOWN_EVENT, identity_values(event.place))
+    if not known:
+        yield Query(sql.ADD_EVENT, {**event_values(event), "source": source, "seen_at": micros(at)})
+    elif known[0][1] is not None:
+        return EventStatus.ALREADY_ONCHAIN
+    elif not known[0][0] and not canonical:
+        return EventStatus.UNKNOWN_FILE
+    return (yield from _apply(event, at, canonical))
+
+
+def _apply(event: PostCreated, at: datetime, canonical: bool) -> Steps[EventStatus]:
+    file = yield from _version_of(event)
+    status = yield from _judge(event, file, canonical)
+    bound = None
+    if status is EventStatus.ONCHAIN and file is not None:
+        yield from _bind(event, file, at)
+        bound = file.id
+    values = {**identity_values(event.place), "status": status.value, "file_id": bound}
+    yield Query(sql.NOTE_STATUS, values)
+    return status
+
+
+def _version_of(event: PostCreated) -> Steps[File | None]:
+    if event.cid is None:
+        return None
+    rows = yield Query(sql.VERSION_BY_CID, {"cid": event.cid})
+    return file_of(rows[0]) if rows else None
+
+
+def _judge(event: PostCreated, file: File | None, canonical: bool) -> Steps[EventStatus]:
+    if file is None:
+        return EventStatus.UNKNOWN_FILE
+    if file.owner != event.author:
+        return EventStatus.AUTHOR_MISMATCH
+    if file.state is State.ONCHAIN:
+        return EventStatus.ALREADY_ONCHAIN
+    rows = yield Query(sql.FILE_BY_POST, {"post_id": str(event.post_id)})
+    if not rows:
+        return EventStatus.ONCHAIN
+    holder = file_of(rows[0])
+    height = yield Query(sql.HEIGHT_OF_BINDING, {"file_id": holder.id})
+    held, claimed = height[0][0], event.place.block_number
+    if not canonical and held is not None and claimed is not None and claimed < held:
+        return EventStatus.ALREADY_ONCHAIN
+    yield from _unbind(holder)
+    return EventStatus.ONCHAIN
+
+
+def _bind(event: PostCreated, file: File, at: datetime) -> Steps[None]:
+    if not file.state.live:
+        yield from _make_room(file)
+    position = yield from next_position()
+    publication = Publication(event.post_id, at, event.place.tx_hash)
+    values: dict[str, Value] = {
+        "id": file.id,
+        "position": position,
+        "post_id": str(event.post_id),
+        "published_at": micros(at),
+        "tx_hash": event.place.tx_hash,
+    }
+    yield Query(sql.PUBLISH_FILE, values)
+    post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
+    yield from retag(file, post)
+
+
+def _unbind(file: File) -> Steps[None]:
+    yield Query(sql.RELEASE_EVENT, {"file_id": file.id})
+    yield Query(sql.UNPUBLISH_FILE, {"id": file.id})
+    yield from retag(file, replace(file, state=State.PENDING))
+
+
+def _make_room(restored: File) -> Steps[None]:
+    """Give a newer draft a group of its own; a post stays, and the restored one goes instead."""
+    rows = yield Query(sql.LIVE_IN_GROUP, {"group_id": restored.group_id})
+    if not rows:
+        return
+    newer = file_of(rows[0])
+    mover = newer if newer.state is State.PENDING else restored
+    # A file never returns to a group and never keeps a position there, so this id is new.
+    label = f"{mover.group_id} {mover.id} {mover.position}"
+    group_id = str(uuid5(NAMESPACE_OID, label))
+    yield Query(sql.COPY_GROUP, {"id": group_id, "group_id": mover.group_id})
+    yield Query(sql.MOVE_FILE, {"id": mover.id, "group_id": group_id})
+
+
+def _keep_letter(letter: DeadLetter, source: str | None, at: datetime) -> Query:
+    place = letter.place
+    if place is None:
+        content = f"{letter.reason}\n{letter.payload}".encode("utf-8", "surrogatepass")
+        identity = sha256(content).hexdigest()
+    else:
+        identity = key_text(f"{place.chain_id} {place.block_hash.lower()} {place.log_index}")
+    values = {
+        "identity": identity,
+        "reason": kept_text(letter.reason),
+        "payload": kept_text(letter.payload),
+        "source": source,
+        "seen_at": micros(at),
+    }
+    return Query(sql.KEEP_DEAD_LETTER, values)

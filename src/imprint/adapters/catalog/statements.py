@@ -1,0 +1,217 @@
+"""Every statement of the catalog: plain SQL that more than one database understands.
+
+Values are named (`:name`). A statement that tells something ends with RETURNING or is a SELECT.
+Only live states, 'pending' and 'onchain', are ever shown; they are written out in the statements,
+so that the partial indexes on them apply.
+"""
+
+from functools import lru_cache
+
+_COLUMNS = """
+SELECT f.id, f.group_id, f.owner, f.name, f.cid, f.size, f.created_at, f.state, f.position,
+       f.post_id, f.published_at, f.tx_hash, g.hashtags, g.thumbnail_cid"""
+
+_FILE = _COLUMNS + " FROM files f JOIN file_groups g ON g.id = f.group_id"
+
+_EVENT = """
+SELECT chain_id, block_hash, block_number, log_index, tx_hash, post_id, author, spelled_cid, cid,
+       seen_at, file_id
+FROM events"""
+
+# Files, read
+
+FILE_BY_CID = _FILE + " WHERE f.cid = :cid AND f.state IN ('pending', 'onchain')"
+FILE_BY_POST = _FILE + " WHERE f.post_id = :post_id AND f.state = 'onchain'"
+FILE_BY_ID = _FILE + " WHERE f.id = :id AND f.state IN ('pending', 'onchain')"
+DRAFT_OF_OWNER = _FILE + " WHERE f.cid = :cid AND f.owner = :owner AND f.state = 'pending'"
+VERSION_BY_CID = _FILE + " WHERE f.cid = :cid"
+LIVE_IN_GROUP = _FILE + " WHERE f.group_id = :group_id AND f.state IN ('pending', 'onchain')"
+
+LIST_POSTS = (
+    _FILE
+    + " WHERE f.state = 'onchain' AND f.position < :before ORDER BY f.position DESC LIMIT :limit"
+)
+LIST_LIVE = _FILE + (
+    " WHERE f.state IN ('pending', 'onchain') AND f.position < :before"
+    " ORDER BY f.position DESC LIMIT :limit"
+)
+LIST_DRAFTS = _FILE + (
+    " WHERE f.owner = :owner AND f.state = 'pending' AND f.position < :before"
+    " ORDER BY f.position DESC LIMIT :limit"
+)
+COUNT_TAG = "SELECT posts, drafts FROM tags WHERE tag = :tag"
+
+
+_ALSO_TAGGED = """
+AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
+
+
+@lru_cache(maxsize=32)
+def list_tagged(tags: int, drafts_too: bool) -> str:
+    """The list of files that carry all of `tags` tags: :tag0 drives, the others are looked up.
+
+    The order of the cross joins is the order of the walk: tags in their index, then the file.
+    """
+    wanted = "" if drafts_too else " AND t.state = 'onchain'"
+    others = "".join(_ALSO_TAGGED.replace(":tag", f":tag{n}") for n in range(1, tags))
+    return (
+        _COLUMNS
+        + " FROM file_tags t CROSS JOIN files f CROSS JOIN file_groups g"
+        + " WHERE t.tag = :tag0 AND t.position < :before"
+        + wanted
+        + others
+        + " AND f.position = t.position AND g.id = f.group_id"
+        + " ORDER BY t.position DESC LIMIT :limit"
+    )
+
+
+THUMBNAIL_OF_LIVE = """
+SELECT 1 FROM file_groups g JOIN files f ON f.group_id = g.id
+WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT 1"""
+
+# Files, written
+
+NEXT_POSITION = "UPDATE counters SET value = value + 1 WHERE name = 'position' RETURNING value"
+ADD_GROUP = """
+INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at)
+VALUES (:id, :owner, '[]', NULL, :created_at)"""
+COPY_GROUP = """
+INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at)
+SELECT :id, owner, hashtags, thumbnail_cid, created_at FROM file_groups WHERE id = :group_id"""
+DRESS_GROUP = """
+UPDATE file_groups SET hashtags = :hashtags, thumbnail_cid = :thumbnail_cid WHERE id = :id"""
+ADD_FILE = """
+INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position)
+VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :position)"""
+RETIRE_FILE = "UPDATE files SET state = :state WHERE id = :id"
+MOVE_FILE = "UPDATE files SET group_id = :group_id WHERE id = :id"
+PUBLISH_FILE = """
+UPDATE files SET state = 'onchain', position = :position, post_id = :post_id,
+       published_at = :published_at, tx_hash = :tx_hash
+WHERE id = :id"""
+UNPUBLISH_FILE = """
+UPDATE files SET state = 'pending', post_id = NULL, published_at = NULL, tx_hash = NULL
+WHERE id = :id"""
+ADD_TAG = "INSERT INTO file_tags (tag, position, state) VALUES (:tag, :position, :state)"
+DROP_TAG = "DELETE FROM file_tags WHERE tag = :tag AND position = :position"
+RECOUNT_TAG = """
+INSERT INTO tags (tag, posts, drafts) VALUES (:tag, :posts, :drafts)
+ON CONFLICT (tag) DO UPDATE
+SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts"""
+
+# Nonces and intents
+
+SPENT_NONCE = "SELECT file_id FROM nonces WHERE signer = :signer AND nonce = :nonce"
+SPEND_NONCE = """
+INSERT INTO nonces (signer, nonce, action, file_id, spent_at)
+VALUES (:signer, :nonce, :action, :file_id, :spent_at)"""
+SPEND_LOGIN_NONCE = """
+INSERT INTO login_nonces (address, nonce, spent_at) VALUES (:address, :nonce, :spent_at)
+ON CONFLICT DO NOTHING RETURNING 1"""
+RESERVE_NUMBER = """
+INSERT INTO owners (owner, last_number) VALUES (:owner, :number)
+ON CONFLICT (owner) DO UPDATE SET last_number = excluded.last_number
+WHERE excluded.last_number > owners.last_number RETURNING last_number"""
+LAST_NUMBER = "SELECT last_number FROM owners WHERE owner = :owner"
+ADD_INTENT = """
+INSERT INTO intents (id, signer, nonce, action, cid, network, number, lease_until)
+VALUES (:id, :signer, :nonce, :action, :cid, :network, :number, :lease_until)"""
+END_INTENT = "DELETE FROM intents WHERE id = :id RETURNING cid"
+
+# Documents
+
+DETACH = """
+INSERT INTO detached (cid, network, detached_at) VALUES (:cid, :network, :detached_at)
+ON CONFLICT (cid, network) DO UPDATE SET detached_at = excluded.detached_at"""
+DETACH_UNLESS_KNOWN = """
+INSERT INTO detached (cid, network, detached_at) VALUES (:cid, :network, :detached_at)
+ON CONFLICT DO NOTHING"""
+CONDEMNED = "SELECT 1 FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
+ALL_CONDEMNED = """
+SELECT cid, network FROM detached WHERE condemned = 1 ORDER BY detached_at LIMIT :limit"""
+DETACHED_BEFORE = """
+SELECT cid, network FROM detached WHERE condemned = 0 AND detached_at < :before
+ORDER BY detached_at LIMIT :limit"""
+EXPIRED_INTENTS = """
+SELECT id, cid, network FROM intents WHERE lease_until < :now ORDER BY lease_until LIMIT :limit"""
+RUNNING_INTENT = """
+SELECT 1 FROM intents
+WHERE cid = :cid AND network = :network AND lease_until >= :now LIMIT 1"""
+LIVE_DOCUMENT = "SELECT 1 FROM files WHERE cid = :cid AND state IN ('pending', 'onchain')"
+END_INTENTS_FOR = "DELETE FROM intents WHERE cid = :cid AND network = :network"
+CONDEMN = "UPDATE detached SET condemned = 1 WHERE cid = :cid AND network = :network"
+REATTACH = "DELETE FROM detached WHERE cid = :cid AND network = :network"
+BURY = "DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
+FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
+FORGET_EMPTY_GROUP = """
+DELETE FROM file_groups
+WHERE id = :id AND NOT EXISTS (SELECT 1 FROM files WHERE group_id = :id)"""
+FORGET_THUMBNAIL = "UPDATE file_groups SET thumbnail_cid = NULL WHERE thumbnail_cid = :cid"
+
+# Events and deliveries
+
+SAVEPOINT = "SAVEPOINT one_event"
+RELEASE = "RELEASE SAVEPOINT one_event"
+ROLL_BACK = "ROLLBACK TO SAVEPOINT one_event"
+
+REMEMBER_DELIVERY = """
+INSERT INTO deliveries (provider, digest, nonce, received_at)
+VALUES (:provider, :digest, :nonce, :received_at)
+ON CONFLICT DO NOTHING RETURNING 1"""
+FORGET_DELIVERIES = "DELETE FROM deliveries WHERE received_at < :before"
+KNOWN_EVENT = """
+SELECT canonical, file_id FROM events
+WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
+ADD_EVENT = """
+INSERT INTO events (chain_id, block_hash, log_index, block_number, tx_hash, post_id, author,
+       spelled_cid, cid, status, source, seen_at)
+VALUES (:chain_id, :block_hash, :log_index, :block_number, :tx_hash, :post_id, :author,
+       :spelled_cid, :cid, 'unknown_file', :source, :seen_at)"""
+NOTE_STATUS = """
+UPDATE events SET status = :status, file_id = :file_id, canonical = 1
+WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
+RELEASE_EVENT = """
+UPDATE events SET status = 'unknown_file', file_id = NULL, canonical = 0
+WHERE file_id = :file_id"""
+HEIGHT_OF_BINDING = "SELECT block_number FROM events WHERE file_id = :file_id"
+KEPT_FOR_CID = _EVENT + (
+    " WHERE cid = :cid AND author = :author AND canonical = 1"
+    " ORDER BY block_number, log_index LIMIT :limit"
+)
+KEPT_FOR_POST = _EVENT + (
+    " WHERE post_id = :post_id AND canonical = 1 ORDER BY block_number LIMIT :limit"
+)
+EVENTS_OF_BLOCK = _EVENT + (
+    " WHERE chain_id = :chain_id AND block_hash = :block_hash AND canonical = 1 ORDER BY log_index"
+)
+ORPHAN_BLOCK = """
+UPDATE events SET status = 'unknown_file', file_id = NULL, canonical = 0
+WHERE chain_id = :chain_id AND block_hash = :block_hash AND canonical = 1"""
+BLOCKS_WITH_EVENTS = """
+SELECT DISTINCT block_number, block_hash FROM events
+WHERE chain_id = :chain_id AND block_number >= :number AND canonical = 1
+ORDER BY block_number, block_hash"""
+KEEP_DEAD_LETTER = """
+INSERT INTO dead_letters (identity, reason, payload, source, seen_at)
+VALUES (:identity, :reason, :payload, :source, :seen_at)
+ON CONFLICT DO NOTHING"""
+
+# The follower, leases, the heartbeat
+
+NOTE_BLOCK = """
+INSERT INTO chain_blocks (chain_id, block_number, block_hash)
+VALUES (:chain_id, :number, :block_hash)
+ON CONFLICT (chain_id, block_number) DO UPDATE SET block_hash = excluded.block_hash"""
+RECENT_BLOCKS = """
+SELECT block_number, block_hash FROM chain_blocks WHERE chain_id = :chain_id
+ORDER BY block_number DESC LIMIT :limit"""
+FORGET_BLOCKS_BELOW = """
+DELETE FROM chain_blocks WHERE chain_id = :chain_id AND block_number < :number"""
+FORGET_BLOCKS_ABOVE = """
+DELETE FROM chain_blocks WHERE chain_id = :chain_id AND block_number > :number"""
+TAKE_LEASE = """
+INSERT INTO leases (name, holder, held_until) VALUES (:name, :holder, :held_until)
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+WHERE leases.holder = excluded.holder OR leases.held_until <= :now RETURNING 1"""
+RELEASE_LEASE = "DELETE FROM leases WHERE name = :name AND holder = :holder"
+BEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"

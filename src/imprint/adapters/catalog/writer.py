@@ -1,0 +1,178 @@
+"""The one thread that writes: it commits whatever has queued up together, with one fsync.
+
+Every change runs in a savepoint of its own, so that a refused one undoes only itself. Nobody hears
+of a change before the commit that makes it durable, and whoever stops waiting changes nothing: a
+change that was queued takes effect or fails as a whole.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from imprint.adapters.catalog.steps import Steps, T, Unstorable
+from imprint.domain.refusals import Problem, Unavailable
+
+_log = logging.getLogger(__name__)
+
+_MOST_TOGETHER = 256
+"""How many changes one commit may hold, so that the first one need not wait for long."""
+
+_STRANGE = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
+"""What a statement raises about its values, rather than about the database."""
+
+
+def run_steps(connection: sqlite3.Connection, steps: Steps[T]) -> T:
+    """Execute steps one by one; a query that is refused for its values is `Unstorable` in them."""
+    try:
+        query = next(steps)
+        while True:
+            try:
+                rows = connection.execute(query.text, query.values).fetchall()
+            except _STRANGE as error:
+                strange = Unstorable(type(error).__name__)
+                strange.__cause__ = error
+                query = steps.throw(strange)
+            else:
+                query = steps.send(rows)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+@dataclass(slots=True)
+class _Job:
+    steps: Steps[Any]
+    durable: bool
+    loop: asyncio.AbstractEventLoop
+    answer: "asyncio.Future[Any]"
+    result: Any = None
+    error: Exception | None = None
+
+
+class Writer:
+    """A queue of changes and the thread that commits them."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._closed = False
+        self._synced: bool | None = None
+        self.commits = 0
+        self._thread = Thread(target=self._work, name="catalog-writer", daemon=True)
+        self._thread.start()
+
+    async def commit(self, steps: Steps[T], durable: bool = True) -> T:
+        """Run a change and wait for its commit; without `durable`, not for the disk.
+
+        A commit that is not durable becomes so with the next one that is.
+        """
+        if self._closed:
+            raise Unavailable.database()
+        loop = asyncio.get_running_loop()
+        job = _Job(steps, durable, loop, loop.create_future())
+        self._queue.put(job)
+        result: T = await job.answer
+        return result
+
+    async def close(self) -> None:
+        """Finish what is queued, and end the thread."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _work(self) -> None:
+        more = True
+        while more:
+            jobs: list[_Job] = []
+            more = self._gather(jobs)
+            if jobs:
+                self._commit_together(jobs)
+                _answer(jobs)
+
+    def _gather(self, jobs: list[_Job]) -> bool:
+        job = self._queue.get()
+        while job is not None:
+            jobs.append(job)
+            if len(jobs) == _MOST_TOGETHER:
+                return True
+            try:
+                job = self._queue.get_nowait()
+            except Empty:
+                return True
+        return False
+
+    def _commit_together(self, jobs: Sequence[_Job]) -> None:
+        try:
+            self._roll_back()
+            self._sync(any(job.durable for job in jobs))
+            self._connection.execute("BEGIN IMMEDIATE")
+            for job in jobs:
+                self._run_apart(job)
+            self._connection.execute("COMMIT")
+            self.commits += 1
+        except sqlite3.Error as error:
+            _log.error("The database refused a commit: %s", error.sqlite_errorname)
+            with suppress(sqlite3.Error):
+                self._roll_back()
+            for job in jobs:
+                job.error = _because(error)
+
+    def _run_apart(self, job: _Job) -> None:
+        self._connection.execute("SAVEPOINT one_change")
+        try:
+            job.result = run_steps(self._connection, job.steps)
+        except sqlite3.Error:
+            # The database is in trouble, not the change: nothing of this transaction may stand.
+            raise
+        except Problem as problem:
+            job.error = problem
+        except Unstorable as strange:
+            _log.exception("The database refused the values of a change.")
+            job.error = _because(strange)
+        except Exception as mistake:  # noqa: BLE001  the caller gets it; the thread must live on
+            job.error = mistake
+        if job.error is not None:
+            self._connection.execute("ROLLBACK TO SAVEPOINT one_change")
+        self._connection.execute("RELEASE SAVEPOINT one_change")
+
+    def _sync(self, durable: bool) -> None:
+        if durable != self._synced:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._synced = durable
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+
+def _because(cause: Exception) -> Unavailable:
+    problem = Unavailable.database()
+    problem.__cause__ = cause
+    return problem
+
+
+def _answer(jobs: Sequence[_Job]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for job in jobs:
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, theirs in by_loop.items():
+        # A loop that is closed has nobody left who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_tell, theirs)
+
+
+def _tell(jobs: Sequence[_Job]) -> None:
+    for job in jobs:
+        if job.answer.done():
+            continue
+        if job.error is not None:
+            job.answer.set_exception(job.error)
+        else:
+            job.answer.set_result(job.result)

@@ -1,0 +1,169 @@
+"""A catalog of each kind, and authors who write to it."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.files import Action, File, Intent, Network, Version, Write
+from imprint.domain.paging import ListFilter
+from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
+
+START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+LEASE = timedelta(minutes=10)
+ALICE = Address("0x" + "a1" * 20)
+BOB = Address("0x" + "b0" * 20)
+
+
+@dataclass
+class World:
+    """One catalog, a clock that is moved by hand, and numbers that never repeat."""
+
+    catalog: SqliteCatalog
+    now: datetime = START
+    alice: Address = ALICE
+    bob: Address = BOB
+    _next: Iterable[int] = field(default_factory=lambda: count(1))
+
+    def number(self) -> int:
+        return next(iter(self._next))
+
+    def cid(self) -> Cid:
+        return Cid(f"bafy{self.number()}")
+
+    def later(self, **by: float) -> datetime:
+        self.now += timedelta(**by)
+        return self.now
+
+    def write(self, action: Action, owner: Address = ALICE, nonce: str | None = None) -> Write:
+        return Write(owner, action, nonce or f"{owner}_{self.number()}", self.now)
+
+    def version(self, owner: Address = ALICE, group_id: str | None = None) -> Version:
+        n = self.number()
+        return Version(
+            f"file-{n}", group_id or f"group-{n}", owner, n, Cid(f"bafy{n}"), 10 + n, self.now
+        )
+
+    def intent(
+        self,
+        write: Write,
+        cid: Cid,
+        network: Network = Network.PRIVATE,
+        number: int | None = None,
+    ) -> Intent:
+        name = f"intent-{self.number()}"
+        return Intent(name, write, cid, network, self.now + LEASE, number)
+
+    async def begin(self, write: Write, version: Version) -> Intent:
+        intent = self.intent(write, version.cid, number=version.number)
+        assert await self.catalog.begin_write(intent) is None
+        return intent
+
+    async def begin_thumbnail(self, write: Write, cid: Cid) -> Intent:
+        intent = self.intent(write, cid, Network.PUBLIC)
+        assert await self.catalog.begin_write(intent) is None
+        return intent
+
+    async def draft(self, owner: Address = ALICE, nonce: str | None = None) -> File:
+        write, version = self.write(Action.CREATE, owner, nonce), self.version(owner)
+        intent = await self.begin(write, version)
+        return await self.catalog.add_draft(write, intent, version)
+
+    async def update(self, old: File, nonce: str | None = None) -> File | None:
+        write = self.write(Action.UPDATE, old.owner, nonce)
+        version = self.version(old.owner, old.group_id)
+        intent = await self.begin(write, version)
+        return await self.catalog.replace_draft(write, intent, old.cid, version)
+
+    async def dress(
+        self,
+        file: File,
+        *hashtags: str,
+        thumbnail: Cid | None = None,
+        nonce: str | None = None,
+    ) -> File | None:
+        write = self.write(Action.PUBLISH, file.owner, nonce)
+        intent = await self.begin_thumbnail(write, thumbnail or self.cid())
+        return await self.catalog.dress_draft(write, intent, file.cid, hashtags)
+
+    async def discard(self, file: File, nonce: str | None = None) -> File | None:
+        write = self.write(Action.DELETE, file.owner, nonce)
+        return await self.catalog.discard_draft(write, file.cid)
+
+    async def post(self, *hashtags: str, owner: Address = ALICE) -> File:
+        file = await self.draft(owner)
+        if hashtags:
+            await self.dress(file, *hashtags)
+        assert await self.see(self.event(file)) == [EventStatus.ONCHAIN]
+        return await self.live(file.cid)
+
+    def event(
+        self,
+        file: File | Version,
+        *,
+        post_id: int | None = None,
+        author: Address | None = None,
+        block: int | None = None,
+        block_hash: str | None = None,
+    ) -> PostCreated:
+        n = self.number()
+        place = LogPlace(
+            31337, block_hash or f"0x{n:064x}", n if block is None else block, 0, f"0x{n:064x}"
+        )
+        post = n if post_id is None else post_id
+        return PostCreated(place, post, author or file.owner, f"Qm{file.cid}", file.cid)
+
+    async def see(
+        self,
+        *events: PostCreated,
+        key: DeliveryKey | None = None,
+        letters: Iterable[DeadLetter] = (),
+    ) -> list[EventStatus]:
+        settlement = await self.catalog.settle(key, events, tuple(letters), self.now)
+        return list(settlement.statuses)
+
+    async def live(self, cid: Cid) -> File:
+        file = await self.catalog.file_by_cid(cid)
+        assert file is not None
+        return file
+
+    async def pages(self, which: ListFilter, size: int = 3) -> list[File]:
+        files: list[File] = []
+        before = None
+        while page := await self.catalog.list_files(which, before, size):
+            files += page
+            before = page[-1].position
+        return files
+
+    async def condemn(self, *, grace_hours: float = 24, limit: int = 100) -> set[tuple[Cid, str]]:
+        before = self.now - timedelta(hours=grace_hours)
+        rows = await self.catalog.condemn_documents(self.now, before, limit)
+        return {(cid, network.value) for cid, network in rows}
+
+
+Opener = Callable[[], SqliteCatalog]
+
+
+@pytest.fixture(params=["sqlite"])
+async def open_another(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opener]:
+    """Opens the same catalog once more, as another process would."""
+    opened: list[SqliteCatalog] = []
+
+    def open_one() -> SqliteCatalog:
+        opened.append(open_catalog(tmp_path / "catalog.db"))
+        return opened[-1]
+
+    yield open_one
+    for catalog in opened:
+        await catalog.close()
+
+
+@pytest.fixture
+async def world(open_another: Opener) -> World:
+    return World(open_another())

@@ -1,0 +1,124 @@
+"""Lists: what they show, in which order, page by page while others write."""
+
+import asyncio
+
+import pytest
+
+from imprint.domain.paging import OwnDrafts, PublicList
+
+
+def cids(files):
+    return [file.cid for file in files]
+
+
+async def test_a_public_list_shows_posts_and_no_drafts(world):
+    post = await world.post()
+    await world.draft()
+    assert cids(await world.pages(PublicList())) == [post.cid]
+
+
+async def test_with_drafts_a_public_list_shows_both_by_falling_position(world):
+    first, draft, last = await world.post(), await world.draft(), await world.post()
+    shown = await world.pages(PublicList(drafts_too=True), size=1)
+    assert cids(shown) == [last.cid, draft.cid, first.cid]
+
+
+async def test_what_is_published_last_comes_first(world):
+    older, newer = await world.draft(), await world.draft()
+    await world.see(world.event(newer), world.event(older))
+    assert cids(await world.pages(PublicList())) == [older.cid, newer.cid]
+
+
+async def test_own_drafts_are_the_drafts_of_that_owner(world):
+    mine = [await world.draft() for _ in range(4)]
+    await world.draft(world.bob)
+    await world.post()
+    assert cids(await world.pages(OwnDrafts(world.alice))) == cids(reversed(mine))
+
+
+@pytest.mark.parametrize("which", [PublicList(drafts_too=True), PublicList(tags=("a",))])
+async def test_what_is_gone_is_in_no_list(world, which):
+    for drafts_too in (False, True):
+        gone = await world.dress(await world.draft(), "a")
+        replaced = await world.dress(await world.draft(), "a")
+        await world.discard(gone)
+        await world.update(replaced)
+        which = PublicList(which.tags, drafts_too)
+        assert {gone.cid, replaced.cid}.isdisjoint(cids(await world.pages(which)))
+
+
+async def test_a_page_has_at_most_as_many_files_as_asked(world):
+    for _ in range(5):
+        await world.post()
+    assert len(await world.catalog.list_files(PublicList(), None, 3)) == 3
+
+
+async def test_a_file_matches_if_it_has_all_the_tags(world):
+    both = await world.post("a", "b")
+    all_three = await world.post("b", "c", "a")
+    await world.post("a")
+    await world.post("b")
+    await world.post()
+    assert cids(await world.pages(PublicList(("a", "b")))) == [all_three.cid, both.cid]
+    assert cids(await world.pages(PublicList(("b", "a", "a")))) == [all_three.cid, both.cid]
+    assert cids(await world.pages(PublicList(("a", "b", "c")))) == [all_three.cid]
+
+
+@pytest.mark.parametrize("tags", [("nobody",), ("a", "nobody"), ("state", "a"), ("A",), ("%",)])
+async def test_tags_that_nobody_has_list_nothing(world, tags):
+    await world.post("a")
+    assert await world.pages(PublicList(tags)) == []
+
+
+async def test_drafts_with_a_tag_are_listed_only_if_drafts_are(world):
+    draft = await world.dress(await world.draft(), "a")
+    post = await world.post("a")
+    assert cids(await world.pages(PublicList(("a",)))) == [post.cid]
+    assert cids(await world.pages(PublicList(("a",), True), size=1)) == [post.cid, draft.cid]
+
+
+async def test_tags_follow_what_happens_to_a_file(world):
+    async def tagged(tag):
+        return cids(await world.pages(PublicList((tag,), True)))
+
+    file = await world.dress(await world.draft(), "a", "b")
+    file = await world.dress(file, "b", "c")
+    assert (await tagged("a"), await tagged("b"), await tagged("c")) == (
+        [],
+        [file.cid],
+        [file.cid],
+    )
+    new = await world.update(file)
+    assert await tagged("b") == [new.cid]
+    await world.see(world.event(new))
+    assert await tagged("c") == [new.cid]
+    assert cids(await world.pages(PublicList(("c",)))) == [new.cid]
+
+
+async def test_many_tags_in_common_are_found_away_from_the_event_loop_too(world, monkeypatch):
+    both = [await world.post("a", "b") for _ in range(3)]
+    plans = []
+    run = asyncio.get_running_loop().run_in_executor
+
+    def count_run(*arguments):
+        plans.append(arguments)
+        return run(*arguments)
+
+    monkeypatch.setattr(world.catalog, "_long_reach", 2)
+    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", count_run)
+    assert cids(await world.pages(PublicList(("a", "b")))) == cids(reversed(both))
+    assert plans
+
+
+@pytest.mark.parametrize("which", [PublicList(), PublicList(("a",)), PublicList(("a", "b"))])
+async def test_every_file_is_seen_exactly_once_while_others_write(world, which):
+    there = [await world.post("a", "b") for _ in range(20)]
+    drafts = [await world.dress(await world.draft(), "a", "b") for _ in range(5)]
+    seen, before = [], None
+    while page := await world.catalog.list_files(which, before, 3):
+        seen += cids(page)
+        before = page[-1].position
+        await world.post("a", "b")
+        if drafts:
+            await world.see(world.event(drafts.pop()))
+    assert seen == cids(reversed(there))

@@ -1,0 +1,158 @@
+"""Nonces of writes and of logins, intents, and the numbers of names."""
+
+import pytest
+
+from imprint.domain.files import Action
+from imprint.domain.refusals import NonceUsed, Unavailable
+
+
+async def file_of_spent(world, nonce):
+    with pytest.raises(NonceUsed) as refused:
+        await world.catalog.check_nonce(world.alice, nonce)
+    return refused.value.file
+
+
+async def test_a_fresh_nonce_passes(world):
+    await world.catalog.check_nonce(world.alice, "fresh")
+
+
+async def test_a_spent_nonce_is_refused_with_the_file_it_made(world):
+    file = await world.draft(nonce="n")
+    assert await file_of_spent(world, "n") == file
+
+
+async def test_a_spent_nonce_is_refused_before_anything_is_noted(world):
+    await world.draft(nonce="n")
+    write, version = world.write(Action.CREATE, nonce="n"), world.version()
+    with pytest.raises(NonceUsed):
+        await world.catalog.begin_write(world.intent(write, version.cid, number=version.number))
+
+
+@pytest.mark.parametrize("change", ["update", "dress", "discard"])
+async def test_every_change_refuses_a_spent_nonce_and_does_nothing(world, change):
+    file = await world.draft()
+    fresh = world.write(Action.UPDATE)
+    version = world.version(group_id=file.group_id)
+    intent = await world.begin(fresh, version)
+    await world.draft(nonce="n")
+    spent = world.write(Action.UPDATE, nonce="n")
+    with pytest.raises(NonceUsed):
+        if change == "update":
+            await world.catalog.replace_draft(spent, intent, file.cid, version)
+        elif change == "dress":
+            await world.catalog.dress_draft(spent, intent, file.cid, ["tag"])
+        else:
+            await world.catalog.discard_draft(spent, file.cid)
+    assert await world.live(file.cid) == file
+
+
+async def test_every_change_spends_its_nonce(world):
+    file = await world.draft()
+    new = await world.update(file, nonce="update")
+    dressed = await world.dress(new, "art", nonce="dress")
+    assert await file_of_spent(world, "update") == dressed
+    assert await file_of_spent(world, "dress") == dressed
+    await world.discard(dressed, nonce="discard")
+    assert await file_of_spent(world, "discard") is None
+
+
+async def test_a_nonce_knows_no_file_after_that_was_replaced(world):
+    file = await world.draft(nonce="n")
+    await world.update(file)
+    assert await file_of_spent(world, "n") is None
+
+
+async def test_the_nonce_of_a_discard_knows_no_file_even_if_that_is_restored(world):
+    file = await world.draft()
+    await world.discard(file, nonce="n")
+    await world.see(world.event(file))
+    assert await world.live(file.cid)
+    assert await file_of_spent(world, "n") is None
+
+
+async def test_a_change_without_effect_spends_nothing(world):
+    file = await world.draft()
+    await world.update(file)
+    assert await world.update(file, nonce="n") is None
+    assert await world.dress(file, nonce="n") is None
+    assert await world.discard(file, nonce="n") is None
+    assert (await world.draft(nonce="n")).owner == world.alice
+
+
+async def test_a_nonce_belongs_to_its_signer(world):
+    await world.draft(world.alice, nonce="n")
+    assert (await world.draft(world.bob, nonce="n")).owner == world.bob
+
+
+@pytest.mark.parametrize(
+    "nonce", ["\0", "a\0b", "\\x00", "\ud800", "\\ud800", "\n", "ü", "\\", "x" * 200, "' OR 1=1"]
+)
+async def test_any_text_can_be_a_nonce(world, nonce):
+    file = await world.draft(nonce=nonce)
+    assert await file_of_spent(world, nonce) == file
+
+
+async def test_similar_nonces_are_different_nonces(world):
+    for nonce in ["\0", "\\x00", "\\\\x00", "", "\ud800", "\\ud800", "a", "A", "\u00fc", "u\u0308"]:
+        write, version = world.write(Action.CREATE), world.version()
+        write = type(write)(write.signer, write.action, nonce, write.at)
+        await world.catalog.add_draft(write, await world.begin(write, version), version)
+
+
+async def test_a_login_nonce_is_spent_once_per_address(world):
+    spend = world.catalog.spend_login_nonce
+    assert await spend(world.alice, "n", world.now)
+    assert not await spend(world.alice, "n", world.later(days=400))
+    assert await spend(world.bob, "n", world.now)
+
+
+async def test_logins_and_writes_have_nonces_of_their_own(world):
+    assert await world.catalog.spend_login_nonce(world.alice, "n", world.now)
+    assert (await world.draft(nonce="n")).owner == world.alice
+
+
+async def test_a_number_below_the_highest_is_answered_with_the_highest(world):
+    write = world.write(Action.CREATE)
+    begin = world.catalog.begin_write
+    assert await begin(world.intent(write, world.cid(), number=7)) is None
+    assert await begin(world.intent(write, world.cid(), number=7)) == 7
+    assert await begin(world.intent(write, world.cid(), number=3)) == 7
+    assert await begin(world.intent(write, world.cid(), number=8)) is None
+
+
+async def test_numbers_rise_per_owner(world):
+    begin = world.catalog.begin_write
+    await begin(world.intent(world.write(Action.CREATE, world.alice), world.cid(), number=7))
+    other = world.write(Action.CREATE, world.bob)
+    assert await begin(world.intent(other, world.cid(), number=1)) is None
+
+
+async def test_a_number_too_low_notes_no_intent(world):
+    write = world.write(Action.CREATE)
+    await world.catalog.begin_write(world.intent(write, world.cid(), number=7))
+    refused = world.intent(write, world.cid(), number=7)
+    await world.catalog.begin_write(refused)
+    version = world.version()
+    with pytest.raises(Unavailable):
+        await world.catalog.add_draft(write, refused, version)
+
+
+async def test_a_slow_write_takes_effect_while_nobody_has_collected_its_intent(world):
+    write, version = world.write(Action.CREATE), world.version()
+    intent = await world.begin(write, version)
+    world.later(hours=1)
+    assert (await world.catalog.add_draft(write, intent, version)).cid == version.cid
+
+
+@pytest.mark.parametrize("buried", [False, True])
+async def test_a_write_whose_document_was_condemned_is_refused_and_spends_nothing(world, buried):
+    write, version = world.write(Action.CREATE, nonce="n"), world.version()
+    intent = await world.begin(write, version)
+    world.later(hours=1)
+    assert await world.condemn() == {(version.cid, "private")}
+    if buried:
+        await world.catalog.bury(version.cid, intent.network)
+    with pytest.raises(Unavailable) as refused:
+        await world.catalog.add_draft(write, intent, version)
+    assert refused.value.code == "storage_unavailable"
+    await world.catalog.check_nonce(world.alice, "n")
