@@ -215,3 +215,7 @@ class ImageRecoder(Protocol):
         Refuses `unsupported_media_type`, `too_large`, `invalid_image`.
         """
         ...
+
+    async def close(self) -> None:
+        """Let go of whatever recodes."""
+        ...

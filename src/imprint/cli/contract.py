@@ -1,0 +1,14 @@
+"""`imprint contract`: the marketplace, for people who deploy their own."""
+
+import json
+
+import click
+
+from imprint.marketplace import artifact
+
+
+@click.command()
+def contract() -> None:
+    """Print the marketplace's artifact as JSON: its ABI and its bytecode."""
+    built = artifact()
+    click.echo(json.dumps({"abi": built.abi, "bytecode": built.bytecode}))
