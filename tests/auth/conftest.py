@@ -1,7 +1,7 @@
 """Accounts, clocks and signers that the tests of identity share."""
 
+import sys
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,13 +10,6 @@ from eth_account.messages import encode_defunct, encode_typed_data
 from eth_account.signers.local import LocalAccount
 
 from imprint.domain.refusals import Code, Refusal
-
-NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
-
-
-@pytest.fixture
-def now() -> datetime:
-    return NOW
 
 
 @pytest.fixture(scope="session")
@@ -64,3 +57,24 @@ def refused() -> Callable[[Callable[[], object]], Code | None]:
         return None
 
     return code_of
+
+
+@pytest.fixture(scope="session")
+def count_calls() -> Callable[[Callable[[], object]], int]:
+    """How many Python and C functions a call enters: its cost, without a clock."""
+
+    def count(call: Callable[[], object]) -> int:
+        entered = 0
+
+        def note(_frame: object, event: str, _arg: object) -> None:
+            nonlocal entered
+            entered += event in ("call", "c_call")
+
+        sys.setprofile(note)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+        return entered
+
+    return count

@@ -1,7 +1,6 @@
 """The grammar of login messages, by public vectors and by hostile texts."""
 
 import json
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -90,10 +89,9 @@ def test_a_bad_vector_is_refused(name: str) -> None:
     assert refusal.value.code is Code.INVALID_LOGIN_MESSAGE
 
 
-@pytest.mark.parametrize("name", sorted(ACCEPTED_HERE))
-def test_an_address_without_checksum_is_accepted(name: str) -> None:
-    message = parse_login_message(NEGATIVE[name])
-    assert message.address == message.address.lower()
+def test_an_address_without_checksum_is_accepted() -> None:
+    for name in ACCEPTED_HERE:
+        assert parse_login_message(NEGATIVE[name]).address.islower()
 
 
 def test_every_field_is_read() -> None:
@@ -146,7 +144,6 @@ BAD = {
     "CR": FULL.replace("\n", "\r"),
     "other line separators": FULL.replace("\n", "\u2028"),
     "vertical tab": FULL.replace("\n", "\v"),
-    "one line": LINES[0],
     **{f"cut after line {n}": "\n".join(LINES[:n]) for n in range(1, 10)},
     **{f"line {n} twice": with_line(n, LINES[n], LINES[n]) for n in range(14) if n != 4},
     **{
@@ -230,23 +227,9 @@ def test_a_message_of_exactly_the_largest_size_is_read() -> None:
         parse_login_message(padded.replace("aaa", "aaaa", 1))
 
 
-def count_calls(call: Callable[[], object]) -> int:
-    """How many Python and C functions a call enters: its cost, without a clock."""
-    entered = 0
-
-    def note(_frame: object, event: str, _arg: object) -> None:
-        nonlocal entered
-        entered += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return entered
-
-
-def test_the_cost_grows_with_the_number_of_lines_and_no_faster() -> None:
+def test_the_cost_grows_with_the_number_of_lines_and_no_faster(
+    count_calls: Callable[[Callable[[], object]], int],
+) -> None:
     def cost(resources: int) -> int:
         text = "\n".join(LINES[:14] + ["- a:b"] * resources)
         return count_calls(lambda: parse_login_message(text))
