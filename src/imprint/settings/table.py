@@ -17,7 +17,8 @@ def render_markdown() -> str:
     for group in GROUPS.values():
         rows = [_render_row(each) for each in declared_in(group).values()]
         head = ["| setting | default | meaning |", "|---|---|---|"]
-        parts.append("\n".join([f"### {(group.__doc__ or "").rstrip(".")}", "", *head, *rows]))
+        title = (group.__doc__ or "").rstrip(".")
+        parts.append("\n".join([f"### {title}", "", *head, *rows]))
     return "\n\n".join(parts) + "\n"
 
 

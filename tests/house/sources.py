@@ -1,0 +1,73 @@
+"""The project as its own tests see it: files, syntax trees and pages."""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "imprint"
+
+MADE = {".venv", "node_modules", "__pycache__", "data", "build", "dist"} | {
+    f".{tool}_cache" for tool in ("mypy", "pytest", "ruff", "import_linter")
+}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def kept_files() -> tuple[Path, ...]:
+    """Every file that belongs to the project: tracked by git, or written and not ignored.
+
+    In a copy without its history, everything counts but what the make targets leave behind.
+    """
+    if not (ROOT / ".git").exists():
+        found = (path for path in ROOT.rglob("*") if path.is_file())
+        return tuple(p for p in found if not MADE.intersection(p.relative_to(ROOT).parts))
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    paths = (ROOT / name for name in listed.stdout.split("\0") if name)
+    return tuple(path for path in paths if path.is_file())
+
+
+def python_files(*folders: str) -> list[Path]:
+    """The Python files below these folders of the project."""
+    roots = [ROOT / folder for folder in folders]
+    return [
+        path
+        for path in kept_files()
+        if path.suffix == ".py" and any(path.is_relative_to(root) for root in roots)
+    ]
+
+
+@cache
+def syntax_tree(path: Path) -> ast.Module:
+    """The parsed file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions_in(path: Path) -> Iterator[Function]:
+    """Every function of a file, nested ones too."""
+    for node in ast.walk(syntax_tree(path)):
+        if isinstance(node, Function):
+            yield node
+
+
+def imports_in(tree: ast.AST) -> Iterator[str]:
+    """The names of the modules that a tree imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def place(path: Path) -> str:
+    """The path as it is written within the project."""
+    return path.relative_to(ROOT).as_posix()

@@ -1,0 +1,57 @@
+"""What a clean machine and a stranger would trip over."""
+
+import os
+import re
+
+from tests.house.sources import ROOT, kept_files, place
+
+LOCKS = re.compile(r"(\.lock|lock\.json|lock\.toml)$|^requirements.*\.txt$")
+HOME_PATHS = re.compile(r"(?<![\w.])/(?:home|Users|root|work)/\w")
+
+
+def _texts() -> list[tuple[str, str]]:
+    found = []
+    for path in kept_files():
+        try:
+            found.append((place(path), path.read_text(encoding="utf-8")))
+        except UnicodeDecodeError:
+            continue
+    return found
+
+
+def test_no_lock_names_the_address_of_a_registry():
+    assert [
+        (name, line.strip())
+        for name, text in _texts()
+        if LOCKS.search(name)
+        for line in text.splitlines()
+        if "://" in line
+    ] == []
+
+
+def test_every_package_in_the_lock_has_hashes():
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=[a-z])", lock)[1:]
+    assert entries
+    assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_the_lock_has_every_package_that_the_project_asks_for():
+    asked = re.findall(
+        r'^\s*"([a-z0-9-]+)>=', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    locked = re.findall(
+        r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert asked
+    assert set(asked) - set(locked) == set()
+
+
+def test_no_file_points_outside_the_project():
+    outside = "../" + "shared"
+    assert [name for name, text in _texts() if outside in text or HOME_PATHS.search(text)] == []
+
+
+def test_what_must_run_is_executable():
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert os.access(ROOT / "tools" / "set-up", os.X_OK)
