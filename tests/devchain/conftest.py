@@ -1,0 +1,103 @@
+"""A chain in memory, small contracts written by hand, and a JSON-RPC client."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from eth_abi.abi import encode
+
+from imprint.devchain.blocks import Receipt
+from imprint.devchain.chain import Chain
+from imprint.devchain.deployment import deploy_marketplace
+from imprint.devchain.machine import hash_bytes
+from imprint.devchain.requests import Request, sign_request
+from imprint.devchain.rpc import Dispatcher
+
+START = 1_700_000_000
+
+
+@dataclass(slots=True)
+class Watch:
+    """A clock that stands still until it is set."""
+
+    now: int = START
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A chain, and short ways to use it."""
+
+    chain: Chain
+    watch: Watch = field(default_factory=Watch)
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        return self.chain.wallet.addresses
+
+    def send(self, **fields: Any) -> Receipt:
+        request = Request(**{"sender": self.people[0], **fields})
+        receipt = self.chain.submit(sign_request(self.chain, request)).receipt
+        assert receipt is not None
+        return receipt
+
+    def deploy(self, runtime: str, **fields: Any) -> str:
+        """Create a contract from the hex of its code, and return its address."""
+        code = bytes.fromhex(runtime)
+        size = len(code)
+        creation = bytes([0x60, size, 0x60, 0x0A, 0x5F, 0x39, 0x60, size, 0x5F, 0xF3]) + code
+        created = self.send(data=creation, **fields).created
+        assert created is not None
+        return created
+
+    def publish(self, marketplace: str, cid: str = "bafkreiaaa") -> Receipt:
+        """Create a post on the marketplace as the second account."""
+        kind = "(string,string,string,string,uint256,string[])"
+        post = (cid, "On ink", "bafkreibbb", "", 5, ["ink"])
+        data = hash_bytes(f"createPost({kind})".encode())[:4] + encode([kind], [post])
+        return self.send(sender=self.people[1], to=marketplace.lower(), data=data)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A JSON-RPC client, right in front of the dispatcher."""
+
+    dispatcher: Dispatcher
+
+    def post(self, content: bytes | str) -> Any:
+        body = content.encode() if isinstance(content, str) else content
+        answer = self.dispatcher.answer(body)
+        return None if answer is None else json.loads(answer)
+
+    def ask(self, method: str, *params: Any) -> Any:
+        answer = self.reply(method, *params)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def fail(self, method: str, *params: Any) -> dict[str, Any]:
+        answer = self.reply(method, *params)
+        assert "result" not in answer, answer
+        return dict(answer["error"])
+
+    def reply(self, method: str, *params: Any) -> dict[str, Any]:
+        request = {"jsonrpc": "2.0", "id": 7, "method": method, "params": list(params)}
+        return dict(self.post(json.dumps(request)))
+
+
+@pytest.fixture
+def bench() -> Bench:
+    watch = Watch()
+    return Bench(Chain.open(None, watch), watch)
+
+
+@pytest.fixture
+def marketplace(bench: Bench) -> str:
+    return deploy_marketplace(bench.chain)
+
+
+@pytest.fixture
+def client(bench: Bench) -> Client:
+    return Client(Dispatcher(bench.chain))
