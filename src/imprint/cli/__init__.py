@@ -1,21 +1,35 @@
-"""The command line: one module for each command."""
+"""The command line: one module for each command, loaded when it is called.
+
+`serve` must start fast and without the development extra, so it never loads what `dev` needs.
+"""
+
+from importlib import import_module
 
 import click
 
 from imprint import __version__
-from imprint.cli.contract import contract
-from imprint.cli.dev import dev
-from imprint.cli.serve import serve
 
 __all__ = ["main"]
 
+COMMANDS = ("contract", "dev", "serve")
+"""The modules of this package that hold a command of the same name."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """The commands, by the names of their modules."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"imprint.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="imprint")
 def main() -> None:
     """Imprint: a publishing service for work that readers own."""
-
-
-main.add_command(serve)
-main.add_command(dev)
-main.add_command(contract)

@@ -4,37 +4,37 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import uvicorn
 import uvloop
 
 from imprint.adapters.clock import SystemClock
-from imprint.bootstrap import CannotStart, build_service, check_chain, open_parts
+from imprint.bootstrap import CannotStart, build_service, open_parts
 from imprint.cli.complaints import complaining
 from imprint.cli.servers import listen, make_server, serve_all
 from imprint.cli.welcome import print_welcome
 from imprint.devchain.chain import Chain
 from imprint.devchain.deliveries import Destination, Provider, Sender
 from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
-from imprint.devchain.journal import JournalDamaged
+from imprint.devchain.journal import JournalDamaged, JournalInUse
 from imprint.devchain.server import rpc_app
 from imprint.logs import set_up_logs
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 from imprint.web.edge import request_id
 
+MARKETPLACE = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+"""Where the first development account's first transaction puts a contract, on every chain."""
 
-@dataclass(frozen=True, slots=True)
-class _World:
-    """The chain of a development service, and where it is reached."""
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - compared with, to find an address that can be called
+"""The host that listens on every address and cannot be called itself."""
 
-    chain: Chain
-    marketplace: str
-    listener: socket.socket
-    url: str
+READY_POLL = 0.02
+"""Seconds between two looks at whether the service has started."""
 
 
 @click.command()
@@ -60,3 +60,85 @@ def dev(
     with complaining():
         given = {name: text for name, text in options.items() if text is not None}
         uvloop.run(_run(given, config))
+
+
+async def _run(options: dict[str, str], config: Path | None) -> None:
+    # Where the marketplace will be is known before there is a chain: a default like the others.
+    defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE}
+    settings = read_settings(os.environ, config, options=options, defaults=defaults)
+    server = settings.server
+    set_up_logs(server.log_level, server.log_format, settings.secrets, request_id.get)
+    listener = listen(server.host, server.port)
+    host = "127.0.0.1" if server.host == EVERYWHERE else server.host
+    url = f"http://{host}:{server.port}"
+    with _open_world(settings) as world:
+        parts = open_parts(settings)
+        app = build_service(settings, parts, world.url)
+        service = make_server(app, settings.limits.keep_alive_seconds, patience=5)
+        node = make_server(rpc_app(world.chain), patience=1)
+        helpers = [
+            asyncio.create_task(_sender(world, settings, url).run()),
+            asyncio.create_task(_greet(service, settings, url, world)),
+        ]
+        try:
+            await serve_all([(service, listener), (node, world.listener)])
+        finally:
+            for helper in helpers:
+                helper.cancel()
+                with suppress(asyncio.CancelledError):
+                    await helper
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """The chain of a development service, and where it is reached."""
+
+    chain: Chain
+    marketplace: str
+    listener: socket.socket
+    url: str
+
+
+@contextmanager
+def _open_world(settings: Settings) -> Iterator[_World]:
+    port = settings.development.rpc_port
+    # Wherever the service listens, it looks for its chain on this machine.
+    host = EVERYWHERE if settings.server.host == EVERYWHERE else "127.0.0.1"
+    clock = SystemClock()
+    listener = listen(host, port)
+    try:
+        journal = settings.storage.data_dir / "chain.jsonl"
+        chain = Chain.open(journal, lambda: int(clock.now().timestamp()))
+        marketplace = deploy_marketplace(chain)
+    except (DeploymentImpossible, JournalDamaged, JournalInUse, OSError) as error:
+        listener.close()
+        raise CannotStart(f"The chain cannot be opened: {error}.") from error
+    try:
+        yield _World(chain, marketplace, listener, f"http://127.0.0.1:{port}")
+    finally:
+        chain.close()
+
+
+def _sender(world: _World, settings: Settings, url: str) -> Sender:
+    hooks = settings.webhooks
+    known = ((Provider.A, hooks.a_secret), (Provider.B, hooks.b_secret))
+    destinations = [
+        Destination(provider, f"{url}/webhook/provider-{provider.value}/publish", secret.reveal())
+        for provider, secret in known
+        if secret is not None
+    ]
+    clock = SystemClock()
+    return Sender(
+        world.chain,
+        world.marketplace,
+        destinations,
+        clock=lambda: int(clock.now().timestamp()),
+        draw=secrets.token_bytes,
+    )
+
+
+async def _greet(service: uvicorn.Server, settings: Settings, url: str, world: _World) -> None:
+    while not service.started:  # noqa: ASYNC110 - the server has no event for it
+        await asyncio.sleep(READY_POLL)
+    addresses = world.chain.wallet.addresses
+    print_welcome(url, world.url, world.marketplace, addresses, settings.storage.data_dir)
