@@ -9,6 +9,7 @@ LONGEST_FILE = 300
 LONGEST_FUNCTION = 60
 VAGUE_FILES = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
 VAGUE_VERBS = ("get_", "do_", "handle_", "process_", "manage_")
+FRAMEWORK_NAMES = {"get_command"}  # click asks a group for its commands by this name
 
 
 def test_no_file_is_longer_than_its_ceiling():
@@ -42,7 +43,7 @@ def test_no_function_begins_with_a_verb_that_says_nothing():
         f"{place(path)}:{node.name}"
         for path in python_files("src", "tools")
         for node in functions_in(path)
-        if node.name.lstrip("_").startswith(VAGUE_VERBS)
+        if node.name.lstrip("_").startswith(VAGUE_VERBS) and node.name not in FRAMEWORK_NAMES
     ]
     assert vague == []
 
