@@ -1,0 +1,148 @@
+"""The recoder of images: hands each one to a process that may be broken by it, and looks on.
+
+The processes start when the first image comes and end by themselves when none comes any more, or
+when this one is gone. They get nothing of the service's environment.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+
+from imprint.adapters.image_process import RECODED, Died, ImageProcess, NotTaken
+from imprint.domain.refusals import Code, Refusal, Unavailable
+
+MAX_IMAGE = 5_000_000
+"""How many bytes an image may have; the protocol's number."""
+
+MAX_WAITING = 16
+"""How many images are held in memory at once before more are turned away."""
+
+WALL_LIMIT = 20.0
+"""Seconds that one image may take, on a machine that is busy with other things as well."""
+
+_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
+"""How a PNG and a JPEG file begin."""
+
+_SCRIPT = Path(__file__).with_name("image_worker.py")
+_log = logging.getLogger(__name__)
+
+
+class _Job:
+    """One image on its way, which may be abandoned at any moment."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._process: ImageProcess | None = None
+        self.abandoned = False
+
+    def hold(self, process: ImageProcess | None) -> bool:
+        """Note which process has the image; False if nobody waits for it any more."""
+        with self._lock:
+            self._process = process
+            return not self.abandoned
+
+    def abandon(self) -> None:
+        """Stop the work, with the process that does it."""
+        with self._lock:
+            self.abandoned = True
+            if self._process is not None:
+                self._process.kill()
+
+
+class SandboxedRecoder:
+    """Images recoded by a few processes with bounds on their memory and time."""
+
+    def __init__(
+        self, processes: int = 1, script: Path = _SCRIPT, wall_limit: float = WALL_LIMIT
+    ) -> None:
+        self._script = script
+        self._wall_limit = wall_limit
+        self._idle: deque[ImageProcess] = deque()
+        self._jobs: set[_Job] = set()
+        self._pool = ThreadPoolExecutor(processes, thread_name_prefix="images")
+        self._closed = False
+
+    async def recode(self, image: bytes) -> bytes:
+        """The picture encoded anew, without metadata, in its own format.
+
+        Refuses `too_large`, `unsupported_media_type`, `invalid_image`.
+        """
+        if len(image) > MAX_IMAGE:
+            raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE} bytes.")
+        if not image.startswith(_SIGNATURES):
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG or a JPEG file.")
+        if self._closed or len(self._jobs) >= MAX_WAITING:
+            raise _overloaded()
+        job = _Job()
+        self._jobs.add(job)
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._pool, self._work, image, job)
+        except asyncio.CancelledError:
+            job.abandon()
+            raise
+        finally:
+            self._jobs.discard(job)
+
+    async def close(self) -> None:
+        """End all work and every process."""
+        self._closed = True
+        for job in self._jobs:
+            job.abandon()
+        await asyncio.to_thread(self._pool.shutdown)
+        while self._idle:
+            self._idle.pop().bury()
+
+    def _work(self, image: bytes, job: _Job) -> bytes:
+        """Have the image recoded, by a new process if the one at hand turns out to be gone."""
+        while not job.abandoned:
+            process = self._take()
+            try:
+                outcome, answer = self._exchange(process, image, job)
+            except NotTaken as error:
+                if process.used:
+                    continue
+                _log.error("The process that decodes images does not take any.")
+                raise _overloaded() from error
+            except Died as error:
+                if job.abandoned:
+                    break
+                _log.warning("An image ended the process that decoded it.")
+                raise Refusal(Code.INVALID_IMAGE, "The image cannot be decoded.") from error
+            if outcome == RECODED and answer.startswith(_SIGNATURES):
+                return answer
+            raise Refusal(Code.INVALID_IMAGE, answer.decode(errors="replace"))
+        raise _overloaded()
+
+    def _exchange(self, process: ImageProcess, image: bytes, job: _Job) -> tuple[bytes, bytes]:
+        healthy = False
+        try:
+            if not job.hold(process):
+                raise Died
+            answer = process.exchange(image, self._wall_limit)
+            healthy = True
+        finally:
+            # No longer held, the process cannot be killed for a job that is done.
+            if job.hold(None) and healthy:
+                self._idle.append(process)
+            else:
+                process.bury()
+        return answer
+
+    def _take(self) -> ImageProcess:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        try:
+            return ImageProcess(self._script)
+        except OSError as error:
+            _log.error("The process that decodes images cannot be started: %s", error.strerror)
+            raise _overloaded() from error
+
+
+def _overloaded() -> Unavailable:
+    return Unavailable(Code.OVERLOADED, "Images cannot be checked right now.")
