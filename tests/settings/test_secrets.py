@@ -1,0 +1,77 @@
+"""Secrets: what is refused, and that none is ever shown."""
+
+import pickle
+
+import pytest
+from tests.settings.test_reading import ENOUGH, JWT
+
+from imprint.settings import Secret, SettingsProblems, read_settings
+from imprint.settings.secrets import find_weakness
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x" * 31,
+        "a" * 64,
+        "0123456789abcdef" * 2,
+        "changeme-changeme-changeme-please-now",
+        "this-is-my-very-long-secret-for-jwt-1234",
+        "your-256-bit-key-goes-right-here-0192837465",
+        "whsec_short",
+    ],
+)
+def test_what_protects_nothing_is_refused(text: str):
+    assert find_weakness(Secret(text)) is not None
+
+
+@pytest.mark.parametrize("text", [JWT, "é" * 4 + JWT[:24], "whsec_9f3hQ2mLzX7kVb1Tg8Rp"])
+def test_a_random_text_is_taken(text: str):
+    assert find_weakness(Secret(text)) is None
+
+
+def test_a_secret_never_shows_itself():
+    secret = Secret(JWT)
+    assert JWT not in f"{secret} {secret!r} {secret!s} {secret:>40} {[secret]}"
+
+
+def test_a_secret_is_not_pickled():
+    with pytest.raises(TypeError):
+        pickle.dumps(Secret(JWT))
+
+
+def test_the_settings_never_show_a_secret():
+    settings = read_settings(ENOUGH)
+    assert JWT not in repr(settings)
+    assert "abcdefghijk" not in repr(settings)
+
+
+def test_no_problem_quotes_a_secret():
+    given = {"IMPRINT_JWT_SECRET": "hunter2", "IMPRINT_CHAIN_RPC_URL": "ftp://node/hunter2"}
+    with pytest.raises(SettingsProblems) as raised:
+        read_settings(ENOUGH | given)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_list_of_secrets_has_the_keys_in_addresses():
+    url = "postgresql://me:correcthorse@db/x"
+    secrets = read_settings(ENOUGH | {"IMPRINT_DATABASE_URL": url}).secrets
+    assert {JWT, "abcdefghijk", "correcthorse"} <= set(secrets)
+
+
+def test_page_tokens_have_a_secret_of_their_own_even_when_derived():
+    current, previous = read_settings(ENOUGH).page_token_secrets
+    assert current.reveal() != JWT
+    assert previous is None
+
+
+def test_a_given_page_token_secret_is_used_as_it_is():
+    given = {"IMPRINT_PAGE_TOKEN_SECRET": JWT[::-1]}
+    assert read_settings(ENOUGH | given).page_token_secrets == (Secret(JWT[::-1]), None)
+
+
+def test_derived_page_token_secrets_rotate_with_the_sessions():
+    old, _ = read_settings(ENOUGH).page_token_secrets
+    rotated = {"IMPRINT_JWT_SECRET": JWT[::-1], "IMPRINT_JWT_SECRET_PREVIOUS": JWT}
+    assert read_settings(ENOUGH | rotated).page_token_secrets[1] == old
