@@ -1,0 +1,205 @@
+"""The page for people: the interface as one HTML document, made once from its description."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any
+
+from imprint.web.manual.commands import write_command
+from imprint.web.manual.fields import Field, list_fields, name_kind, resolve
+from imprint.web.manual.markup import (
+    Markup,
+    anchor_of,
+    element,
+    render_json,
+    render_line,
+    render_text,
+)
+
+_STYLE = files("imprint.web.manual").joinpath("page.css").read_text(encoding="utf-8")
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+
+DOCS_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Nothing is loaded, nothing runs, and only this very style sheet applies."""
+
+LONG_KIND = 40
+"""Above so many characters the kind of a field stands on a line of its own."""
+
+Json = Mapping[str, Any]
+
+
+def docs_page(openapi: Json) -> str:
+    """The page of an interface; everything in it is escaped."""
+    info = openapi["info"]
+    head = [
+        Markup('<meta charset="utf-8">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        element("title", f"{info['title']} — interface {info['version']}"),
+        # A style sheet is no text: escaping would change it, and its hash with it.
+        Markup(f"<style>{_STYLE}</style>"),
+    ]
+    topics = {
+        topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]
+    }
+    body = [_contents(info, topics), _main(openapi, topics)]
+    page = element("html", element("head", *head), element("body", *body), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+Listed = tuple[str, str, Json]
+"""A method, a path, and the operation there."""
+
+
+def _operations_of(topic: str, openapi: Json) -> Iterator[Listed]:
+    for path, methods in openapi["paths"].items():
+        for method, operation in methods.items():
+            if topic in operation["tags"] and "x-alias-of" not in operation:
+                yield method, path, operation
+
+
+def _contents(info: Json, topics: Mapping[str, list[Listed]]) -> Markup:
+    headings = [line[3:] for line in info["description"].split("\n") if line.startswith("## ")]
+    groups = [_group("Guide", "guide", [(title, anchor_of(title)) for title in headings])]
+    for topic, operations in topics.items():
+        links = [(each["summary"], each["operationId"]) for _, _, each in operations]
+        groups.append(_group(topic, anchor_of(topic), links))
+    brand = element("a", info["title"], href="#top", class_="brand")
+    version = element("span", info["version"], class_="version")
+    return element(
+        "nav",
+        element("div", brand, version, class_="home"),
+        element("ul", *groups, class_="groups"),
+        aria_label="Contents",
+    )
+
+
+def _group(title: str, anchor: str, links: list[tuple[str, str]]) -> Markup:
+    items = [element("li", element("a", text, href=f"#{target}")) for text, target in links]
+    return element("li", element("a", title, href=f"#{anchor}"), element("ul", *items))
+
+
+def _main(openapi: Json, topics: Mapping[str, list[Listed]]) -> Markup:
+    info = openapi["info"]
+    introductions = {topic["name"]: topic["description"] for topic in openapi["tags"]}
+    sections = [
+        element(
+            "section",
+            element("h2", topic),
+            element("p", render_line(introductions[topic])),
+            *(_article(*listed, openapi) for listed in operations),
+            class_="topic",
+            id=anchor_of(topic),
+        )
+        for topic, operations in topics.items()
+    ]
+    source = element("a", "/openapi.json", href="openapi.json")
+    return element(
+        "main",
+        element("h1", info["title"], id="top"),
+        element("p", info["summary"], class_="lead"),
+        element("section", render_text(info["description"]), class_="guide", id="guide"),
+        *sections,
+        element("footer", "The same for machines: ", source, "."),
+    )
+
+
+def _article(method: str, path: str, operation: Json, openapi: Json) -> Markup:
+    name = operation["operationId"]
+    prose = [
+        render_text(operation["description"]),
+        *_parameters(operation, openapi),
+        *_request_body(operation, openapi),
+        *_responses(operation, openapi),
+    ]
+    sample = element("div", *_sample(method, path, operation), class_="sample")
+    return element(
+        "article",
+        element("h3", element("a", operation["summary"], href=f"#{name}")),
+        _route(method, path, operation, openapi),
+        element("div", element("div", *prose), sample, class_="body"),
+        id=name,
+    )
+
+
+def _route(method: str, path: str, operation: Json, openapi: Json) -> Markup:
+    badge = element("span", method.upper(), class_=f"method {method}")
+    notes = ["needs a session"] if operation.get("security") else []
+    notes += [
+        f"also at {other}"
+        for other, methods in openapi["paths"].items()
+        if methods.get(method, {}).get("x-alias-of") == path
+    ]
+    told = [element("span", note, class_="note") for note in notes]
+    return element("p", badge, element("span", path), *told, class_="route")
+
+
+def _parameters(operation: Json, openapi: Json) -> Iterator[Markup]:
+    rows = []
+    for parameter in operation.get("parameters", ()):
+        schema = resolve(parameter["schema"], openapi)
+        described = f"{parameter['description']} {schema.get('description', '')}"
+        kind = f"{name_kind(schema, openapi)}, {parameter['in']}"
+        required = parameter["required"]
+        pattern = schema.get("pattern")
+        rows.append(_row(Field(parameter["name"], kind, required, described, pattern)))
+    if rows:
+        yield element("h4", "Parameters")
+        yield element("dl", *rows)
+
+
+def _request_body(operation: Json, openapi: Json) -> Iterator[Markup]:
+    body = operation.get("requestBody")
+    if body is None:
+        return
+    for media_type, media in body["content"].items():
+        yield element("h4", "Body")
+        yield element("p", render_line(f"{body['description']} `{media_type}`"))
+        yield _field_list(media["schema"], openapi)
+
+
+def _responses(operation: Json, openapi: Json) -> Iterator[Markup]:
+    yield element("h4", "Answers")
+    rows = []
+    for status, response in operation["responses"].items():
+        phrase = HTTPStatus(int(status)).phrase
+        kinds = ", ".join(response.get("content", {}))
+        title = element("span", f"{status} {phrase}", class_="status")
+        heading = element("dt", title, element("span", kinds, class_="kind"))
+        rows.append(element("div", heading, element("dd", render_text(response["description"]))))
+    yield element("dl", *rows)
+    schema = next(iter(operation["responses"]["200"]["content"].values()))["schema"]
+    if "properties" in resolve(schema, openapi):
+        summary = element("summary", "All fields of the answer 200")
+        yield element("details", summary, _field_list(schema, openapi))
+
+
+def _field_list(schema: Json, openapi: Json) -> Markup:
+    return element("dl", *(_row(field) for field in list_fields(schema, openapi)))
+
+
+def _row(field: Field) -> Markup:
+    long = " long" if len(field.kind) > LONG_KIND else ""
+    heading = [element("code", field.path), element("span", field.kind, class_=f"kind{long}")]
+    if not field.required:
+        heading.append(element("span", "optional", class_="optional"))
+    pieces = [element("dt", *heading)]
+    if field.description:
+        pieces.append(element("dd", render_line(field.description)))
+    if field.pattern is not None:
+        pattern = [element("summary", "pattern"), element("code", field.pattern)]
+        pieces.append(element("dd", element("details", *pattern, class_="pattern")))
+    return element("div", *pieces)
+
+
+def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
+    yield element("h4", "Request")
+    yield element("pre", write_command(method, path, operation), tabindex="0")
+    media = next(iter(operation["responses"]["200"]["content"].values()))
+    if "example" in media:
+        yield element("h4", "Answer")
+        yield element("pre", render_json(media["example"]), tabindex="0")
