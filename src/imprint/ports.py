@@ -200,8 +200,9 @@ class DeliveryReader(Protocol):
     def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
         """Verify a delivery, then decode it. `headers` has lower-case names.
 
-        Refuses `webhook_signature_invalid`, `too_large`, `unsupported_media_type`; what is signed
-        but strange is ignored or becomes a dead letter, never a refusal.
+        Refuses `webhook_signature_invalid`, `too_large`, `unsupported_media_type`, and
+        `invalid_request` for damaged compression; what is signed but strange is ignored or becomes
+        a dead letter, never a refusal.
         """
         ...
 

@@ -1,0 +1,177 @@
+"""Logs as providers send them: sorted into events, dead letters and what is not ours."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from imprint.domain.addresses import Address
+from imprint.domain.hexadecimal import (
+    NotHexadecimal,
+    parse_hash,
+    parse_hex_bytes,
+    parse_hex_number,
+)
+from imprint.domain.marketplace import (
+    POST_CREATED,
+    Log,
+    Undecodable,
+    decode_post_created,
+    stand_in_block_hash,
+)
+from imprint.domain.posts import DeadLetter, LogPlace, PostCreated
+
+MAX_PAYLOAD = 64 * 1024
+"""How many characters of a log a dead letter keeps; the chain has the rest."""
+
+MAX_TOPICS = 4
+"""A log has no more topics than this: the machine has no instruction for it."""
+
+COUNT_LIMIT = 2**63
+"""No block number or log index reaches this, and no database keeps more."""
+
+_POST_CREATED_TEXT = "0x" + POST_CREATED.hex()
+_DECIMAL = re.compile(r"[0-9]{1,78}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SentLog:
+    """A log as it was sent, its members unread; None is what was not sent.
+
+    `raw` is what a dead letter keeps. `networks` and `chain_ids` are all that the delivery says
+    about where the log is from.
+    """
+
+    raw: object
+    address: object = None
+    topics: Sequence[object] = ()
+    data: object = None
+    index: object = None
+    block_hash: object = None
+    block_number: object = None
+    tx_hash: object = None
+    status: object = None
+    removed: object = None
+    networks: tuple[object, ...] = ()
+    chain_ids: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Marketplace:
+    """Whose logs count. Without `networks` the names that providers give to networks do not."""
+
+    chain_id: int
+    address: Address
+    networks: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """What the logs of a delivery are."""
+
+    events: tuple[PostCreated, ...]
+    dead_letters: tuple[DeadLetter, ...]
+    ignored: int
+
+
+def read_json(body: bytes) -> Any:
+    """The JSON in a body; raises ValueError for anything else, and for what is nested too deep."""
+    try:
+        return msgspec.json.decode(body)
+    except RecursionError as error:
+        raise ValueError("The body is nested too deep.") from error
+
+
+def read_list(value: object) -> Sequence[object]:
+    """The array that was sent; empty for everything else."""
+    return value if isinstance(value, list) else ()
+
+
+def read_number(value: object) -> int | None:
+    """A number sent as such, or as decimal or hexadecimal text; None for everything else."""
+    if isinstance(value, str):
+        if _DECIMAL.match(value):
+            return int(value)
+        try:
+            return parse_hex_number(value)
+        except NotHexadecimal:
+            return None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def sort_logs(sent: Iterable[SentLog], ours: Marketplace) -> Sorted:
+    """Each log on its own: an event, a dead letter if it is ours but says nothing, or ignored."""
+    events: list[PostCreated] = []
+    dead_letters: list[DeadLetter] = []
+    ignored = 0
+    for one in sent:
+        if not _is_ours(one, ours):
+            ignored += 1
+            continue
+        place = None
+        try:
+            place, topics, data = _read_members(one, ours.chain_id)
+            events.append(decode_post_created(Log(ours.address, topics, data, place)))
+        except (NotHexadecimal, Undecodable) as error:
+            dead_letters.append(DeadLetter(place, str(error), _write_payload(one.raw)))
+    return Sorted(tuple(events), tuple(dead_letters), ignored)
+
+
+def _is_ours(log: SentLog, ours: Marketplace) -> bool:
+    """Whether this is the marketplace's word that a post is published, and it still stands.
+
+    What was said about it counts against it when it cannot be read: the chain itself will tell.
+    """
+    topics = log.topics
+    return (
+        isinstance(log.address, str)
+        and log.address.lower() == ours.address
+        and bool(topics)
+        and isinstance(topics[0], str)
+        and topics[0].lower() == _POST_CREATED_TEXT
+        and log.removed in (None, False)
+        and (log.status is None or read_number(log.status) == 1)
+        and all(read_number(chain_id) == ours.chain_id for chain_id in log.chain_ids)
+        and (not ours.networks or all(_is_named(name, ours.networks) for name in log.networks))
+    )
+
+
+def _is_named(name: object, networks: frozenset[str]) -> bool:
+    return isinstance(name, str) and name.lower() in networks
+
+
+def _read_members(log: SentLog, chain_id: int) -> tuple[LogPlace, tuple[bytes, ...], bytes]:
+    if len(log.topics) > MAX_TOPICS:
+        raise Undecodable(f"The log has more than {MAX_TOPICS} topics.")
+    topics = tuple(map(parse_hex_bytes, log.topics))
+    data = parse_hex_bytes(log.data)
+    tx_hash, block_hash = _hash_or_none(log.tx_hash), _hash_or_none(log.block_hash)
+    index, block_number = _count_or_none(log.index), _count_or_none(log.block_number)
+    if block_hash is None or index is None:
+        # Not every query of a provider selects them. What is said instead must be the same each
+        # time this log is sent, and differ from what is said for any other log.
+        known = f"{tx_hash} {block_hash} {block_number} {index}".encode()
+        block_hash, index = stand_in_block_hash(known, *topics, data), index or 0
+    return LogPlace(chain_id, block_hash, block_number, index, tx_hash), topics, data
+
+
+def _hash_or_none(value: object) -> str | None:
+    try:
+        return parse_hash(value)
+    except NotHexadecimal:
+        return None
+
+
+def _count_or_none(value: object) -> int | None:
+    count = read_number(value)
+    return count if count is not None and count < COUNT_LIMIT else None
+
+
+def _write_payload(raw: object) -> str:
+    try:
+        return json.dumps(raw, separators=(",", ":"))[:MAX_PAYLOAD]
+    except (RecursionError, ValueError):
+        return ""

@@ -1,0 +1,102 @@
+"""Bodies of deliveries, built the way the providers build them, and signed."""
+
+import hashlib
+import hmac
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from eth_abi.abi import encode
+
+from imprint.domain.addresses import Address
+
+NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
+CHAIN_ID = 31337
+SECRET = "whsec_a-secret-of-some-length-0000"
+OLD_SECRET = "whsec_the-secret-before-that-one-0"
+MARKET = Address("0x" + "c3" * 20)
+AUTHOR = Address("0x" + "a1" * 20)
+CID = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
+TOPIC = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77"
+BLOCK_HASH = "0x" + "d4" * 32
+TX_HASH = "0x" + "e5" * 32
+
+Json = dict[str, Any]
+
+
+def event_data(cid: bytes = CID.encode()) -> str:
+    types = ["bytes", "bytes", "bytes", "uint256"]
+    return "0x" + encode(types, [b"A title", cid, b"thumb", 5]).hex()
+
+
+def event_topics(post_id: int = 9) -> list[str]:
+    return [TOPIC, f"0x{post_id:064x}", "0x" + "00" * 12 + AUTHOR[2:]]
+
+
+def log_of_a(post_id: int = 9, **changes: Any) -> Json:
+    """A log as provider a sends it."""
+    log = {
+        "account": {"address": MARKET},
+        "topics": event_topics(post_id),
+        "data": event_data(),
+        "index": 3,
+        "transaction": {"hash": TX_HASH, "status": 1},
+    }
+    return log | changes
+
+
+def body_of_a(*logs: Any, block: Json | None = None, **event: Any) -> bytes:
+    """A notification of provider a."""
+    about = {"hash": BLOCK_HASH, "number": 77} if block is None else block
+    sent = {
+        "webhookId": "wh_1",
+        "id": "whevt_1",
+        "createdAt": "2026-11-15T12:00:00.123456789Z",
+        "type": "GRAPHQL",
+        "event": {
+            "data": {"block": about | {"logs": list(logs)}},
+            "sequenceNumber": "10000000000578619000",
+            **event,
+        },
+    }
+    return json.dumps(sent).encode()
+
+
+def log_of_b(post_id: int = 9, **changes: Any) -> Json:
+    """A log in the form of a node, as provider b sends it."""
+    log = {
+        "address": MARKET,
+        "topics": event_topics(post_id),
+        "data": event_data(),
+        "blockNumber": "0x4d",
+        "transactionHash": TX_HASH,
+        "transactionIndex": "0x0",
+        "blockHash": BLOCK_HASH,
+        "logIndex": "0x3",
+        "removed": False,
+    }
+    return log | changes
+
+
+def mac(secret: str, signed: bytes) -> str:
+    return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def headers_of_a(body: bytes, secret: str = SECRET) -> dict[str, str]:
+    return {"x-alchemy-signature": mac(secret, body)}
+
+
+def headers_of_b(
+    body: bytes,
+    secret: str = SECRET,
+    nonce: str = "0b2d9c1e-5f7a-4c3b",
+    timestamp: str = str(int(NOW.timestamp())),
+    **more: str,
+) -> dict[str, str]:
+    signed = nonce.encode() + timestamp.encode() + body
+    return {
+        "x-qn-nonce": nonce,
+        "x-qn-timestamp": timestamp,
+        "x-qn-signature": mac(secret, signed),
+        **more,
+    }
