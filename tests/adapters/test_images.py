@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -68,14 +67,6 @@ def segment_markers(jpeg: bytes) -> set[int]:
         markers.add(jpeg[place + 1])
         place += 2 + int.from_bytes(jpeg[place + 2 : place + 4])
     return markers
-
-
-def bomb(width: int, height: int) -> bytes:
-    """A small PNG file that claims to be, and is, an enormous picture of zeros."""
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    packer = zlib.compressobj(9)
-    rows = b"".join(packer.compress(bytes(1_000_000)) for _ in range(20)) + packer.flush()
-    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 @pytest.fixture(scope="module")
@@ -258,62 +249,3 @@ async def test_more_bytes_than_allowed_are_too_large(recoder: SandboxedRecoder) 
     padded = image + bytes(MAX_IMAGE - len(image))
     assert show(await recoder.recode(padded)).size == (48, 32)
     assert await refusal_of(recoder, padded + b"\0") is Code.TOO_LARGE
-
-
-@pytest.mark.parametrize("form", ["PNG", "JPEG"])
-@pytest.mark.parametrize("part", [0.05, 0.5, 0.8])
-async def test_a_truncated_image_is_invalid(
-    recoder: SandboxedRecoder, form: str, part: float
-) -> None:
-    noise = Image.frombytes("RGB", (64, 64), os.urandom(64 * 64 * 3))
-    image = write(noise, form)
-    assert await refusal_of(recoder, image[: int(len(image) * part)]) is Code.INVALID_IMAGE
-
-
-@pytest.mark.parametrize(
-    "image",
-    [
-        b"\x89PNG\r\n\x1a\n",
-        b"\xff\xd8\xff",
-        b"\x89PNG\r\n\x1a\n" + os.urandom(5000),
-        b"\xff\xd8\xff\xe0" + os.urandom(5000),
-        b"\xff\xd8\xff\xd9",
-        b"\x89PNG\r\n\x1a\n" + SCRIPT,
-        b"\xff\xd8\xff" + write(draw()),
-    ],
-    ids=lambda image: repr(image[:12]),
-)
-async def test_garbage_behind_a_signature_is_invalid(
-    recoder: SandboxedRecoder, image: bytes
-) -> None:
-    assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
-
-
-@pytest.mark.parametrize(
-    ("width", "height"), [(20_000, 20_000), (8193, 1), (1, 8193), (4001, 4000), (2**31 - 1, 1)]
-)
-async def test_a_bomb_is_invalid_before_it_is_decoded(
-    recoder: SandboxedRecoder, width: int, height: int
-) -> None:
-    image = bomb(width, height)
-    assert len(image) < 25_000
-    assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
-
-
-async def test_a_jpeg_that_claims_to_be_enormous_is_invalid(recoder: SandboxedRecoder) -> None:
-    image = bytearray(write(draw(), "JPEG"))
-    frame = image.index(b"\xff\xc0")
-    image[frame + 5 : frame + 9] = struct.pack(">HH", 60_000, 60_000)
-    assert await refusal_of(recoder, bytes(image)) is Code.INVALID_IMAGE
-
-
-async def test_a_picture_as_large_as_allowed_is_fine(recoder: SandboxedRecoder) -> None:
-    image = write(Image.new("RGB", (4000, 4000), "teal"))
-    assert show(await recoder.recode(image)).size == (4000, 4000)
-
-
-async def test_a_text_chunk_that_swells_is_invalid(recoder: SandboxedRecoder) -> None:
-    image = write(draw())
-    text = chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(30_000_000)))
-    assert len(text) < 40_000
-    assert await refusal_of(recoder, image[:33] + text + image[33:]) is Code.INVALID_IMAGE
