@@ -205,9 +205,7 @@ def test_rates_hold_only_while_they_are_on():
 
 
 def test_development_needs_only_a_marketplace():
-    settings = read_settings(
-        {}, defaults=DEVELOPMENT | {"IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE}
-    )
+    settings = read_settings({}, defaults=DEVELOPING)
     assert settings.chain.id == 31337
     assert settings.chain.rpc_urls == (Secret("http://127.0.0.1:8545"),)
     assert settings.login_domains == ("127.0.0.1:8000", "localhost:8000")
@@ -215,10 +213,8 @@ def test_development_needs_only_a_marketplace():
 
 
 def test_what_is_given_wins_over_a_development_default():
-    defaults = DEVELOPMENT | {"IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE}
-    settings = read_settings(
-        {"IMPRINT_CHAIN_ID": "5", "IMPRINT_CORS_ORIGINS": ""}, defaults=defaults
-    )
+    given = {"IMPRINT_CHAIN_ID": "5", "IMPRINT_CORS_ORIGINS": ""}
+    settings = read_settings(given, defaults=DEVELOPING)
     assert settings.chain.id == 5
     assert settings.server.cors_origins == ()
 
