@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from eth_abi.exceptions import EncodingError
 from eth_account import Account
 from eth_account.hdaccount import key_from_seed, seed_from_mnemonic
 from eth_account.messages import SignableMessage, encode_defunct, encode_typed_data
 from eth_account.signers.local import LocalAccount
+from eth_utils.exceptions import ValidationError
 
 __all__ = ["INITIAL_BALANCE", "MNEMONIC", "UnknownAccount", "UnusableTypedData", "Wallet"]
 
@@ -18,6 +20,19 @@ INITIAL_BALANCE = 10_000 * 10**18
 
 _ACCOUNT_COUNT = 10
 """How many accounts are derived, as other development chains do."""
+
+
+_UNHASHABLE = (
+    ValidationError,
+    EncodingError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+"""What hashing raises for typed data that does not fit its own types."""
 
 
 class UnknownAccount(Exception):
@@ -56,7 +71,7 @@ class Wallet:
         """Sign typed data; refuses an unknown signer and what cannot be hashed."""
         try:
             message = encode_typed_data(full_message=dict(typed_data))
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        except _UNHASHABLE as error:
             raise UnusableTypedData("typed data cannot be hashed") from error
         return self._sign(signer, message)
 

@@ -1,0 +1,63 @@
+"""JSON-RPC: the envelope of requests and answers."""
+
+import json
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", -32700),
+        (b"{", -32700),
+        (b"\xff", -32700),
+        (b"[" * 100_000, -32700),
+        (b'{"jsonrpc":"2.0","id":NaN,"method":"eth_chainId"}', -32700),
+        (b"[]", -32600),
+        (b"1", -32600),
+        (b'"eth_chainId"', -32600),
+        (b'{"id":1,"method":"eth_chainId"}', -32600),
+        (b'{"jsonrpc":"1.0","id":1,"method":"eth_chainId"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":7}', -32600),
+        (b'{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}', -32600),
+        (b'{"jsonrpc":"2.0","id":true,"method":"eth_chainId"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1e999,"method":"eth_chainId"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"eth_nothing"}', -32601),
+        (b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":{}}', -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[1]}', -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":[]}', -32602),
+    ],
+)
+def test_a_bad_request_gets_the_code_of_its_mistake(client: Any, body: bytes, code: int) -> None:
+    assert client.post(body)["error"]["code"] == code
+
+
+@pytest.mark.parametrize("identifier", [1, "one", None, 1.5])
+def test_an_answer_carries_the_id_of_its_request(client: Any, identifier: Any) -> None:
+    request = {"jsonrpc": "2.0", "id": identifier, "method": "eth_chainId"}
+    answer = client.post(json.dumps(request))
+    assert answer == {"jsonrpc": "2.0", "id": identifier, "result": "0x7a69"}
+
+
+def test_a_batch_is_answered_in_order_without_notifications(client: Any) -> None:
+    batch = [
+        {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"},
+        {"jsonrpc": "2.0", "method": "eth_chainId"},
+        7,
+        {"jsonrpc": "2.0", "id": 2, "method": "eth_nothing"},
+    ]
+    answers = client.post(json.dumps(batch))
+    assert [answer["id"] for answer in answers] == [1, None, 2]
+
+
+def test_a_notification_is_acted_on_and_not_answered(client: Any) -> None:
+    assert client.post('{"jsonrpc":"2.0","method":"evm_mine"}') is None
+    assert client.ask("eth_blockNumber") == "0x1"
+
+
+def test_a_batch_over_the_limit_is_refused(client: Any) -> None:
+    batch = [{"jsonrpc": "2.0", "id": 1, "method": "evm_mine"}] * 1_001
+    assert client.post(json.dumps(batch))["error"]["code"] == -32600
+    assert client.ask("eth_blockNumber") == "0x0"
