@@ -1,0 +1,129 @@
+"""The marketplace over JSON-RPC, against the shipped contract on the development chain."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from eth_abi.abi import encode
+from tests.adapters.chain.conftest import FixedClock
+
+from imprint.adapters.chain.failures import ChainMisconfigured
+from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.chain.marketplace import JsonRpcMarketplace
+from imprint.adapters.deliveries.provider_a import ProviderA
+from imprint.adapters.deliveries.provider_b import ProviderB
+from imprint.devchain.blocks import Block
+from imprint.devchain.chain import Chain
+from imprint.devchain.deployment import deploy_marketplace
+from imprint.devchain.payloads import build_body_a, build_body_b, sign_body_a, sign_body_b
+from imprint.devchain.requests import Request, sign_request
+from imprint.devchain.rpc import Dispatcher
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.keccak import keccak256
+
+CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
+OTHER = Cid("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")
+NEW_POST = "(string,string,string,string,uint256,string[])"
+SECRET = "a secret of the development chain's"
+NOW = datetime.fromtimestamp(1_760_000_000, UTC)
+
+
+@dataclass
+class World:
+    """A chain with the marketplace, and a reader of it."""
+
+    chain: Chain
+    address: Address
+    rpc: JsonRpc
+    market: JsonRpcMarketplace
+
+    def person(self, number: int) -> Address:
+        return Address(self.chain.wallet.addresses[number].lower())
+
+    def call(self, sender: int, signature: str, arguments: bytes, value: int = 0) -> Block:
+        data = keccak256(signature.encode())[:4] + arguments
+        request = Request(self.person(sender), self.address, data, value)
+        return self.chain.submit(sign_request(self.chain, request))
+
+    def publish(self, cid: str = CID, price: int = 5) -> Block:
+        post = (cid, "On ink", "thumb", "", price, ["ink"])
+        return self.call(1, f"createPost({NEW_POST})", encode([NEW_POST], [post]))
+
+
+def lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    chain = Chain.open(None, lambda: 1_760_000_000)
+    address = Address(deploy_marketplace(chain).lower())
+    dispatcher = Dispatcher(chain)
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=dispatcher.answer(await request.read()))
+
+    application = web.Application()
+    application.router.add_post("/", answer)
+    server = TestServer(application)
+    await server.start_server(access_log=None)
+    rpc = JsonRpc([f"http://127.0.0.1:{server.port}/"])
+    market = JsonRpcMarketplace(rpc, 31337, address, FixedClock())
+    yield World(chain, address, rpc, market)
+    await market.close()
+    await server.close()
+    chain.close()
+
+
+async def test_a_probe_finds_the_contract(world: World) -> None:
+    await world.market.probe()
+
+
+async def test_a_probe_finds_no_contract_at_a_persons_address(world: World) -> None:
+    astray = JsonRpcMarketplace(world.rpc, 31337, world.person(3), FixedClock())
+    with pytest.raises(ChainMisconfigured):
+        await astray.probe()
+
+
+async def test_a_post_that_is_not_published_does_not_exist(world: World) -> None:
+    facts = await world.market.post_facts(1, world.person(2))
+    assert (facts.entry.exists, facts.entry.price, facts.balance) == (False, 0, 0)
+
+
+async def test_a_published_post_has_its_author_cid_and_price(world: World) -> None:
+    world.publish()
+    facts = await world.market.post_facts(1, world.person(2))
+    assert facts.entry.author == world.person(1)
+    assert (facts.entry.cid, facts.entry.price, facts.balance) == (CID, 5, 0)
+
+
+async def test_a_purchase_is_seen_at_once(world: World) -> None:
+    world.publish()
+    world.call(2, "subscribePost(uint256)", encode(["uint256"], [1]), value=5)
+    assert (await world.market.post_facts(1, world.person(2))).balance == 1
+
+
+async def test_a_cid_leads_to_its_entry_and_another_to_none(world: World) -> None:
+    world.publish()
+    entry = await world.market.entry_of_cid(CID)
+    assert entry is not None
+    assert entry.author == world.person(1)
+    assert await world.market.entry_of_cid(OTHER) is None
+
+
+async def test_both_providers_deliver_the_same_event(world: World) -> None:
+    block = world.publish(cid=CID.upper())
+    body_a = build_body_a(block, world.address, identifier="1", sequence=1, created_at=NOW)
+    body_b = build_body_b(block, world.address)
+    sent_a = sign_body_a(body_a, SECRET)
+    sent_b = sign_body_b(body_b, SECRET, nonce="n-1", timestamp=int(NOW.timestamp()), compress=True)
+    from_a = ProviderA([SECRET], 31337, world.address).open(lower(sent_a.headers), sent_a.body, NOW)
+    from_b = ProviderB([SECRET], 31337, world.address).open(lower(sent_b.headers), sent_b.body, NOW)
+    assert from_a.events == from_b.events
+    (event,) = from_a.events
+    assert (event.post_id, event.author, event.cid) == (1, world.person(1), CID)
+    assert event.place.block_hash == "0x" + block.hash.hex()
