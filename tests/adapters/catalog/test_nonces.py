@@ -36,13 +36,15 @@ async def test_every_change_refuses_a_spent_nonce_and_does_nothing(world, change
     intent = await world.begin(fresh, version)
     await world.draft(nonce="n")
     spent = world.write(Action.UPDATE, nonce="n")
+    attempt = {
+        "update": world.catalog.replace_draft(spent, intent, file.cid, version),
+        "dress": world.catalog.dress_draft(spent, intent, file.cid, ["tag"]),
+        "discard": world.catalog.discard_draft(spent, file.cid),
+    }
     with pytest.raises(NonceUsed):
-        if change == "update":
-            await world.catalog.replace_draft(spent, intent, file.cid, version)
-        elif change == "dress":
-            await world.catalog.dress_draft(spent, intent, file.cid, ["tag"])
-        else:
-            await world.catalog.discard_draft(spent, file.cid)
+        await attempt.pop(change)
+    for other in attempt.values():
+        other.close()
     assert await world.live(file.cid) == file
 
 

@@ -128,10 +128,11 @@ INSERT INTO detached (cid, network, detached_at) VALUES (:cid, :network, :detach
 ON CONFLICT DO NOTHING"""
 CONDEMNED = "SELECT 1 FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
 ALL_CONDEMNED = """
-SELECT cid, network FROM detached WHERE condemned = 1 ORDER BY detached_at LIMIT :limit"""
+SELECT cid, network FROM detached WHERE condemned = 1
+ORDER BY detached_at, cid, network LIMIT :limit"""
 DETACHED_BEFORE = """
 SELECT cid, network FROM detached WHERE condemned = 0 AND detached_at < :before
-ORDER BY detached_at LIMIT :limit"""
+ORDER BY detached_at, cid, network LIMIT :limit"""
 EXPIRED_INTENTS = """
 SELECT id, cid, network FROM intents WHERE lease_until < :now ORDER BY lease_until LIMIT :limit"""
 RUNNING_INTENT = """

@@ -111,7 +111,7 @@ CREATE TABLE detached (
     PRIMARY KEY (cid, network)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX detached_by_time ON detached (condemned, detached_at);
+CREATE INDEX detached_by_time ON detached (condemned, detached_at, cid, network);
 
 -- Every PostCreated that was seen. file_id is the file that it holds onchain; an event whose block
 -- left the chain has canonical = 0.

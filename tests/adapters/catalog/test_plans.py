@@ -1,0 +1,47 @@
+"""No statement of the catalog walks a whole table or sorts, so that none slows down with age."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from imprint.adapters.catalog import statements
+from imprint.adapters.catalog.schema import known_migrations, migrate
+from imprint.domain.tags import MAX_TAGS
+
+
+class Nothing(dict):
+    def __missing__(self, name):
+        return None
+
+
+def texts():
+    for name, text in vars(statements).items():
+        if name.isupper() and not name.startswith("_") and "SAVEPOINT" not in text:
+            yield pytest.param(text, id=name)
+    for tags in range(1, MAX_TAGS + 1):
+        for drafts_too in (False, True):
+            yield pytest.param(
+                statements.list_tagged(tags, drafts_too), id=f"tagged-{tags}-{drafts_too}"
+            )
+
+
+@pytest.fixture(scope="module")
+def connection():
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, known_migrations())
+        yield connection
+
+
+@pytest.mark.parametrize("text", list(texts()))
+def test_a_statement_only_searches_indexes(connection, text):
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {text}", Nothing()).fetchall()
+    details = [row[3] for row in plan]
+    assert not [detail for detail in details if detail.startswith("SCAN") or "TEMP" in detail]
+
+
+def test_the_check_would_notice_a_scan_and_a_sort(connection):
+    text = "EXPLAIN QUERY PLAN SELECT * FROM files WHERE size = 1 ORDER BY size + position"
+    details = [row[3] for row in connection.execute(text)]
+    assert any(detail.startswith("SCAN") for detail in details)
+    assert any("TEMP" in detail for detail in details)

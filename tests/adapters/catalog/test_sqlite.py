@@ -1,0 +1,186 @@
+"""What only SQLite can get wrong: locks, full disks, crashes, copies."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.paging import OwnDrafts, PublicList
+from imprint.domain.posts import DeadLetter, LogPlace
+from imprint.domain.refusals import Code, Unavailable
+
+WRITE = """
+import asyncio, os, pathlib, sys
+from datetime import UTC, datetime
+from imprint.adapters.catalog import drafts, nonces
+from imprint.adapters.catalog.connecting import connect_writer
+from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.adapters.catalog.writer import run_steps
+from imprint.domain.files import *
+
+path, how = pathlib.Path(sys.argv[1]), sys.argv[2]
+at = datetime(2026, 1, 1, tzinfo=UTC)
+owner = "0x" + "0" * 40
+write = Write(owner, Action.CREATE, "n", at)
+version = Version("f", "g", owner, 1, "bafy1", 1, at)
+intent = Intent("i", write, version.cid, Network.PRIVATE, at, 1)
+
+async def after():
+    catalog = open_catalog(path)
+    await catalog.begin_write(intent)
+    await catalog.add_draft(write, intent, version)
+    os._exit(9)
+
+def before():
+    connection = connect_writer(path)
+    connection.execute("BEGIN IMMEDIATE")
+    run_steps(connection, nonces.begin(intent))
+    run_steps(connection, drafts.add_draft(write, intent, version))
+    os._exit(9)
+
+asyncio.run(after()) if how == "after" else before()
+"""
+
+
+async def crash(path, how):
+    process = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", WRITE, str(path), how], capture_output=True
+    )
+    assert (process.returncode, process.stderr) == (9, b"")
+
+
+async def test_what_was_answered_outlives_a_crash(tmp_path):
+    path = tmp_path / "catalog.db"
+    await crash(path, "after")
+    catalog = open_catalog(path)
+    assert await catalog.file_by_cid(Cid("bafy1")) is not None
+    await catalog.close()
+
+
+async def test_a_crash_before_the_commit_leaves_nothing(tmp_path):
+    path = tmp_path / "catalog.db"
+    await open_catalog(path).close()
+    await crash(path, "before")
+    catalog = open_catalog(path)
+    assert await catalog.file_by_cid(Cid("bafy1")) is None
+    await catalog.check_nonce(Address("0x" + "0" * 40), "n")
+    await catalog.close()
+
+
+async def test_a_reopened_catalog_knows_everything(world, open_another):
+    post, draft = await world.post("a"), await world.draft()
+    await world.catalog.close()
+    again = open_another()
+    assert await again.list_files(PublicList(("a",)), None, 9) == [post]
+    assert await again.list_files(OwnDrafts(world.alice), None, 9) == [draft]
+
+
+async def test_writes_that_come_together_are_committed_together(world):
+    before = world.catalog.commits
+    await asyncio.gather(*(world.draft() for _ in range(100)))
+    assert len(await world.catalog.list_files(OwnDrafts(world.alice), None, 200)) == 100
+    assert world.catalog.commits - before < 50
+
+
+def impatient(catalog):
+    catalog._writing.execute("PRAGMA busy_timeout = 50")
+
+
+async def test_a_database_that_stays_locked_is_unavailable_until_it_is_not(world, tmp_path):
+    file = await world.draft()
+    impatient(world.catalog)
+    with closing(sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable) as refused:
+            await world.draft(nonce="n")
+        assert refused.value.code is Code.DATABASE_UNAVAILABLE
+        with pytest.raises(Unavailable):
+            await world.catalog.probe()
+        assert await world.live(file.cid) == file
+        other.execute("ROLLBACK")
+    assert await world.draft(nonce="n")
+
+
+async def test_a_write_waits_for_a_short_lock(world, tmp_path):
+    connection = sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)
+    with closing(connection) as other:
+        other.execute("BEGIN IMMEDIATE")
+        asyncio.get_running_loop().call_later(0.2, other.execute, "ROLLBACK")
+        assert await world.draft()
+
+
+async def test_a_full_disk_fails_the_write_alone_and_heals(world):
+    file = await world.draft()
+    connection = world.catalog._writing
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    letter = DeadLetter(LogPlace(1, "0x1", 1, 1, None), "big", "x" * 1_000_000)
+    with pytest.raises(Unavailable) as refused:
+        await world.see(letters=[letter])
+    assert refused.value.code is Code.DATABASE_UNAVAILABLE
+    assert await world.live(file.cid) == file
+    connection.execute("PRAGMA max_page_count = 1000000")
+    await world.see(letters=[letter])
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+async def test_dead_letters_are_kept_once_each(world, tmp_path):
+    place = LogPlace(1, "0x1", 1, 1, None)
+    letters = [DeadLetter(place, "a", "b"), DeadLetter(None, "a", "b"), DeadLetter(None, "a", "c")]
+    await world.see(letters=letters * 3)
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as other:
+        assert other.execute("SELECT count(*) FROM dead_letters").fetchone() == (3,)
+
+
+async def test_a_closed_catalog_is_unavailable(world):
+    await world.catalog.close()
+    with pytest.raises(Unavailable):
+        await world.draft()
+    with pytest.raises(Unavailable):
+        await world.catalog.file_by_cid(Cid("bafy1"))
+
+
+async def test_closing_finishes_what_is_queued(world, open_another):
+    spend = world.catalog.spend_login_nonce
+    logins = [asyncio.ensure_future(spend(world.alice, str(n), world.now)) for n in range(20)]
+    await asyncio.sleep(0)
+    await world.catalog.close()
+    assert await asyncio.gather(*logins) == [True] * 20
+    again = open_another()
+    assert not await again.spend_login_nonce(world.alice, "19", world.now)
+
+
+async def test_a_backup_is_a_whole_catalog(world, tmp_path):
+    post = await world.post("a")
+    writing = asyncio.gather(*(world.draft() for _ in range(30)))
+    await world.catalog.backup_to(tmp_path / "backup.db")
+    await writing
+    copy = open_catalog(tmp_path / "backup.db")
+    assert await copy.list_files(PublicList(("a",)), None, 9) == [post]
+    assert await copy.spend_login_nonce(world.alice, "n", world.now)
+    await copy.close()
+
+
+async def test_a_backup_replaces_nothing(world, tmp_path):
+    target = tmp_path / "backup.db"
+    target.write_text("precious")
+    with pytest.raises(FileExistsError):
+        await world.catalog.backup_to(target)
+    assert target.read_text() == "precious"
+
+
+async def test_a_file_without_its_group_is_refused_by_the_database(world):
+    file = await world.draft()
+    connection = world.catalog._writing
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute("DELETE FROM file_groups WHERE id = ?", (file.group_id,))
+
+
+async def test_readers_do_not_stop_the_writer_and_it_uses_a_write_ahead_log(world):
+    assert world.catalog._reading.execute("PRAGMA journal_mode").fetchone() == ("wal",)
