@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
@@ -22,6 +23,7 @@ from imprint.flows.reading import Reading
 from imprint.ports import Clock
 from imprint.web.edge import Edge
 from imprint.web.openapi import describe_interface
+from imprint.web.pages import docs_page
 from imprint.web.problems import answer_http_error, answer_problem
 from imprint.web.requests import BodyReader
 from imprint.web.routes.about import AboutRoutes
@@ -82,7 +84,9 @@ def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list
     writes = WriteRoutes(flows.login, flows.drafts, reader, options.max_content, options.max_image)
     reads = ReadRoutes(flows.login, flows.reading, flows.listing)
     webhooks = WebhookRoutes(flows.confirming, reader)
-    about = AboutRoutes(facts, describe_interface(facts), flows.readiness)
+    openapi = describe_interface(facts)
+    page = docs_page(openapi).encode()
+    about = AboutRoutes(facts, msgspec.json.encode(openapi), page, flows.readiness)
     provider_a, provider_b = webhooks.receiver("provider-a"), webhooks.receiver("provider-b")
     return [
         Route("/filesByTags", reads.files_by_tags),

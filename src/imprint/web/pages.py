@@ -7,12 +7,13 @@ from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
 
-from imprint.web.manual.commands import write_command
+from imprint.web.manual.commands import BASE, SESSION, write_command
 from imprint.web.manual.fields import Field, list_fields, name_kind, resolve
 from imprint.web.manual.markup import (
     Markup,
     anchor_of,
     element,
+    render_code,
     render_json,
     render_line,
     render_text,
@@ -31,6 +32,11 @@ LONG_KIND = 40
 """Above so many characters the kind of a field stands on a line of its own."""
 
 Json = Mapping[str, Any]
+
+_NOTE = (
+    f"\n\nIn the commands beside the operations, `{BASE}` is the address of this service and "
+    f"`{SESSION}` a session."
+)
 
 
 def docs_page(openapi: Json) -> str:
@@ -64,7 +70,9 @@ def _operations_of(topic: str, openapi: Json) -> Iterator[Listed]:
 
 def _contents(info: Json, topics: Mapping[str, list[Listed]]) -> Markup:
     headings = [line[3:] for line in info["description"].split("\n") if line.startswith("## ")]
-    groups = [_group("Guide", "guide", [(title, anchor_of(title)) for title in headings])]
+    groups = [
+        _group("Guide", "guide", [(title, f"guide-{anchor_of(title)}") for title in headings])
+    ]
     for topic, operations in topics.items():
         links = [(each["summary"], each["operationId"]) for _, _, each in operations]
         groups.append(_group(topic, anchor_of(topic), links))
@@ -102,7 +110,7 @@ def _main(openapi: Json, topics: Mapping[str, list[Listed]]) -> Markup:
         "main",
         element("h1", info["title"], id="top"),
         element("p", info["summary"], class_="lead"),
-        element("section", render_text(info["description"]), class_="guide", id="guide"),
+        element("section", render_text(info["description"] + _NOTE), class_="guide", id="guide"),
         *sections,
         element("footer", "The same for machines: ", source, "."),
     )
@@ -163,19 +171,34 @@ def _request_body(operation: Json, openapi: Json) -> Iterator[Markup]:
 
 
 def _responses(operation: Json, openapi: Json) -> Iterator[Markup]:
-    yield element("h4", "Answers")
-    rows = []
+    answers, refusals = [], []
     for status, response in operation["responses"].items():
-        phrase = HTTPStatus(int(status)).phrase
-        kinds = ", ".join(response.get("content", {}))
-        title = element("span", f"{status} {phrase}", class_="status")
-        heading = element("dt", title, element("span", kinds, class_="kind"))
-        rows.append(element("div", heading, element("dd", render_text(response["description"]))))
-    yield element("dl", *rows)
+        if int(status) < HTTPStatus.BAD_REQUEST:
+            answers.append(_answer_row(status, response))
+        else:
+            refusals.append(_refusal_row(status, response))
+    yield element("h4", "Answers")
+    yield element("dl", *answers)
     schema = next(iter(operation["responses"]["200"]["content"].values()))["schema"]
     if "properties" in resolve(schema, openapi):
-        summary = element("summary", "All fields of the answer 200")
-        yield element("details", summary, _field_list(schema, openapi))
+        yield element("details", element("summary", "all fields"), _field_list(schema, openapi))
+    if refusals:
+        yield element("h4", "Refusals")
+        yield element("dl", *refusals, class_="refusals")
+
+
+def _answer_row(status: str, response: Json) -> Markup:
+    title = element("span", f"{status} {HTTPStatus(int(status)).phrase}", class_="status")
+    kinds = element("span", ", ".join(response.get("content", {})), class_="kind")
+    return element(
+        "div", element("dt", title, kinds), element("dd", render_text(response["description"]))
+    )
+
+
+def _refusal_row(status: str, response: Json) -> Markup:
+    title = element("span", status, class_="status", title=HTTPStatus(int(status)).phrase)
+    described = element("dd", render_text(response["description"]))
+    return element("div", element("dt", title), described)
 
 
 def _field_list(schema: Json, openapi: Json) -> Markup:
@@ -184,10 +207,9 @@ def _field_list(schema: Json, openapi: Json) -> Markup:
 
 def _row(field: Field) -> Markup:
     long = " long" if len(field.kind) > LONG_KIND else ""
-    heading = [element("code", field.path), element("span", field.kind, class_=f"kind{long}")]
-    if not field.required:
-        heading.append(element("span", "optional", class_="optional"))
-    pieces = [element("dt", *heading)]
+    optional = [] if field.required else [element("span", "optional", class_="optional")]
+    kind = element("span", field.kind, class_=f"kind{long}")
+    pieces = [element("dt", element("code", field.path), *optional, kind)]
     if field.description:
         pieces.append(element("dd", render_line(field.description)))
     if field.pattern is not None:
@@ -198,7 +220,7 @@ def _row(field: Field) -> Markup:
 
 def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
     yield element("h4", "Request")
-    yield element("pre", write_command(method, path, operation), tabindex="0")
+    yield element("pre", render_code(write_command(method, path, operation)), tabindex="0")
     media = next(iter(operation["responses"]["200"]["content"].values()))
     if "example" in media:
         yield element("h4", "Answer")

@@ -8,6 +8,9 @@ from urllib.parse import quote
 BASE = "$BASE"
 """The variable that stands for the service's address in every command."""
 
+SESSION = "$SESSION"
+"""The variable that stands for a session."""
+
 
 def write_command(method: str, path: str, operation: Mapping[str, Any]) -> str:
     """A `curl` command with the operation's own examples."""
@@ -19,7 +22,7 @@ def _words(method: str, path: str, operation: Mapping[str, Any]) -> Iterator[str
     address = f'"{BASE}{_fill(path, parameters)}"'
     yield f"curl {address}" if method == "get" else f"curl -X {method.upper()} {address}"
     if operation.get("security"):
-        yield '-H "Authorization: Bearer $SESSION"'
+        yield f'-H "Authorization: Bearer {SESSION}"'
     for parameter in parameters:
         if parameter["in"] == "header" and "example" in parameter:
             yield f"-H {_shell(parameter['name'] + ': ' + parameter['example'])}"

@@ -41,13 +41,11 @@ def _list_member(
     path: str, member: Mapping[str, Any], required: bool, openapi: Mapping[str, Any]
 ) -> Iterator[Field]:
     schema = resolve(member, openapi)
-    yield Field(
-        path,
-        name_kind(schema, openapi),
-        required,
-        schema.get("description", ""),
-        schema.get("pattern"),
-    )
+    described = schema.get("description", "")
+    # Of an object without a word of its own the members say everything.
+    if described or "properties" not in schema:
+        kind = name_kind(schema, openapi)
+        yield Field(path, kind, required, described, schema.get("pattern"))
     items = resolve(schema.get("items", {}), openapi)
     if "properties" in schema:
         yield from list_fields(schema, openapi, f"{path}.")

@@ -32,7 +32,10 @@ def join(pieces: Iterable[str]) -> Markup:
 
 
 def render_text(text: str) -> Markup:
-    """The paragraphs, headings and lists of a text in CommonMark; nothing more is understood."""
+    """The paragraphs, headings and lists of a text in CommonMark; nothing more is understood.
+
+    Headings are found under their own words, after `guide-`.
+    """
     return join(_render_block(block) for block in text.strip().split("\n\n") if block.strip())
 
 
@@ -50,7 +53,11 @@ def render_line(text: str) -> Markup:
 
 def render_json(value: Any) -> Markup:
     """A value as indented JSON, with its names and texts told apart."""
-    source = json.dumps(value, indent=2, ensure_ascii=False)
+    return render_code(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def render_code(source: str) -> Markup:
+    """Source whose quoted names and texts are told apart."""
     return join(_color(source))
 
 
@@ -63,7 +70,7 @@ def _render_block(block: str) -> Markup:
     lines = block.strip().split("\n")
     if lines[0].startswith("## "):
         title = lines[0].removeprefix("## ")
-        return element("h2", title, id=anchor_of(title))
+        return element("h2", title, id=f"guide-{anchor_of(title)}")
     if all(_ITEM.match(line) for line in lines):
         items = [element("li", render_line(_ITEM.sub("", line, count=1))) for line in lines]
         return element("ul" if lines[0].startswith("-") else "ol", *items)

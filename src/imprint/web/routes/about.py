@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from imprint.flows.readiness import Readiness
 from imprint.web.answers import PRIVATE, json_answer
-from imprint.web.pages import DOCS_POLICY, docs_page
+from imprint.web.pages import DOCS_POLICY
 
 SETTLED = "public, max-age=300"
 """For what changes only when the operator restarts the service."""
@@ -20,18 +20,20 @@ class AboutRoutes:
     """Facts made once, at start, and the condition of the dependencies."""
 
     facts: Mapping[str, Any]
-    openapi: Mapping[str, Any]
+    openapi: bytes
+    page: bytes
     readiness: Readiness
 
     async def well_known(self, request: Request) -> Response:
         return json_answer(self.facts, SETTLED)
 
     async def describe(self, request: Request) -> Response:
-        return json_answer(self.openapi, SETTLED)
+        headers = {"Cache-Control": SETTLED}
+        return Response(self.openapi, headers=headers, media_type="application/json")
 
     async def docs(self, request: Request) -> Response:
         headers = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": SETTLED}
-        return Response(docs_page(self.openapi), headers=headers, media_type="text/html")
+        return Response(self.page, headers=headers, media_type="text/html")
 
     async def healthz(self, request: Request) -> Response:
         return json_answer({"status": "alive"}, PRIVATE)
