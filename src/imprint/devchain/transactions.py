@@ -1,6 +1,6 @@
 """Signed transactions: decoded from their raw bytes, with the sender recovered."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eth_account import Account
 from eth_keys.exceptions import BadSignature
@@ -64,14 +64,14 @@ def decode_transaction(raw: bytes) -> Transaction:
         chain_id = _integer(chain)
     if not 0 < _integer(s) <= _HALF_ORDER:
         raise TransactionRefused("invalid transaction v, r, s values")
-    return Transaction(
+    checked = Transaction(
         kind=kind,
         hash=hash_bytes(raw),
         raw=raw,
-        sender=_recover(raw),
+        sender="",
         chain_id=chain_id,
         nonce=_integer(nonce),
-        to=_address(to) if to else None,
+        to=_address(to) if _bytes(to) else None,
         value=_integer(value),
         data=_bytes(data),
         gas=_integer(gas),
@@ -82,6 +82,7 @@ def decode_transaction(raw: bytes) -> Transaction:
         r=_integer(r),
         s=_integer(s),
     )
+    return replace(checked, sender=_recover(raw))
 
 
 def _split(raw: bytes) -> tuple[int, list[rlp.Decoded]]:

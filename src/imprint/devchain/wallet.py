@@ -1,6 +1,7 @@
 """The development accounts: derived from the public test mnemonic, funded, and unlocked."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from eth_abi.exceptions import EncodingError
@@ -47,12 +48,7 @@ class Wallet:
     """The keys of the development accounts."""
 
     def __init__(self) -> None:
-        seed = seed_from_mnemonic(MNEMONIC, "")
-        accounts = [
-            Account.from_key(key_from_seed(seed, f"m/44'/60'/0'/0/{index}"))
-            for index in range(_ACCOUNT_COUNT)
-        ]
-        self._accounts: dict[str, LocalAccount] = {one.address.lower(): one for one in accounts}
+        self._accounts = {account.address.lower(): account for account in _derive_accounts()}
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -83,3 +79,13 @@ class Wallet:
         if account is None:
             raise UnknownAccount("unknown account")
         return account
+
+
+@cache
+def _derive_accounts() -> tuple[LocalAccount, ...]:
+    # Slow on purpose, as key derivation is, and always the same.
+    seed = seed_from_mnemonic(MNEMONIC, "")
+    return tuple(
+        Account.from_key(key_from_seed(seed, f"m/44'/60'/0'/0/{index}"))
+        for index in range(_ACCOUNT_COUNT)
+    )
