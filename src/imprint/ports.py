@@ -11,11 +11,15 @@ from typing import Protocol
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import File, Intent, Network, Version, Write
+from imprint.domain.marketplace import Log
 from imprint.domain.paging import ListFilter
 from imprint.domain.posts import (
+    Advance,
+    BlockMark,
     DeadLetter,
     Delivery,
     DeliveryKey,
+    KnownEvent,
     PostCreated,
     PostEntry,
     PostFacts,
@@ -118,6 +122,39 @@ class Catalog(Protocol):
         """
         ...
 
+    async def stand(self, chain_id: int) -> BlockMark | None:
+        """The block up to which the follower has read this chain; None before the first."""
+        ...
+
+    async def final_block(self, chain_id: int) -> BlockMark | None:
+        """The block that the follower noted last as final."""
+        ...
+
+    async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
+        """The canonical events in these blocks."""
+        ...
+
+    async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
+        """Canonical events that only deliveries speak of, the oldest first."""
+        ...
+
+    async def advance(self, step: Advance, at: datetime) -> Settlement:
+        """Take the chain's own word, in one transaction.
+
+        What is lost is undone first: its files are drafts again, unless another canonical event
+        claims them. Then the events are settled, also those that were lost before, and confirmed;
+        then the follower stands where the step says, and its final block is kept.
+        """
+        ...
+
+    async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
+        """Take or prolong a lease; False while another holder has it."""
+        ...
+
+    async def release_lease(self, name: str, holder: str) -> None:
+        """Give a lease back, if it is still this holder's."""
+        ...
+
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int
     ) -> list[tuple[Cid, Network]]:
@@ -189,6 +226,29 @@ class MarketplaceReader(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+class ChainSource(Protocol):
+    """The chain itself: its blocks, and the marketplace's logs in them."""
+
+    async def head(self) -> BlockMark:
+        """The newest block."""
+        ...
+
+    async def block_at(self, number: int) -> BlockMark | None:
+        """The block at this height; None above the head."""
+        ...
+
+    async def logs(self, first: int, last: int) -> list[Log]:
+        """The marketplace's logs in these blocks, in order.
+
+        `Unavailable` may mean that the node will not look at so many blocks at once.
+        """
+        ...
+
+    async def logs_of_block(self, block_hash: str) -> list[Log] | None:
+        """The marketplace's logs in this block; None if the node does not know such a block."""
         ...
 
 

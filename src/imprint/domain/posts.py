@@ -1,6 +1,7 @@
 """Posts: what the marketplace says, in its events and in its entries."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from imprint.domain.addresses import ZERO_ADDRESS, Address
@@ -37,6 +38,14 @@ class LogPlace:
     block_number: int | None
     log_index: int
     tx_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockMark:
+    """A block by its height and its hash."""
+
+    number: int
+    block_hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +104,27 @@ class Settlement:
 
     duplicate: bool
     statuses: tuple[EventStatus, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEvent:
+    """An event that counts as canonical; `confirmed` if the follower has read it itself."""
+
+    event: PostCreated
+    seen_at: datetime
+    confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What reading a stretch of the chain says: which events are there, and which are not.
+
+    `stand` is the last block of the stretch, where the follower stands afterwards; `final`, if
+    given, is one that no reorg of the configured depth can replace any more.
+    """
+
+    stand: BlockMark
+    final: BlockMark | None = None
+    events: tuple[PostCreated, ...] = ()
+    dead_letters: tuple[DeadLetter, ...] = ()
+    lost: tuple[LogPlace, ...] = ()

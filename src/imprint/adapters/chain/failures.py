@@ -17,3 +17,11 @@ class ChainMisconfigured(Unavailable):
         nothing_said = Unavailable.chain()
         super().__init__(nothing_said.code, nothing_said.detail)
         self.sentence = sentence
+
+
+def check_chain_id(found: int, configured: int) -> None:
+    """Raise `ChainMisconfigured` if the node is on another chain."""
+    if found != configured:
+        raise ChainMisconfigured(
+            f"The node is on chain {found}, but chain {configured} is configured."
+        )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from imprint.adapters.chain.failures import ChainMisconfigured, NodeFailure
+from imprint.adapters.chain.failures import ChainMisconfigured, NodeFailure, check_chain_id
 from imprint.adapters.chain.flights import SharedFlights
 from imprint.adapters.chain.json_rpc import Call, JsonRpc
 from imprint.domain.abi import NotAbi, decode_uint256, encode_call
@@ -172,11 +172,7 @@ class JsonRpcMarketplace:
         return head
 
     def _check_chain_id(self, result: object) -> None:
-        chain_id = _parse(parse_hex_number, result)
-        if chain_id != self._chain_id:
-            raise ChainMisconfigured(
-                f"The node is on chain {chain_id}, but chain {self._chain_id} is configured."
-            )
+        check_chain_id(_parse(parse_hex_number, result), self._chain_id)
 
     def _set_deadline(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout

@@ -1,0 +1,125 @@
+"""The chain's blocks and the marketplace's logs, read over JSON-RPC for the follower."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from imprint.adapters.chain.failures import ChainMisconfigured, NodeFailure, check_chain_id
+from imprint.adapters.chain.json_rpc import Call, JsonRpc
+from imprint.domain.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.hexadecimal import (
+    NotHexadecimal,
+    parse_hash,
+    parse_hex_bytes,
+    parse_hex_number,
+)
+from imprint.domain.marketplace import (
+    POST_CREATED,
+    POST_PRICE_UPDATED,
+    POST_SUBSCRIBED,
+    TRANSFER,
+    Log,
+)
+from imprint.domain.posts import BlockMark, LogPlace
+
+Read = TypeVar("Read")
+
+TIMEOUT = 10.0
+"""Seconds for one question: nobody waits for the follower, and logs of many blocks take a while."""
+
+_TOPICS = ["0x" + topic.hex() for topic in (POST_CREATED, POST_SUBSCRIBED, POST_PRICE_UPDATED)]
+_TOPICS.append("0x" + TRANSFER.hex())
+
+
+class JsonRpcSource:
+    """A `ChainSource` over JSON-RPC. Every exchange begins with the node's chain id."""
+
+    def __init__(
+        self, rpc: JsonRpc, chain_id: int, marketplace: Address, timeout: float = TIMEOUT
+    ) -> None:
+        self._rpc = rpc
+        self._chain_id = chain_id
+        self._marketplace = marketplace
+        self._timeout = timeout
+
+    async def head(self) -> BlockMark:
+        """The newest block."""
+        block = await self._block("latest")
+        if block is None:
+            raise ChainMisconfigured("The node has no newest block.")
+        return block
+
+    async def block_at(self, number: int) -> BlockMark | None:
+        """The block at this height; None above the head."""
+        return await self._block(hex(number))
+
+    async def logs(self, first: int, last: int) -> list[Log]:
+        """The marketplace's logs in these blocks, in order."""
+        wanted = {"fromBlock": hex(first), "toBlock": hex(last)}
+        return await self._logs(wanted)
+
+    async def logs_of_block(self, block_hash: str) -> list[Log] | None:
+        """The marketplace's logs in this block; None if the node does not know such a block."""
+        known = await self._ask(Call("eth_getBlockByHash", (block_hash, False)), _read_mark)
+        if known is None:
+            return None
+        return await self._logs({"blockHash": block_hash})
+
+    async def _block(self, which: str) -> BlockMark | None:
+        return await self._ask(Call("eth_getBlockByNumber", (which, False)), _read_mark)
+
+    async def _logs(self, wanted: Mapping[str, object]) -> list[Log]:
+        question = {"address": self._marketplace, "topics": [_TOPICS], **wanted}
+        return await self._ask(Call("eth_getLogs", (question,)), self._read_logs)
+
+    async def _ask(self, call: Call, read: Callable[[object], Read]) -> Read:
+        def read_batch(results: list[object]) -> Read:
+            try:
+                check_chain_id(parse_hex_number(results[0]), self._chain_id)
+                return read(results[1])
+            except (NotHexadecimal, NotAnAddress) as error:
+                raise NodeFailure("a block or a log that is none") from error
+
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        return await self._rpc.exchange([Call("eth_chainId"), call], read_batch, deadline)
+
+    def _read_logs(self, result: object) -> list[Log]:
+        if not isinstance(result, list):
+            raise NodeFailure("logs that are none")
+        logs = [_read_log(log, self._chain_id) for log in result]
+        return [log for log in logs if log.address == self._marketplace and not log.removed]
+
+
+def _read_mark(result: object) -> BlockMark | None:
+    if result is None:
+        return None
+    block = _members(result)
+    return BlockMark(parse_hex_number(block.get("number")), parse_hash(block.get("hash")))
+
+
+def _read_log(result: object, chain_id: int) -> Log:
+    log = _members(result)
+    topics = log.get("topics")
+    address = log.get("address")
+    if not isinstance(topics, list) or not isinstance(address, str):
+        raise NodeFailure("a log without topics or address")
+    place = LogPlace(
+        chain_id,
+        parse_hash(log.get("blockHash")),
+        parse_hex_number(log.get("blockNumber")),
+        parse_hex_number(log.get("logIndex")),
+        parse_hash(log.get("transactionHash")),
+    )
+    return Log(
+        parse_address(address.lower()),
+        tuple(parse_hex_bytes(topic) for topic in topics),
+        parse_hex_bytes(log.get("data")),
+        place,
+        log.get("removed") is True,
+    )
+
+
+def _members(result: object) -> dict[str, object]:
+    if not isinstance(result, dict):
+        raise NodeFailure("a block or a log that is none")
+    return result
