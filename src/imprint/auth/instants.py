@@ -43,7 +43,8 @@ def parse_instant(text: str) -> Instant:
 
 
 def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
-    if hours > 23 or minutes > 59:
+    # A zone refuses a whole day by itself, but not a minute too many.
+    if minutes > 59:
         raise NotAnInstant("There is no such zone.")
     offset = timedelta(hours=hours, minutes=minutes)
     return timezone(-offset if sign == "-" else offset)

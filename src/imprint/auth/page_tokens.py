@@ -21,7 +21,6 @@ MAX_PAGE_TOKEN_LENGTH = 2048
 
 _LABEL = b"imprint page token 1"
 _NONCE_BYTES = 12
-_TAG_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,6 @@ class PageTokens:
         return _unpack(packed)
 
     def _unseal(self, sealed: bytes) -> bytes:
-        if len(sealed) < _NONCE_BYTES + _TAG_BYTES:
-            raise InvalidTag
         nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         for seal in self._seals[:-1]:
             try:
