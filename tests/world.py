@@ -4,14 +4,16 @@ import asyncio
 import io
 import json
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
+from aiohttp import web
 from eth_abi.abi import encode
 from eth_account import Account
 from eth_account.messages import encode_defunct, encode_typed_data
@@ -20,13 +22,13 @@ from PIL import Image
 from starlette.types import ASGIApp
 
 from imprint.bootstrap import Parts, build_service, open_parts
-from imprint.cli.servers import listen, make_server
 from imprint.devchain.blocks import Block
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
 from imprint.devchain.payloads import build_body_a, build_body_b, sign_body_a, sign_body_b
 from imprint.devchain.requests import Request, sign_request
-from imprint.devchain.server import rpc_app
+from imprint.devchain.rpc import Dispatcher
+from imprint.domain.cids import Cid, cid_bytes
 from imprint.domain.keccak import keccak256
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 
@@ -112,11 +114,51 @@ class Wallet:
         }
 
 
+Fault = Callable[[bytes], "bytes | None"]
+"""What a node makes of its right answer; None is an answer that never comes."""
+
+
+@dataclass(slots=True)
+class Node:
+    """The node that the service asks about the chain; it can be counted, broken and silenced."""
+
+    chain: Chain
+    fault: Fault | None = None
+    asked: int = 0
+    url: str = ""
+    _server: web.Server | None = None
+    _listener: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        self._server = web.Server(self._answer, access_log=None)
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(self._server, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}"
+
+    async def stop(self) -> None:
+        if self._listener is not None and self._server is not None:
+            self._listener.close()
+            await self._server.shutdown(0.01)
+            await self._listener.wait_closed()
+            self._listener = None
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.asked += 1
+        said = Dispatcher(self.chain).answer(await request.read()) or b""
+        if self.fault is not None:
+            changed = self.fault(said)
+            if changed is None:
+                await asyncio.sleep(30)
+            said = changed or b""
+        return web.Response(body=said, content_type="application/json")
+
+
 @dataclass(slots=True)
 class World:
     """A service, its chain, and short ways to use both."""
 
     chain: Chain
+    node: Node
     marketplace: str
     settings: Settings
     parts: Parts
@@ -125,8 +167,12 @@ class World:
     clock: MovableClock
 
     def wallet(self, index: int) -> Wallet:
-        path = f"m/44'/60'/0'/0/{index}"
-        return Wallet(Account.from_mnemonic(MNEMONIC, account_path=path), self.clock)
+        """One of the accounts that the chain has given money to."""
+        return Wallet(_account(index), self.clock)
+
+    def stranger(self) -> Wallet:
+        """Somebody whom nobody has met, without money."""
+        return Wallet(Account.create(), self.clock)
 
     async def login(self, wallet: Wallet) -> dict[str, str]:
         """The headers of a session."""
@@ -136,25 +182,40 @@ class World:
         return {"Authorization": f"Bearer {answer.json()['token']}"}
 
     async def create(self, wallet: Wallet, content: str = "Some words.") -> dict[str, Any]:
-        body = wallet.sign("create") | {"content": content}
-        answer = await self.client.post("/create/group", json=body)
+        answer = await self.send_create(wallet, content)
         assert answer.status_code == 200, answer.text
         file: dict[str, Any] = answer.json()["updatedUpload"]
         return file
 
+    async def send_create(
+        self, wallet: Wallet, content: str = "Some words.", nonce: str | None = None
+    ) -> httpx.Response:
+        body = wallet.sign("create", nonce) | {"content": content}
+        return await self.client.post("/create/group", json=body)
+
+    async def send_update(
+        self, wallet: Wallet, cid: str, content: str = "Other words.", nonce: str | None = None
+    ) -> httpx.Response:
+        body = wallet.sign("update", nonce) | {"content": content}
+        return await self.client.post("/update/file", params={"cid": cid}, json=body)
+
     async def update(self, wallet: Wallet, cid: str, content: str) -> dict[str, Any]:
-        body = wallet.sign("update") | {"content": content}
-        answer = await self.client.post("/update/file", params={"cid": cid}, json=body)
+        answer = await self.send_update(wallet, cid, content)
         assert answer.status_code == 200, answer.text
         file: dict[str, Any] = answer.json()["upload"]
         return file
 
     async def send_publish(
-        self, wallet: Wallet, cid: str, hashtags: str = "", image: bytes | None = None
+        self,
+        wallet: Wallet,
+        cid: str,
+        hashtags: str = "",
+        image: bytes | None = None,
+        nonce: str | None = None,
     ) -> httpx.Response:
-        fields = wallet.sign("publish") | {"hashtags": hashtags}
+        fields = wallet.sign("publish", nonce) | {"hashtags": hashtags}
         fields["salt"] = json.dumps(fields["salt"])
-        files = {"file": ("cover.png", image or picture(), "image/png")}
+        files = {"file": ("cover.png", picture() if image is None else image, "image/png")}
         return await self.client.post(
             "/publish/file", params={"cid": cid}, data=fields, files=files
         )
@@ -165,8 +226,10 @@ class World:
         thumbnail: str = answer.json()["thumbnailCid"]
         return thumbnail
 
-    async def send_delete(self, wallet: Wallet, cid: str) -> httpx.Response:
-        body = wallet.sign("delete")
+    async def send_delete(
+        self, wallet: Wallet, cid: str, nonce: str | None = None
+    ) -> httpx.Response:
+        body = wallet.sign("delete", nonce)
         return await self.client.post("/delete/file", params={"cid": cid}, json=body)
 
     def transact(self, wallet: Wallet, call: bytes, value: int = 0) -> Block:
@@ -191,33 +254,80 @@ class World:
         call = _call("transfer(address,uint256,uint256)", kinds, [receiver.address, post_id, 1])
         return self.transact(wallet, call)
 
-    async def deliver_a(self, block: Block) -> httpx.Response:
-        body = build_body_a(
+    def body_a(self, block: Block) -> bytes:
+        """What provider a says about a block."""
+        return build_body_a(
             block,
             self.marketplace,
             identifier=secrets.token_hex(8),
             sequence=1,
             created_at=self.clock.now(),
         )
+
+    def body_b(self, block: Block) -> bytes:
+        """What provider b says about a block."""
+        return build_body_b(block, self.marketplace)
+
+    async def send_a(self, body: bytes) -> httpx.Response:
+        """Deliver any body, signed by provider a."""
         secret = self.settings.webhooks.a_secret
         assert secret is not None
-        signed = sign_body_a(body, secret.reveal())
-        return await self._deliver("provider-a", signed.body, signed.headers)
+        return await self.deliver("provider-a", body, sign_body_a(body, secret.reveal()).headers)
 
-    async def deliver_b(self, block: Block, nonce: str | None = None) -> httpx.Response:
-        body = build_body_b(block, self.marketplace)
+    async def send_b(
+        self,
+        body: bytes,
+        nonce: str | None = None,
+        timestamp: int | None = None,
+        compress: bool = False,
+    ) -> httpx.Response:
+        """Deliver any body, signed by provider b."""
         secret = self.settings.webhooks.b_secret
         assert secret is not None
         signed = sign_body_b(
             body,
             secret.reveal(),
             nonce=nonce or secrets.token_hex(16),
-            timestamp=self.clock.seconds,
+            timestamp=self.clock.seconds if timestamp is None else timestamp,
+            compress=compress,
         )
-        return await self._deliver("provider-b", signed.body, signed.headers)
+        return await self.deliver("provider-b", signed.body, signed.headers)
 
-    async def _deliver(self, path: str, body: bytes, headers: Any) -> httpx.Response:
-        return await self.client.post(f"/webhook/{path}/publish", content=body, headers=headers)
+    async def deliver_a(self, block: Block) -> httpx.Response:
+        return await self.send_a(self.body_a(block))
+
+    async def deliver_b(self, block: Block, nonce: str | None = None) -> httpx.Response:
+        return await self.send_b(self.body_b(block), nonce)
+
+    async def deliver(
+        self, provider: str, body: bytes, headers: Mapping[str, str]
+    ) -> httpx.Response:
+        """Deliver any body with any headers."""
+        return await self.client.post(
+            f"/webhook/{provider}/publish", content=body, headers=dict(headers)
+        )
+
+    async def read_post(
+        self, wallet: Wallet, post_id: int | str, session: dict[str, str] | None = None
+    ) -> httpx.Response:
+        """Ask for a post as its reader, in a new session if none is given."""
+        headers = await self.login(wallet) if session is None else session
+        wanted = {"user": wallet.address, "postId": str(post_id)}
+        return await self.client.get("/fileByPostId", params=wanted, headers=headers)
+
+    async def read_free(self, post_id: int | str) -> httpx.Response:
+        return await self.client.get("/freeFileByPostId", params={"postId": str(post_id)})
+
+    async def read_draft(self, wallet: Wallet, cid: str) -> httpx.Response:
+        headers = await self.login(wallet)
+        return await self.client.get("/fileByCid", params={"cid": cid}, headers=headers)
+
+    async def metadata(self, cid: str) -> dict[str, Any]:
+        """What strangers may know of a file whose cid they know."""
+        answer = await self.client.get("/filesMetaData", params={"cid": cid})
+        assert answer.status_code == 200, answer.text
+        (file,) = answer.json()["files"]
+        return dict(file)
 
     async def post(
         self, wallet: Wallet, content: str = "Words for sale.", price: int = DEFAULT_PRICE
@@ -231,8 +341,28 @@ class World:
         return int(event["postId"]), file
 
 
+@cache
+def _account(index: int) -> LocalAccount:
+    return Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
+
+
 def _call(signature: str, kinds: list[str], values: list[Any]) -> bytes:
     return keccak256(signature.encode())[:4] + encode(kinds, values)
+
+
+def problem(answer: httpx.Response) -> tuple[int, str]:
+    """The status and code of a refusal, whose body is checked to be the one that all have."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    body = answer.json()
+    assert body.keys() - {"file"} == {"type", "title", "status", "detail", "code", "error"}
+    assert body["status"] == answer.status_code
+    assert body["error"] == body["detail"]
+    return answer.status_code, body["code"]
+
+
+def respell(cid: str) -> str:
+    """The same cid in hexadecimal digits: another text, the same bytes."""
+    return "f" + cid_bytes(Cid(cid)).hex()
 
 
 def picture(kind: str = "PNG", size: tuple[int, int] = (32, 18)) -> bytes:
@@ -244,16 +374,24 @@ def picture(kind: str = "PNG", size: tuple[int, int] = (32, 18)) -> bytes:
 
 
 @asynccontextmanager
-async def open_world(folder: Path, **given: str) -> AsyncIterator[World]:
-    """A world whose data is in `folder`; `given` are settings by their names without the prefix."""
-    clock = MovableClock()
+async def open_world(
+    folder: Path,
+    *,
+    clock: MovableClock | None = None,
+    adapt: Callable[[Parts], Parts] | None = None,
+    **given: str,
+) -> AsyncIterator[World]:
+    """A world whose data is in `folder`; `given` are settings by their names without the prefix.
+
+    `adapt` may put other adapters in the places of the usual ones.
+    """
+    clock = clock or MovableClock()
     chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)
     marketplace = deploy_marketplace(chain)
-    listener = listen("127.0.0.1", 0)
-    node = make_server(rpc_app(chain), patience=1)
-    serving = asyncio.create_task(node.serve([listener]))
+    node = Node(chain)
+    await node.start()
     environ = {
-        "IMPRINT_CHAIN_RPC_URL": f"http://127.0.0.1:{listener.getsockname()[1]}",
+        "IMPRINT_CHAIN_RPC_URL": node.url,
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": ORIGIN,
         "IMPRINT_JANITOR_SECONDS": "0",
@@ -261,13 +399,12 @@ async def open_world(folder: Path, **given: str) -> AsyncIterator[World]:
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
     settings = read_settings(environ, defaults=defaults)
     parts = open_parts(settings, clock)
-    app = build_service(settings, parts)
+    app = build_service(settings, parts if adapt is None else adapt(parts))
     transport = httpx.ASGITransport(app)
     try:
         async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
-            yield World(chain, marketplace, settings, parts, app, client, clock)
+            yield World(chain, node, marketplace, settings, parts, app, client, clock)
     finally:
         await parts.close()
-        node.should_exit = True
-        await serving
+        await node.stop()
         chain.close()
