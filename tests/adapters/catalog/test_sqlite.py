@@ -1,9 +1,11 @@
 """What only SQLite can get wrong: locks, full disks, crashes, copies."""
 
 import asyncio
+import shutil
 import sqlite3
 import subprocess
 import sys
+from asyncio.subprocess import DEVNULL
 from contextlib import closing
 
 import pytest
@@ -184,3 +186,36 @@ async def test_a_file_without_its_group_is_refused_by_the_database(world):
 
 async def test_readers_do_not_stop_the_writer_and_it_uses_a_write_ahead_log(world):
     assert world.catalog._reading.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+ANSWERING = WRITE.replace("os._exit(9)", 'os.write(1, b"answered"); os._exit(9)').replace(
+    "await catalog.begin_write(intent)", 'await catalog.begin_write(intent); os.write(1, b"noted")'
+)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows what reaches the disk")
+async def test_an_effect_is_on_the_disk_before_its_answer_and_an_intent_need_not_be(tmp_path):
+    path, trace = tmp_path / "catalog.db", tmp_path / "trace"
+    await open_catalog(path).close()
+    command = ["strace", "-f", "-e", "trace=fdatasync,fsync,write", "-o", str(trace)]
+    command += [sys.executable, "-c", ANSWERING, str(path), "after"]
+    process = await asyncio.create_subprocess_exec(*command, stdout=DEVNULL, stderr=DEVNULL)
+    if await process.wait() != 9:
+        pytest.skip("strace may not trace here")
+    lines = trace.read_text().splitlines()
+    noted, answered = (
+        next(n for n, line in enumerate(lines) if f'write(1, "{word}"' in line)
+        for word in ("noted", "answered")
+    )
+    assert any("fdatasync(" in line or "fsync(" in line for line in lines[noted:answered])
+
+
+async def test_a_damaged_database_is_unavailable_and_never_a_wrong_answer(world, tmp_path):
+    for _ in range(50):
+        file = await world.dress(await world.draft(), "a")
+    await world.catalog.close()
+    path = tmp_path / "catalog.db"
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(Unavailable):
+        await open_catalog(path).file_by_cid(file.cid)

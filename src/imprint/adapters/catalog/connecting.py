@@ -19,6 +19,9 @@ _SWITCH_TRIES = 100
 _SWITCH_PAUSE = 0.05
 """Seconds between these tries."""
 
+_LOG_SIZE = 64 * 1024 * 1024
+"""Bytes to which the write-ahead log shrinks again after a rush."""
+
 
 class TooOldSqlite(Exception):
     """The SQLite library is older than the catalog needs."""
@@ -34,6 +37,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     connection = _connect(path, _WRITER_PATIENCE)
     _switch_to_wal(connection)
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
     # On macOS a plain fsync stops at the drive's cache; elsewhere this changes nothing.
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute("PRAGMA checkpoint_fullfsync = ON")

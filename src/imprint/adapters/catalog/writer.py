@@ -117,8 +117,8 @@ class Writer:
                 self._run_apart(job)
             self._connection.execute("COMMIT")
             self.commits += 1
-        except sqlite3.Error as error:
-            _log.error("The database refused a commit: %s", error.sqlite_errorname)
+        except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
+            _log.error("The database refused a commit: %s: %s", type(error).__name__, error)
             with suppress(sqlite3.Error):
                 self._roll_back()
             for job in jobs:

@@ -1,0 +1,140 @@
+"""Whatever happens in whatever order, the records agree with each other and with the chain."""
+
+import random
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from imprint.domain.files import Action, State
+from imprint.domain.paging import PublicList
+
+TAGS = ["a", "b", "c"]
+
+
+class Chaos:
+    """Authors, strangers, the chain and the janitor, all at random."""
+
+    def __init__(self, world, seed):
+        self.world = world
+        self.random = random.Random(seed)
+        self.files = []
+        self.events = []
+        self.done = []
+
+    async def act(self):
+        acts = [self.create, self.update, self.dress, self.discard, self.publish, self.publish]
+        acts += [self.repeat, self.orphan, self.confirm, self.condemn, self.wait, self.foresee]
+        act = self.random.choice(acts)
+        self.done.append(act.__name__)
+        await act()
+
+    def some_file(self):
+        return self.random.choice(self.files)
+
+    async def create(self):
+        self.files.append(
+            await self.world.draft(self.random.choice([self.world.alice, self.world.bob]))
+        )
+
+    async def foresee(self):
+        version = self.world.version()
+        event = self.world.event(version, block=self.random.randint(1, 9))
+        self.events.append(event)
+        await self.world.see(event)
+        write = self.world.write(Action.CREATE)
+        intent = await self.world.begin(write, version)
+        self.files.append(await self.world.catalog.add_draft(write, intent, version))
+
+    async def update(self):
+        new = await self.world.update(self.some_file())
+        self.files += [new] if new else []
+
+    async def dress(self):
+        tags = self.random.sample(TAGS, self.random.randint(0, 3))
+        thumbnail = f"picture{self.random.randint(1, 4)}"
+        if not await self.condemned(thumbnail):
+            await self.world.dress(self.some_file(), *tags, thumbnail=thumbnail)
+
+    async def condemned(self, cid):
+        return (cid, "public") in await self.world.condemn(grace_hours=10**5)
+
+    async def discard(self):
+        await self.world.discard(self.some_file())
+
+    async def publish(self):
+        file, author = self.some_file(), self.random.choice([None, None, self.world.bob])
+        block = self.random.randint(1, 9)
+        post_id = self.random.randint(1, 12)
+        event = self.world.event(file, author=author, post_id=post_id, block=block, block_hash=None)
+        self.events.append(event)
+        await self.world.see(event)
+
+    async def repeat(self):
+        if self.events:
+            await self.world.see(self.random.choice(self.events))
+
+    async def confirm(self):
+        if self.events:
+            event = self.random.choice(self.events)
+            await self.world.catalog.settle_canonical([event], [], self.world.now)
+
+    async def orphan(self):
+        if self.events:
+            event = self.random.choice(self.events)
+            await self.world.catalog.orphan_block(31337, event.place.block_hash)
+
+    async def condemn(self):
+        for cid, network in await self.world.catalog.condemn_documents(
+            self.world.now, self.world.now, 3
+        ):
+            if self.random.random() < 0.5:
+                await self.world.catalog.bury(cid, network)
+
+    async def wait(self):
+        self.world.later(minutes=self.random.randint(1, 30))
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_after_any_history_the_records_agree(world, tmp_path, seed):
+    chaos = Chaos(world, seed)
+    await chaos.create()
+    for _ in range(150):
+        await chaos.act()
+    live = [
+        file
+        for known in chaos.files
+        if (file := await world.catalog.file_by_cid(known.cid)) is not None
+    ]
+    await lists_agree(world, live)
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as connection:
+        tables_agree(connection, live)
+
+
+async def lists_agree(world, live):
+    for drafts_too in (False, True):
+        shown = [file for file in live if drafts_too or file.state is State.ONCHAIN]
+        shown.sort(key=lambda file: -file.position)
+        assert await world.pages(PublicList(drafts_too=drafts_too)) == shown
+        for tags in [("a",), ("a", "b"), ("c", "b", "a")]:
+            tagged = [file for file in shown if set(tags) <= set(file.hashtags)]
+            assert await world.pages(PublicList(tags, drafts_too)) == tagged
+
+
+def tables_agree(connection, live):
+    groups = [file.group_id for file in live]
+    assert len(set(groups)) == len(groups)
+    counts = dict(connection.execute("SELECT tag, posts + drafts FROM tags"))
+    for tag in TAGS:
+        assert counts.get(tag, 0) == sum(tag in file.hashtags for file in live)
+    wrong = connection.execute(
+        "SELECT count(*) FROM files f LEFT JOIN events e ON e.file_id = f.id AND e.canonical = 1"
+        " AND e.author = f.owner AND e.cid = f.cid AND e.post_id = f.post_id"
+        " WHERE (f.state = 'onchain') <> (e.file_id IS NOT NULL)"
+    )
+    assert wrong.fetchone() == (0,)
+    condemned = set(connection.execute("SELECT cid, network FROM detached WHERE condemned = 1"))
+    held = {(file.cid, "private") for file in live}
+    held |= {(file.thumbnail_cid, "public") for file in live}
+    assert not held & condemned
+    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
