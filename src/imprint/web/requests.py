@@ -3,12 +3,11 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
@@ -29,6 +28,32 @@ class _InMemoryParser(MultiPartParser):
     """A form whose file never touches the disk: the body was read under a limit already."""
 
     spool_max_size = 64 * 1024 * 1024
+
+    def close(self) -> None:
+        """Let go of the file, also of one whose end never came."""
+        for file in self._files_to_close_on_error:
+            file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a multipart form."""
+
+    texts: Mapping[str, str]
+    files: Mapping[str, bytes]
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text field. Refuses a missing one, unless there is a default."""
+        value = self.texts.get(name, None if name in self.files else default)
+        if value is None:
+            raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
+        return value
+
+    def file(self, name: str) -> bytes:
+        """The bytes of a file. Refuses a missing one."""
+        if name not in self.files:
+            raise Refusal(Code.INVALID_REQUEST, f"The form needs a file '{name}'.")
+        return self.files[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +91,7 @@ class BodyReader:
         except msgspec.ValidationError as error:
             raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
 
-    async def read_form(self, request: Request, limit: int) -> FormData:
+    async def read_form(self, request: Request, limit: int) -> Form:
         """The multipart form. Refuses another media type, a broken form, a field given twice."""
         check_media_type(request, "multipart/form-data")
         body = await self.read(request, limit)
@@ -74,12 +99,18 @@ class BodyReader:
             request.headers, _once(body), max_files=1, max_fields=MAX_FORM_FIELDS
         )
         try:
-            form = await parser.parse()
+            fields = (await parser.parse()).multi_items()
+            texts = {name: value for name, value in fields if isinstance(value, str)}
+            files = {
+                name: await value.read() for name, value in fields if not isinstance(value, str)
+            }
         except (MultiPartException, KeyError, ValueError, AttributeError):
             raise Refusal(Code.INVALID_REQUEST, "The form cannot be read.") from None
-        if len(form.multi_items()) != len(form):
+        finally:
+            parser.close()
+        if len({name for name, _ in fields}) != len(fields):
             raise Refusal(Code.INVALID_REQUEST, "A form field was given twice.")
-        return form
+        return Form(texts, files)
 
 
 async def _collect(request: Request, limit: int) -> bytes:
@@ -130,22 +161,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def form_text(form: FormData, name: str, default: str | None = None) -> str:
-    """A text field of a form. Refuses a missing one, unless there is a default."""
-    value = form.get(name, default)
-    if not isinstance(value, str):
-        raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
-    return value
-
-
-async def form_file(form: FormData, name: str) -> bytes:
-    """The bytes of a file in a form. Refuses a missing one."""
-    value = form.get(name)
-    if not isinstance(value, UploadFile):
-        raise Refusal(Code.INVALID_REQUEST, f"The form needs a file '{name}'.")
-    return await value.read()
 
 
 def query_text(request: Request, name: str, code: Code) -> str:

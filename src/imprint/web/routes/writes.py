@@ -26,8 +26,6 @@ from imprint.web.bodies import (
 )
 from imprint.web.requests import (
     BodyReader,
-    form_file,
-    form_text,
     parse_json,
     parse_tags,
     query_cid,
@@ -69,10 +67,10 @@ class WriteRoutes:
     async def publish(self, request: Request) -> Response:
         cid = query_cid(request)
         form = await self.reader.read_form(request, self.max_image + SMALL_BODY)
-        salt = parse_json(form_text(form, "salt"))
-        claim = TypedDataClaim(salt, form_text(form, "address"), form_text(form, "signature"))
-        hashtags = parse_tags(form_text(form, "hashtags", ""))
-        image = await form_file(form, "file")
+        salt = parse_json(form.text("salt"))
+        claim = TypedDataClaim(salt, form.text("address"), form.text("signature"))
+        hashtags = parse_tags(form.text("hashtags", ""))
+        image = form.file("file")
         return json_answer(PublishedAnswer(await self.drafts.publish(claim, cid, image, hashtags)))
 
     async def delete(self, request: Request) -> Response:
