@@ -1,6 +1,7 @@
 """The marketplace over JSON-RPC: right answers, and from a faulty node none at all."""
 
 import asyncio
+import gc
 import time
 from typing import Any
 
@@ -326,12 +327,18 @@ async def test_one_who_stops_waiting_does_not_stop_the_others(market: JsonRpcMar
 async def test_a_flight_that_nobody_waits_for_ends_quietly(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
+    complaints: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda loop, context: complaints.append(context))
     node.fault = faults.answer_status(500)
     leaving = asyncio.create_task(market.post_facts(9, READER))
     await asyncio.sleep(0)
     leaving.cancel()
     await node.asked.wait()
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.1)
+    del leaving
+    gc.collect()
+    assert complaints == []
     node.fault = None
     assert (await market.post_facts(9, READER)).balance == 1
 

@@ -91,6 +91,7 @@ WITHOUT = [
         headers_of_b(BODY, nonce="n" * 129),
         headers_of_b(BODY, nonce="line\n"),
         headers_of_b(BODY, timestamp=str(SECONDS * 1000)),
+        headers_of_b(BODY, timestamp=f"0{SECONDS}"),
         headers_of_b(BODY, timestamp=f" {SECONDS}"),
         headers_of_b(BODY, timestamp=f"{SECONDS}\n"),
         headers_of_b(BODY, timestamp=f"+{SECONDS}"),
