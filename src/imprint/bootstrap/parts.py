@@ -1,0 +1,132 @@
+"""The adapters of one process, opened as the settings say. Only here are concrete ones known."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from imprint.adapters.catalog.schema import NewerSchema
+from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.adapters.chain.failures import ChainMisconfigured
+from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.chain.marketplace import JsonRpcMarketplace
+from imprint.adapters.chain.source import JsonRpcSource
+from imprint.adapters.clock import SystemClock
+from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.adapters.deliveries.provider_a import ProviderA
+from imprint.adapters.deliveries.provider_b import ProviderB
+from imprint.adapters.images import SandboxedRecoder
+from imprint.domain.refusals import Unavailable
+from imprint.ports import (
+    Catalog,
+    ChainSource,
+    Clock,
+    ContentStore,
+    DeliveryReader,
+    ImageRecoder,
+    MarketplaceReader,
+)
+from imprint.settings import EmbeddedContent, Secret, Settings, SqliteDatabase
+
+log = logging.getLogger(__name__)
+
+
+class CannotStart(Exception):
+    """The service must not start; the text tells the operator why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The adapters of one process. Tests put others in their places."""
+
+    catalog: Catalog
+    content: ContentStore
+    marketplace: MarketplaceReader
+    source: ChainSource
+    images: ImageRecoder
+    readers: Mapping[str, DeliveryReader]
+    clock: Clock
+
+    async def close(self) -> None:
+        """Let go of everything, the catalog last."""
+        await self.images.close()
+        await self.marketplace.close()
+        await self.content.close()
+        await self.catalog.close()
+
+
+def open_parts(settings: Settings, clock: Clock | None = None) -> Parts:
+    """Open what the settings name. Raises `CannotStart` for what cannot be used."""
+    clock = clock or SystemClock()
+    try:
+        settings.storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        folder = settings.storage.data_dir
+        raise CannotStart(f"The folder {folder} cannot be made: {error.strerror}.") from error
+    content = _open_content(settings, clock)
+    chain = settings.chain
+    rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
+    return Parts(
+        _open_catalog(settings),
+        content,
+        JsonRpcMarketplace(
+            rpc,
+            chain.id,
+            chain.marketplace,
+            clock,
+            timeout=chain.timeout,
+            max_head_age=chain.max_head_age,
+        ),
+        JsonRpcSource(rpc, chain.id, chain.marketplace),
+        SandboxedRecoder(),
+        _delivery_readers(settings),
+        clock,
+    )
+
+
+async def check_chain(marketplace: MarketplaceReader) -> None:
+    """Raise `CannotStart` if the node is for another chain or the contract is not there.
+
+    A node that does not answer is no reason to stay down: most of the service works without.
+    """
+    try:
+        await marketplace.probe()
+    except ChainMisconfigured as error:
+        raise CannotStart(error.sentence) from error
+    except Unavailable:
+        log.warning("No node answers; posts cannot be read until one does.")
+
+
+def _open_catalog(settings: Settings) -> SqliteCatalog:
+    database = settings.storage.database
+    if not isinstance(database, SqliteDatabase):
+        raise CannotStart("IMPRINT_DATABASE_URL: this version keeps records in SQLite only.")
+    try:
+        database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return open_catalog(database.path)
+    except NewerSchema as error:
+        raise CannotStart(str(error)) from error
+    except (Unavailable, OSError) as error:
+        raise CannotStart(f"The database {database.path} cannot be opened.") from error
+
+
+def _open_content(settings: Settings, clock: Clock) -> EmbeddedStore:
+    if not isinstance(settings.storage.content, EmbeddedContent):
+        raise CannotStart("IMPRINT_CONTENT_STORE: this version keeps documents embedded only.")
+    try:
+        return EmbeddedStore(settings.storage.data_dir / "content", clock)
+    except ValueError as error:
+        raise CannotStart(str(error)) from error
+
+
+def _delivery_readers(settings: Settings) -> dict[str, DeliveryReader]:
+    hooks, chain = settings.webhooks, settings.chain
+    readers: dict[str, DeliveryReader] = {}
+    if secrets := _present(hooks.a_secret, hooks.a_secret_previous):
+        readers["provider-a"] = ProviderA(secrets, chain.id, chain.marketplace)
+    if secrets := _present(hooks.b_secret, hooks.b_secret_previous):
+        readers["provider-b"] = ProviderB(secrets, chain.id, chain.marketplace)
+    return readers
+
+
+def _present(*secrets: Secret | None) -> list[str]:
+    return [secret.reveal() for secret in secrets if secret is not None]
