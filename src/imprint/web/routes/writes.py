@@ -71,6 +71,8 @@ class WriteRoutes:
         claim = TypedDataClaim(salt, form.text("address"), form.text("signature"))
         hashtags = parse_tags(form.text("hashtags", ""))
         image = form.file("file")
+        if len(image) > self.max_image:
+            raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
         return json_answer(PublishedAnswer(await self.drafts.publish(claim, cid, image, hashtags)))
 
     async def delete(self, request: Request) -> Response:
