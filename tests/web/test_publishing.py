@@ -1,0 +1,330 @@
+"""Publishing over HTTP: a thumbnail that is nothing but a picture, and hashtags."""
+
+import io
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from tests.world import World, open_world, picture, problem
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_publishing_answers_the_cid_of_the_thumbnail(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    answer = await town.send_publish(alice, file["cid"])
+    assert answer.status_code == 200
+    assert answer.json().keys() == {"thumbnailCid"}
+    assert (await town.metadata(file["cid"]))["thumbnail_cid"] == answer.json()["thumbnailCid"]
+
+
+async def test_publishing_leaves_the_draft_pending(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    await town.publish(alice, file["cid"], "status,owner,onchain")
+    found = await town.metadata(file["cid"])
+    assert found["keyvalues"] == {"owner": alice.address, "status": "pending"}
+    assert found["hashtags"] == ["status", "owner", "onchain"]
+    assert {name: found[name] for name in file} == file
+
+
+@pytest.mark.parametrize(("kind", "media_type"), [("PNG", "image/png"), ("JPEG", "image/jpeg")])
+async def test_the_thumbnail_is_public_and_immutable(
+    town: World, kind: str, media_type: str
+) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    image = picture(kind)
+    cid = (await town.send_publish(alice, file["cid"], image=image)).json()["thumbnailCid"]
+    answer = await town.client.get(f"/ipfs/{cid}")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == media_type
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "immutable" in answer.headers["cache-control"]
+    assert "public" in answer.headers["cache-control"]
+    assert answer.headers["etag"] == f'"{cid}"'
+    assert "sandbox" in answer.headers["content-security-policy"]
+    with Image.open(io.BytesIO(answer.content)) as shown, Image.open(io.BytesIO(image)) as sent:
+        assert (shown.format, shown.size) == (sent.format, sent.size)
+
+
+async def test_a_client_that_has_the_thumbnail_is_told_so(town: World) -> None:
+    alice = town.stranger()
+    cid = await town.publish(alice, (await town.create(alice))["cid"])
+    answer = await town.client.get(f"/ipfs/{cid}", headers={"If-None-Match": f'"{cid}"'})
+    assert (answer.status_code, answer.content) == (304, b"")
+
+
+async def test_a_picture_is_all_that_is_left_of_an_image(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    hidden = b"<script>alert('hidden')</script>"
+    image = io.BytesIO()
+    exif = Image.Exif()
+    exif[0x010E] = hidden.decode()
+    Image.new("RGB", (16, 16), "red").save(image, "JPEG", exif=exif, comment=hidden)
+    assert hidden in image.getvalue()
+    sent = image.getvalue() + hidden
+    cid = (await town.send_publish(alice, file["cid"], image=sent)).json()["thumbnailCid"]
+    shown = (await town.client.get(f"/ipfs/{cid}")).content
+    assert b"script" not in shown
+
+
+async def test_publishing_again_replaces_thumbnail_and_hashtags(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    first = await town.publish(alice, file["cid"], "one,two")
+    second = await town.publish(alice, file["cid"], "three")
+    found = await town.metadata(file["cid"])
+    assert (found["thumbnail_cid"], found["hashtags"]) == (second, ["three"])
+    assert problem(await town.client.get(f"/ipfs/{first}")) == (404, "not_found")
+    assert (await town.client.get(f"/ipfs/{second}")).status_code == 200
+
+
+async def test_thumbnail_and_hashtags_stay_through_an_update(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    thumbnail = await town.publish(alice, file["cid"], "one")
+    new = await town.update(alice, file["cid"], "Newer.")
+    found = await town.metadata(new["cid"])
+    assert (found["thumbnail_cid"], found["hashtags"]) == (thumbnail, ["one"])
+
+
+async def test_the_thumbnail_of_a_deleted_draft_is_no_longer_served(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    thumbnail = await town.publish(alice, file["cid"])
+    await town.send_delete(alice, file["cid"])
+    assert problem(await town.client.get(f"/ipfs/{thumbnail}")) == (404, "not_found")
+
+
+async def test_a_thumbnail_that_two_drafts_share_outlives_one_of_them(town: World) -> None:
+    alice, bob = town.stranger(), town.stranger()
+    image = picture()
+    hers, his = await town.create(alice), await town.create(bob)
+    cids = {
+        (await town.send_publish(wallet, file["cid"], image=image)).json()["thumbnailCid"]
+        for wallet, file in ((alice, hers), (bob, his))
+    }
+    (shared,) = cids
+    await town.send_delete(alice, hers["cid"])
+    assert (await town.client.get(f"/ipfs/{shared}")).status_code == 200
+
+
+GOOD_TAGS = {
+    "": [],
+    "   ": [],
+    "one": ["one"],
+    "#One": ["one"],
+    " a , b ": ["a", "b"],
+    "a,A,#a": ["a"],
+    "ﬁne": ["fine"],
+    "ÜBER": ["über"],
+    "漢字,٣,snake_case,kebab-case": ["漢字", "٣", "snake_case", "kebab-case"],
+    "a" * 32: ["a" * 32],
+    ",".join(f"t{n}" for n in range(10)): [f"t{n}" for n in range(10)],
+}
+
+
+@pytest.mark.parametrize(("sent", "kept"), GOOD_TAGS.items())
+async def test_hashtags_have_one_spelling(town: World, sent: str, kept: list[str]) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    await town.publish(alice, file["cid"], sent)
+    assert (await town.metadata(file["cid"]))["hashtags"] == kept
+
+
+BAD_TAGS = [
+    ",",
+    "a,,b",
+    "a,",
+    "two words",
+    "##a",
+    "#",
+    "a" * 33,
+    ",".join(f"t{n}" for n in range(11)),
+    ",".join("t" for _ in range(10_000)) + ",!",
+    "a\0b",
+    "a\nb",
+    "😀",
+    "a.b",
+    "a;b",
+    "a'b",
+    "a\u202eb",
+]
+
+
+@pytest.mark.parametrize("tags", BAD_TAGS, ids=range(len(BAD_TAGS)))
+async def test_what_is_no_list_of_hashtags_is_refused(town: World, tags: str) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    answer = await town.send_publish(alice, file["cid"], tags)
+    assert problem(answer) == (400, "invalid_tags")
+    assert (await town.metadata(file["cid"]))["thumbnail_cid"] is None
+
+
+async def test_hashtags_may_be_left_out(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    fields = _fields(alice)
+    del fields["hashtags"]
+    answer = await _send(town, file["cid"], fields)
+    assert answer.status_code == 200
+
+
+def _saved(kind: str) -> bytes:
+    return picture(kind)
+
+
+def _png_header(width: int, height: int) -> bytes:
+    """A PNG that says it is so large, with hardly a byte behind it."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    pixels = zlib.compress(b"\0" * 1000, 9)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    )
+
+
+BAD_IMAGES = {
+    "GIF": (lambda: _saved("GIF"), (415, "unsupported_media_type")),
+    "WebP": (lambda: _saved("WEBP"), (415, "unsupported_media_type")),
+    "BMP": (lambda: _saved("BMP"), (415, "unsupported_media_type")),
+    "SVG": (
+        lambda: b'<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>',
+        (415, "unsupported_media_type"),
+    ),
+    "HTML": (lambda: b"<!doctype html>", (415, "unsupported_media_type")),
+    "nothing": (lambda: b"", (415, "unsupported_media_type")),
+    "a PNG cut off": (lambda: picture(size=(64, 64))[:-40], (400, "invalid_image")),
+    "a PNG's beginning alone": (lambda: b"\x89PNG\r\n\x1a\n", (400, "invalid_image")),
+    "a JPEG's beginning alone": (lambda: b"\xff\xd8\xff\xe0", (400, "invalid_image")),
+    "a bomb": (lambda: _png_header(60_000, 60_000), (400, "invalid_image")),
+    "17 megapixels": (lambda: _png_header(4250, 4000), (400, "invalid_image")),
+    "no width": (lambda: _png_header(0, 10), (400, "invalid_image")),
+}
+
+
+@pytest.mark.parametrize(("image", "code"), BAD_IMAGES.values(), ids=BAD_IMAGES.keys())
+async def test_what_is_no_honest_picture_is_refused(
+    town: World, image: Any, code: tuple[int, str]
+) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    found = problem(await town.send_publish(alice, file["cid"], image=image()))
+    assert found == code or (code[0] == 400 and found == (413, "too_large"))
+    assert (await town.metadata(file["cid"]))["thumbnail_cid"] is None
+
+
+async def test_an_image_of_more_than_five_million_bytes_is_refused(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    image = picture() + b"\0" * 5_000_000
+    answer = await town.send_publish(alice, file["cid"], image=image)
+    assert problem(answer) == (413, "too_large")
+
+
+async def test_the_limit_for_images_is_the_operators(tmp_path: Path) -> None:
+    async with open_world(tmp_path, MAX_IMAGE_BYTES="1000") as world:
+        alice = world.stranger()
+        file = await world.create(alice)
+        image = picture() + b"\0" * 1000
+        answer = await world.send_publish(alice, file["cid"], image=image)
+        assert problem(answer) == (413, "too_large")
+
+
+async def test_a_refused_image_spends_no_nonce(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    refused = await town.send_publish(alice, file["cid"], image=b"GIF89a", nonce="kept")
+    assert problem(refused) == (415, "unsupported_media_type")
+    taken = await town.send_publish(alice, file["cid"], nonce="kept")
+    assert taken.status_code == 200
+
+
+async def test_no_image_is_decoded_before_the_signer_is_known(town: World) -> None:
+    alice, eve = town.stranger(), town.stranger()
+    file = await town.create(alice)
+    fields = _fields(eve) | {"address": alice.account.address}
+    answer = await _send(town, file["cid"], fields, b"no image at all")
+    assert problem(answer) == (401, "signature_invalid")
+    assert problem(await town.send_publish(eve, file["cid"], image=b"none")) == (403, "not_owner")
+
+
+def _fields(wallet: Any) -> dict[str, str]:
+    fields = wallet.sign("publish") | {"hashtags": ""}
+    return fields | {"salt": json.dumps(fields["salt"])}
+
+
+async def _send(world: World, cid: str, fields: dict[str, str], image: bytes | None = None) -> Any:
+    files = {"file": ("cover.png", picture() if image is None else image, "image/png")}
+    return await world.client.post("/publish/file", params={"cid": cid}, data=fields, files=files)
+
+
+@pytest.mark.parametrize("missing", ["salt", "address", "signature", "file"])
+async def test_every_field_but_the_hashtags_is_needed(town: World, missing: str) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    fields: dict[str, Any] = {name: (None, value) for name, value in _fields(alice).items()}
+    fields["file"] = ("cover.png", picture(), "image/png")
+    del fields[missing]
+    answer = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
+    assert problem(answer) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("field", ["salt", "address", "signature", "hashtags"])
+async def test_a_text_field_cannot_be_a_file(town: World, field: str) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    fields: dict[str, Any] = {name: (None, value) for name, value in _fields(alice).items()}
+    fields[field] = ("name.txt", fields[field][1])
+    answer = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
+    assert problem(answer) == (400, "invalid_request")
+
+
+async def test_the_file_cannot_be_a_text_field(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    fields: dict[str, Any] = {name: (None, value) for name, value in _fields(alice).items()}
+    fields["file"] = (None, "text")
+    answer = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
+    assert problem(answer) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("salt", ["", "null", "[]", "7", '"text"'])
+async def test_the_salt_of_a_form_is_the_json_of_an_envelope(town: World, salt: str) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    answer = await _send(town, file["cid"], _fields(alice) | {"salt": salt})
+    assert problem(answer) in ((400, "invalid_json"), (400, "invalid_typed_data"))
+
+
+@pytest.mark.parametrize("signed", ["create", "update", "delete"])
+async def test_only_a_signature_for_publishing_publishes(town: World, signed: str) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    other = alice.sign(signed)
+    fields = _fields(alice) | {
+        "salt": json.dumps(other["salt"]),
+        "signature": other["signature"],
+    }
+    assert problem(await _send(town, file["cid"], fields)) == (400, "invalid_typed_data")
+
+
+async def test_hashtags_cannot_change_once_the_post_is_on_the_chain(town: World) -> None:
+    alice = town.wallet(1)
+    file = await town.create(alice)
+    await town.publish(alice, file["cid"], "first")
+    await town.deliver_a(town.create_post(alice, file["cid"]))
+    answer = await town.send_publish(alice, file["cid"], "second")
+    assert problem(answer) == (409, "not_pending")
+    assert (await town.metadata(file["cid"]))["hashtags"] == ["first"]
