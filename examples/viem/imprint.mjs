@@ -1,0 +1,182 @@
+// A client of the Imprint service, for viem. Copy it into a front end: it needs nothing else.
+//
+//   const imprint = await Imprint.connect("http://127.0.0.1:8000");
+//   const draft = await imprint.createDraft(wallet, "# Hello");
+//
+// `wallet` is any viem wallet client, over `window.ethereum` or over a private key.
+import { parseAbi, parseEventLogs } from "viem";
+import { waitForTransactionReceipt } from "viem/actions";
+import { createSiweMessage, generateSiweNonce } from "viem/siwe";
+
+export const marketplaceAbi = parseAbi([
+  "struct NewPost { string postCid; string postTitle; string thumbnailCid; string description; uint256 priceInNative; string[] hashtags; }",
+  "function createPost(NewPost params) returns (uint256 tokenId)",
+  "function subscribePost(uint256 tokenId) payable",
+  "event PostCreated(uint256 indexed tokenId, string postTitle, string postCid, string thumbnailCid, address indexed author, uint256 costInNativeInWei)",
+]);
+
+/** The service said no. Act upon `code`; show `message` to people. */
+export class Refusal extends Error {
+  constructor({ detail, code, status, file }) {
+    super(detail);
+    Object.assign(this, { name: "Refusal", code, status, file });
+  }
+}
+
+export class Imprint {
+  /** Ask the service what it signs with and which chain it reads. */
+  static async connect(url) {
+    return new Imprint(url, await fetchJson(`${url}/.well-known/imprint.json`));
+  }
+
+  constructor(url, facts) {
+    Object.assign(this, { url, facts });
+  }
+
+  // Sessions, which are for reading
+
+  /** A session of two hours (EIP-4361). In a page, `domain` is `location.host`. */
+  async signIn(wallet, domain = new URL(this.url).host) {
+    const { address } = wallet.account;
+    const message = createSiweMessage({
+      address,
+      domain,
+      uri: `${new URL(this.url).protocol}//${domain}`,
+      version: "1",
+      chainId: this.facts.chain.id,
+      nonce: generateSiweNonce(),
+      statement: "Sign in to read.",
+    });
+    const signature = await wallet.signMessage({ account: wallet.account, message });
+    return this.send("/auth/login", { salt: message, address, signature });
+  }
+
+  // Drafts: every write is signed (EIP-712) and works once
+
+  /** What every write carries. Sent twice, it takes effect once. */
+  async signWrite(wallet, action) {
+    const primaryType = `${action[0].toUpperCase()}${action.slice(1)}File`;
+    const { account } = wallet;
+    const salt = {
+      domain: this.facts.signing,
+      types: { [primaryType]: ["action", "nonce", "timestamp"].map((name) => ({ name, type: "string" })) },
+      primaryType,
+      message: {
+        action,
+        nonce: `${account.address.toLowerCase()}_${crypto.randomUUID()}`,
+        timestamp: String(Math.floor(Date.now() / 1000)),
+      },
+    };
+    const signature = await wallet.signTypedData({ account, ...salt });
+    return { salt, address: account.address, signature };
+  }
+
+  async createDraft(wallet, content) {
+    const body = { ...(await this.signWrite(wallet, "create")), content };
+    return (await this.send("/create/group", body)).updatedUpload;
+  }
+
+  /** A new version of the draft: it has a new cid, and the old one is gone. */
+  async updateDraft(wallet, cid, content) {
+    const body = { ...(await this.signWrite(wallet, "update")), content };
+    return (await this.send(`/update/file?cid=${cid}`, body)).upload;
+  }
+
+  /** Give the draft its thumbnail (a Blob or File: PNG or JPEG) and hashtags; the thumbnail's cid. */
+  async publishDraft(wallet, cid, image, hashtags = []) {
+    const { salt, address, signature } = await this.signWrite(wallet, "publish");
+    const form = new FormData();
+    form.set("salt", JSON.stringify(salt));
+    form.set("address", address);
+    form.set("signature", signature);
+    form.set("hashtags", hashtags.join(","));
+    form.set("file", image, "thumbnail");
+    return (await this.send(`/publish/file?cid=${cid}`, form)).thumbnailCid;
+  }
+
+  async deleteDraft(wallet, cid) {
+    return (await this.send(`/delete/file?cid=${cid}`, await this.signWrite(wallet, "delete"))).deletedFile;
+  }
+
+  async readDraft(session, cid) {
+    return this.read("/fileByCid", { cid }, session);
+  }
+
+  // Posts: what is on the chain is the wallet's business, not the service's
+
+  /** Publish a draft on the chain; the id of the post. The service hears of it by itself. */
+  async createPost(wallet, { cid, title, thumbnailCid, description = "", price = 0n, hashtags = [] }) {
+    const receipt = await this.transact(wallet, "createPost", [
+      { postCid: cid, postTitle: title, thumbnailCid, description, priceInNative: price, hashtags },
+    ]);
+    const [created] = parseEventLogs({ abi: marketplaceAbi, eventName: "PostCreated", logs: receipt.logs });
+    return created.args.tokenId;
+  }
+
+  /** Buy a token of the post, which lets its holder read. */
+  async buyPost(wallet, postId, price) {
+    await this.transact(wallet, "subscribePost", [postId], price);
+  }
+
+  /** The file, as soon as the service knows that it is a post. */
+  async waitForPost(cid, { seconds = 15, signal = AbortSignal.timeout(seconds * 1000) } = {}) {
+    for (;;) {
+      const { files: [file] } = await this.read("/filesMetaData", { cid });
+      if (file.keyvalues.status === "onchain") return file;
+      signal.throwIfAborted();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+
+  /** A post's content: for its author, for holders of its token, and for all if its price is 0. */
+  async readPost(session, postId) {
+    return this.read("/fileByPostId", { user: session.address, postId }, session);
+  }
+
+  /** A post whose price is 0 needs no session. */
+  async readFreePost(postId) {
+    return this.read("/freeFileByPostId", { postId });
+  }
+
+  // Lists
+
+  /** All files, newest first: posts, posts with all of these `tags`, or the drafts of a `session`. */
+  async *listAll({ tags, session } = {}) {
+    let page = session
+      ? await this.read("/pendingFilesByOwner", { owner: session.address }, session)
+      : await (tags ? this.read("/filesByTags", { tags: tags.join(",") }) : this.read("/filesMetaData"));
+    for (;;) {
+      yield* page.files;
+      if (page.next_page_token === null) return;
+      page = await this.read("/filesByNextPageToken", { next_page_token: page.next_page_token });
+    }
+  }
+
+  // How it is all sent
+
+  async read(path, query = {}, session) {
+    const headers = session ? { Authorization: `Bearer ${session.token}` } : {};
+    return fetchJson(`${this.url}${path}?${new URLSearchParams(query)}`, { headers });
+  }
+
+  async send(path, body) {
+    const isForm = body instanceof FormData; // which names its own media type
+    const headers = isForm ? {} : { "Content-Type": "application/json" };
+    return fetchJson(this.url + path, { method: "POST", headers, body: isForm ? body : JSON.stringify(body) });
+  }
+
+  async transact(wallet, functionName, args, value) {
+    const address = this.facts.chain.marketplace;
+    const hash = await wallet.writeContract({ address, abi: marketplaceAbi, functionName, args, value });
+    const receipt = await waitForTransactionReceipt(wallet, { hash });
+    if (receipt.status !== "success") throw new Error(`${functionName} was reverted.`);
+    return receipt;
+  }
+}
+
+async function fetchJson(url, options) {
+  const answer = await fetch(url, options);
+  const body = await answer.json();
+  if (!answer.ok) throw new Refusal(body);
+  return body;
+}
