@@ -239,7 +239,10 @@ class World:
         return self.chain.submit(sign_request(self.chain, request))
 
     def create_post(self, wallet: Wallet, cid: str, price: int = DEFAULT_PRICE) -> Block:
-        post = (cid, "A title", "bafkreithumbnail", "", price, [])
+        return self.create_post_with(wallet, (cid, "A title", "bafkreithumbnail", "", price, []))
+
+    def create_post_with(self, wallet: Wallet, post: tuple[Any, ...]) -> Block:
+        """Publish cid, title, thumbnail, description, price and hashtags, whatever they are."""
         return self.transact(wallet, _call(f"createPost({POST})", [POST], [post]))
 
     def buy(self, wallet: Wallet, post_id: int, price: int = DEFAULT_PRICE) -> Block:

@@ -1,0 +1,438 @@
+"""Reading over HTTP: drafts for their owner, posts for whom the chain entitles, nobody else."""
+
+from typing import Any
+
+import pytest
+from tests.world import World, open_world, problem, respell
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+READ_RECORD = {
+    "id",
+    "name",
+    "cid",
+    "size",
+    "created_at",
+    "group_id",
+    "keyvalues",
+    "hashtags",
+    "thumbnail_cid",
+    "post_id",
+    "published_at",
+    "tx_hash",
+}
+
+
+async def test_the_owner_reads_a_draft_with_its_record(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice, "Mine.")
+    answer = await town.read_draft(alice, file["cid"])
+    assert answer.status_code == 200
+    assert answer.json().keys() == {"content", "file"}
+    assert answer.json()["content"] == "Mine."
+    record = answer.json()["file"]
+    assert record.keys() == READ_RECORD
+    assert {name: record[name] for name in file} == file
+    assert record["hashtags"] == []
+    for unknown in ("thumbnail_cid", "post_id", "published_at", "tx_hash"):
+        assert record[unknown] is None
+
+
+async def test_a_post_is_read_with_what_publishing_added(town: World) -> None:
+    alice = town.wallet(1)
+    file = await town.create(alice, "Sold.")
+    thumbnail = await town.publish(alice, file["cid"], "essays")
+    block = town.create_post(alice, file["cid"])
+    (event,) = (await town.deliver_a(block)).json()["events"]
+    answer = await town.read_post(alice, event["postId"])
+    record = answer.json()["file"]
+    assert record.keys() == READ_RECORD
+    assert record["keyvalues"] == {"owner": alice.address, "status": "onchain"}
+    assert record["hashtags"] == ["essays"]
+    assert record["thumbnail_cid"] == thumbnail
+    assert record["post_id"] == event["postId"]
+    assert record["published_at"] is not None
+    assert block.receipt is not None
+    assert record["tx_hash"] == "0x" + block.receipt.transaction.hash.hex()
+    for kept in ("id", "name", "cid", "size", "created_at", "group_id"):
+        assert record[kept] == file[kept]
+
+
+async def test_a_strangers_draft_is_refused(town: World) -> None:
+    alice, eve = town.stranger(), town.stranger()
+    file = await town.create(alice)
+    assert problem(await town.read_draft(eve, file["cid"])) == (403, "not_owner")
+
+
+async def test_a_post_is_not_served_by_its_cid(town: World) -> None:
+    alice = town.wallet(1)
+    _, file = await town.post(alice)
+    assert problem(await town.read_draft(alice, file["cid"])) == (404, "not_found")
+
+
+async def test_an_unknown_cid_is_not_found(town: World) -> None:
+    unknown = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
+    assert problem(await town.read_draft(town.stranger(), unknown)) == (404, "not_found")
+
+
+async def test_a_draft_is_read_by_any_spelling_of_its_cid(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice, "Mine.")
+    answer = await town.read_draft(alice, respell(file["cid"]))
+    assert answer.json()["content"] == "Mine."
+    assert answer.headers["etag"] == f'"{file["cid"]}"'
+
+
+@pytest.mark.parametrize("cid", ["", "x", "../x", "b" * 10_000, "a\0", "http://127.0.0.1/"])
+async def test_what_is_no_cid_is_refused(town: World, cid: str) -> None:
+    assert problem(await town.read_draft(town.stranger(), cid)) == (400, "invalid_cid")
+
+
+async def test_the_author_reads_a_post_without_a_token(town: World) -> None:
+    alice = town.wallet(1)
+    post_id, _ = await town.post(alice, "Mine.")
+    assert (await town.read_post(alice, post_id)).json()["content"] == "Mine."
+
+
+async def test_a_reader_without_a_token_is_refused(town: World) -> None:
+    post_id, _ = await town.post(town.wallet(1))
+    answer = await town.read_post(town.stranger(), post_id)
+    assert problem(answer) == (403, "not_entitled")
+    assert "Words" not in answer.text
+
+
+async def test_who_buys_a_token_reads_at_once(town: World) -> None:
+    alice, bob = town.wallet(1), town.wallet(2)
+    post_id, _ = await town.post(alice, "Sold.")
+    assert problem(await town.read_post(bob, post_id)) == (403, "not_entitled")
+    town.buy(bob, post_id)
+    assert (await town.read_post(bob, post_id)).json()["content"] == "Sold."
+
+
+async def test_a_token_of_one_post_opens_no_other(town: World) -> None:
+    alice, bob = town.wallet(1), town.wallet(2)
+    bought, _ = await town.post(alice)
+    other, _ = await town.post(alice)
+    town.buy(bob, bought)
+    assert (await town.read_post(bob, bought)).status_code == 200
+    assert problem(await town.read_post(bob, other)) == (403, "not_entitled")
+
+
+async def test_who_gives_a_token_away_reads_no_more(town: World) -> None:
+    alice, bob, carol = town.wallet(1), town.wallet(2), town.wallet(3)
+    post_id, _ = await town.post(alice)
+    town.buy(bob, post_id)
+    assert (await town.read_post(bob, post_id)).status_code == 200
+    town.transfer(bob, carol, post_id)
+    town.clock.advance(town.settings.chain.cache_seconds)
+    assert problem(await town.read_post(bob, post_id)) == (403, "not_entitled")
+    assert (await town.read_post(carol, post_id)).status_code == 200
+
+
+async def test_a_free_post_is_everybodys_with_a_session(town: World) -> None:
+    post_id, _ = await town.post(town.wallet(1), "Gift.", price=0)
+    assert (await town.read_post(town.stranger(), post_id)).json()["content"] == "Gift."
+    answer = await town.client.get(
+        "/fileByPostId", params={"user": town.stranger().address, "postId": str(post_id)}
+    )
+    assert problem(answer) == (401, "session_missing")
+
+
+async def test_a_free_post_is_everybodys_without_one(town: World) -> None:
+    post_id, file = await town.post(town.wallet(1), "Gift.", price=0)
+    answer = await town.read_free(post_id)
+    assert answer.json()["content"] == "Gift."
+    assert answer.json()["file"]["cid"] == file["cid"]
+    assert answer.headers["etag"] == f'"{file["cid"]}"'
+    assert "no-store" not in answer.headers["cache-control"]
+
+
+async def test_a_post_with_a_price_is_not_free(town: World) -> None:
+    alice, bob = town.wallet(1), town.wallet(2)
+    post_id, _ = await town.post(alice, price=1)
+    town.buy(bob, post_id, price=1)
+    answer = await town.client.get(
+        "/freeFileByPostId", params={"postId": str(post_id)}, headers=await town.login(bob)
+    )
+    assert problem(answer) == (403, "not_free")
+
+
+async def test_a_post_that_is_no_longer_free_is_refused(town: World) -> None:
+    alice = town.wallet(1)
+    post_id, _ = await town.post(alice, price=0)
+    assert (await town.read_free(post_id)).status_code == 200
+    town.set_price(alice, post_id, 5)
+    town.clock.advance(town.settings.chain.cache_seconds)
+    assert problem(await town.read_free(post_id)) == (403, "not_free")
+    assert problem(await town.read_post(town.stranger(), post_id)) == (403, "not_entitled")
+
+
+async def test_a_post_that_becomes_free_is_served_at_once(town: World) -> None:
+    alice = town.wallet(1)
+    post_id, _ = await town.post(alice)
+    assert problem(await town.read_free(post_id)) == (403, "not_free")
+    town.set_price(alice, post_id, 0)
+    assert (await town.read_free(post_id)).status_code == 200
+
+
+@pytest.mark.parametrize("user", ["author", "holder", "stranger"])
+async def test_the_user_must_be_the_sessions_before_the_chain_is_asked(
+    town: World, user: str
+) -> None:
+    alice, bob, eve = town.wallet(1), town.wallet(2), town.stranger()
+    post_id, _ = await town.post(alice)
+    town.buy(bob, post_id)
+    named = {"author": alice, "holder": bob, "stranger": town.stranger()}[user]
+    asked = town.node.asked
+    answer = await town.read_post(named, post_id, session=await town.login(eve))
+    assert problem(answer) == (403, "subject_mismatch")
+    assert town.node.asked == asked
+
+
+async def test_the_user_is_compared_without_its_case(town: World) -> None:
+    alice = town.wallet(1)
+    post_id, _ = await town.post(alice)
+    params = {"user": alice.account.address, "postId": str(post_id)}
+    answer = await town.client.get("/fileByPostId", params=params, headers=await town.login(alice))
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("user", ["", "alice", "0x12", "0X" + "0" * 40])
+async def test_a_user_that_is_no_address_is_refused(town: World, user: str) -> None:
+    alice = town.stranger()
+    params = {"user": user, "postId": "1"}
+    answer = await town.client.get("/fileByPostId", params=params, headers=await town.login(alice))
+    assert problem(answer) == (400, "invalid_address")
+
+
+def _missing_post(which: str, world: World) -> int:
+    next_id = 1 + sum(
+        len(block.receipt.logs)
+        for number in range(world.chain.head.number + 1)
+        if (block := world.chain.block(number)) is not None
+        and block.receipt is not None
+        and block.receipt.logs
+        and block.receipt.logs[0].topics[0].hex().startswith("f753f630")
+    )
+    return {"zero": 0, "next": next_id, "highest": 2**256 - 1}[which]
+
+
+@pytest.mark.parametrize("which", ["zero", "next", "highest"])
+async def test_a_post_that_does_not_exist_is_not_found_and_never_free(
+    town: World, which: str
+) -> None:
+    await town.post(town.wallet(1), price=0)
+    post_id = _missing_post(which, town)
+    assert problem(await town.read_free(post_id)) == (404, "not_found")
+    assert problem(await town.read_post(town.stranger(), post_id)) == (404, "not_found")
+
+
+BAD_POST_IDS = ["", "1_0", "٣", " 1", "01", "-0", "-1", "+1", "1.0", "0x1", "1e3", "１"]
+BAD_POST_IDS += [str(2**256), "9" * 5000, "1\n", "1\0", "one"]
+
+
+@pytest.mark.parametrize("post_id", BAD_POST_IDS, ids=range(len(BAD_POST_IDS)))
+async def test_what_is_no_post_id_is_refused(town: World, post_id: str) -> None:
+    assert problem(await town.read_free(post_id)) == (400, "invalid_post_id")
+    assert problem(await town.read_post(town.stranger(), post_id)) == (400, "invalid_post_id")
+
+
+async def test_a_post_id_is_given_once(town: World) -> None:
+    for query in ("", "?postId=1&postId=2"):
+        answer = await town.client.get(f"/freeFileByPostId{query}")
+        assert problem(answer) == (400, "invalid_post_id")
+
+
+@pytest.mark.parametrize("price", [0, 10])
+async def test_a_stranger_who_publishes_a_drafts_cid_opens_nothing(town: World, price: int) -> None:
+    alice, eve = town.wallet(1), town.wallet(4)
+    file = await town.create(alice, "Secret draft.")
+    (event,) = (await town.deliver_a(town.create_post(eve, file["cid"], price))).json()["events"]
+    assert event["status"] == "author_mismatch"
+    for answer in (
+        await town.read_free(event["postId"]),
+        await town.read_post(eve, event["postId"]),
+        await town.read_post(alice, event["postId"]),
+    ):
+        assert problem(answer) == (404, "not_found")
+    assert (await town.metadata(file["cid"]))["keyvalues"]["status"] == "pending"
+    assert (await town.read_draft(alice, file["cid"])).json()["content"] == "Secret draft."
+
+
+SPELLINGS = {"hexadecimal": respell, "upper case": str.upper, "HEX": lambda c: respell(c).upper()}
+
+
+@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS.keys())
+async def test_a_sold_post_in_another_spelling_at_price_zero_opens_nothing(
+    town: World, spell: Any
+) -> None:
+    alice, eve = town.wallet(1), town.wallet(4)
+    post_id, file = await town.post(alice, "Sold dearly.")
+    (event,) = (await town.deliver_a(town.create_post(eve, spell(file["cid"]), 0))).json()["events"]
+    assert event["status"] == "author_mismatch"
+    assert problem(await town.read_free(event["postId"])) == (404, "not_found")
+    assert problem(await town.read_post(eve, event["postId"])) == (404, "not_found")
+    assert problem(await town.read_post(eve, post_id)) == (403, "not_entitled")
+
+
+async def test_the_authors_own_second_post_of_a_file_does_not_move_it(town: World) -> None:
+    alice = town.wallet(1)
+    post_id, file = await town.post(alice, "Once.")
+    block = town.create_post(alice, respell(file["cid"]), 0)
+    (event,) = (await town.deliver_a(block)).json()["events"]
+    assert event["status"] == "already_onchain"
+    assert problem(await town.read_free(event["postId"])) == (404, "not_found")
+    assert (await town.metadata(file["cid"]))["post_id"] == str(post_id)
+
+
+async def test_an_author_may_publish_another_spelling_of_the_cid(town: World) -> None:
+    alice = town.wallet(1)
+    file = await town.create(alice, "Respelled.")
+    block = town.create_post(alice, respell(file["cid"]), 0)
+    (event,) = (await town.deliver_a(block)).json()["events"]
+    assert event["status"] == "onchain"
+    assert (await town.read_free(event["postId"])).json()["content"] == "Respelled."
+
+
+async def test_a_post_whose_event_never_came_is_not_served(town: World) -> None:
+    alice = town.wallet(1)
+    file = await town.create(alice)
+    town.create_post(alice, file["cid"], 0)
+    assert problem(await town.read_free(_missing_post("next", town) - 1)) == (404, "not_found")
+
+
+async def test_a_post_that_the_chain_no_longer_names_so_is_not_served(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    async with open_world(tmp_path_factory.mktemp("reorganized")) as world:
+        alice, eve = world.wallet(1), world.wallet(4)
+        before = world.chain.snapshot()
+        post_id, _ = await world.post(alice, "Mine.", price=0)
+        assert (await world.read_free(post_id)).status_code == 200
+        world.chain.restore(before)
+        theirs = await world.create(eve, "Theirs.")
+        world.create_post(eve, theirs["cid"], 0)
+        world.clock.advance(world.settings.chain.cache_seconds)
+        assert problem(await world.read_free(post_id)) == (404, "not_found")
+        assert problem(await world.read_post(alice, post_id)) == (404, "not_found")
+
+
+async def test_guarded_contents_are_never_cached(town: World) -> None:
+    alice = town.wallet(1)
+    post_id, _ = await town.post(alice)
+    draft = await town.create(alice)
+    for answer in (
+        await town.read_post(alice, post_id),
+        await town.read_draft(alice, draft["cid"]),
+    ):
+        assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_contents_are_json_that_no_browser_runs(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice, "<script>alert(1)</script>")
+    answer = await town.read_draft(alice, file["cid"])
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("form", ['"{cid}"', 'W/"{cid}"', '"other", "{cid}"', "*"])
+async def test_a_client_that_has_the_content_gets_none(town: World, form: str) -> None:
+    alice = town.wallet(1)
+    post_id, post = await town.post(alice, price=0)
+    draft = await town.create(alice)
+    session = await town.login(alice)
+    for path, params, cid in (
+        ("/fileByCid", {"cid": draft["cid"]}, draft["cid"]),
+        ("/fileByPostId", {"user": alice.address, "postId": str(post_id)}, post["cid"]),
+        ("/freeFileByPostId", {"postId": str(post_id)}, post["cid"]),
+    ):
+        headers = session | {"If-None-Match": form.format(cid=cid)}
+        answer = await town.client.get(path, params=params, headers=headers)
+        assert (answer.status_code, answer.content) == (304, b"")
+        assert answer.headers["etag"] == f'"{cid}"'
+
+
+async def test_a_client_with_another_version_gets_the_content(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    headers = await town.login(alice) | {"If-None-Match": '"other"'}
+    answer = await town.client.get("/fileByCid", params={"cid": file["cid"]}, headers=headers)
+    assert answer.status_code == 200
+
+
+async def test_nobody_is_told_not_modified_who_may_not_read(town: World) -> None:
+    alice, eve = town.wallet(1), town.stranger()
+    post_id, post = await town.post(alice)
+    headers = await town.login(eve) | {"If-None-Match": f'"{post["cid"]}"'}
+    assert problem(await town.read_post(eve, post_id, headers)) == (403, "not_entitled")
+    answer = await town.client.get(
+        "/freeFileByPostId", params={"postId": str(post_id)}, headers=headers
+    )
+    assert problem(answer) == (403, "not_free")
+
+
+async def test_the_gateway_serves_no_private_cid(town: World) -> None:
+    alice = town.wallet(1)
+    draft = await town.create(alice)
+    _, paid = await town.post(alice)
+    _, free = await town.post(alice, price=0)
+    for file in (draft, paid, free):
+        for spelling in (file["cid"], respell(file["cid"])):
+            assert problem(await town.client.get(f"/ipfs/{spelling}")) == (404, "not_found")
+
+
+async def test_a_thumbnail_named_only_on_the_chain_is_not_served(town: World) -> None:
+    alice, eve = town.wallet(1), town.wallet(4)
+    draft = await town.create(alice)
+    post = (draft["cid"], "A title", draft["cid"], "", 0, [])
+    await town.deliver_a(town.create_post_with(eve, post))
+    assert problem(await town.client.get(f"/ipfs/{draft['cid']}")) == (404, "not_found")
+
+
+@pytest.mark.parametrize("cid", ["x", "..", "%2e%2e", "..%2f..%2fetc", "b" * 5000, "%00"])
+async def test_the_gateway_takes_cids_alone(town: World, cid: str) -> None:
+    answer = await town.client.get(f"/ipfs/{cid}")
+    assert problem(answer) in ((400, "invalid_cid"), (404, "not_found"))
+
+
+async def test_a_head_request_says_the_same_without_a_body(town: World) -> None:
+    alice = town.wallet(1)
+    post_id, post = await town.post(alice, price=0)
+    answer = await town.client.head("/freeFileByPostId", params={"postId": str(post_id)})
+    assert answer.status_code == 200
+    assert answer.headers["etag"] == f'"{post["cid"]}"'
+
+
+async def test_a_range_is_not_cut_out_of_a_content(town: World) -> None:
+    post_id, _ = await town.post(town.wallet(1), "All of it.", price=0)
+    params = {"postId": str(post_id)}
+    headers = {"Range": "bytes=0-1,2-3,4-5"}
+    answer = await town.client.get("/freeFileByPostId", params=params, headers=headers)
+    assert answer.status_code == 200
+    assert answer.json()["content"] == "All of it."
+
+
+@pytest.mark.parametrize("cached", [True, False])
+async def test_a_yes_is_kept_for_a_moment_and_no_longer(town: World, cached: bool) -> None:
+    alice, bob = town.wallet(1), town.wallet(5)
+    post_id, _ = await town.post(alice)
+    town.buy(bob, post_id)
+    session = await town.login(bob)
+    assert (await town.read_post(bob, post_id, session)).status_code == 200
+    asked = town.node.asked
+    kept = town.settings.chain.cache_seconds
+    town.clock.advance(kept - 1 if cached else kept)
+    assert (await town.read_post(bob, post_id, session)).status_code == 200
+    assert (town.node.asked == asked) is cached
+
+
+async def test_a_no_is_never_kept(town: World) -> None:
+    post_id, _ = await town.post(town.wallet(1))
+    bob = town.stranger()
+    session = await town.login(bob)
+    for _ in range(2):
+        asked = town.node.asked
+        assert problem(await town.read_post(bob, post_id, session)) == (403, "not_entitled")
+        assert town.node.asked > asked
