@@ -138,7 +138,7 @@ class Catalog(Protocol):
         """Canonical events that only deliveries speak of, the oldest first."""
         ...
 
-    async def advance(self, step: Advance, at: datetime) -> Settlement:
+    async def advance(self, chain_id: int, step: Advance, at: datetime) -> Settlement:
         """Take the chain's own word, in one transaction.
 
         What is lost is undone first: its files are drafts again, unless another canonical event

@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ import click
 import uvicorn
 import uvloop
 
-from imprint.adapters.clock import SystemClock
 from imprint.bootstrap import CannotStart, build_service, open_parts
 from imprint.cli.complaints import complaining
 from imprint.cli.servers import listen, make_server, serve_all
@@ -104,11 +104,10 @@ def _open_world(settings: Settings) -> Iterator[_World]:
     port = settings.development.rpc_port
     # Wherever the service listens, it looks for its chain on this machine.
     host = EVERYWHERE if settings.server.host == EVERYWHERE else "127.0.0.1"
-    clock = SystemClock()
     listener = listen(host, port)
     try:
         journal = settings.storage.data_dir / "chain.jsonl"
-        chain = Chain.open(journal, lambda: int(clock.now().timestamp()))
+        chain = Chain.open(journal, _seconds)
         marketplace = deploy_marketplace(chain)
     except (DeploymentImpossible, JournalDamaged, JournalInUse, OSError) as error:
         listener.close()
@@ -127,14 +126,17 @@ def _sender(world: _World, settings: Settings, url: str) -> Sender:
         for provider, secret in known
         if secret is not None
     ]
-    clock = SystemClock()
     return Sender(
         world.chain,
         world.marketplace,
         destinations,
-        clock=lambda: int(clock.now().timestamp()),
+        clock=_seconds,
         draw=secrets.token_bytes,
     )
+
+
+def _seconds() -> int:
+    return int(time.time())
 
 
 async def _greet(service: uvicorn.Server, settings: Settings, url: str, world: _World) -> None:

@@ -118,7 +118,7 @@ class Follower:
         settled = {identity(each.event.place) for each in known if each.confirmed}
         news = tuple(event for event in events if identity(event.place) not in settled)
         step = Advance(end, final, news, dead_letters, lost)
-        settlement = await self.catalog.advance(step, self.clock.now())
+        settlement = await self.catalog.advance(self.chain_id, step, self.clock.now())
         self._report(step, settlement.statuses)
 
     async def _lost(self, suspects: Iterable[LogPlace]) -> tuple[LogPlace, ...]:
@@ -146,7 +146,7 @@ class Follower:
         confirmed = tuple([event for event in doubtful if await self._stands(event.place)])
         lost = tuple(event.place for event in doubtful if event not in confirmed)
         step = Advance(head, None, confirmed, (), lost)
-        settlement = await self.catalog.advance(step, now)
+        settlement = await self.catalog.advance(self.chain_id, step, now)
         self._report(step, settlement.statuses)
 
     async def _check_final(self, head: BlockMark) -> BlockMark | None:

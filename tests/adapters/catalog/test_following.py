@@ -3,24 +3,30 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from imprint.adapters.catalog.following import BlockMark
 from imprint.domain.files import Action, State
 from imprint.domain.paging import OwnDrafts, PublicList
-from imprint.domain.posts import EventStatus
+from imprint.domain.posts import Advance, BlockMark, EventStatus
 
 CHAIN = 31337
 
 
-def block_hash(event):
-    return event.place.block_hash
+STAND = BlockMark(100, "0x" + "1" * 64)
+
+
+async def lose(world, *events):
+    lost = tuple(event.place for event in events)
+    await world.catalog.advance(CHAIN, Advance(STAND, lost=lost), world.now)
+
+
+async def read_chain(world, *events):
+    return await world.catalog.advance(CHAIN, Advance(STAND, events=events), world.now)
 
 
 async def test_a_post_whose_block_left_the_chain_is_a_draft_again(world):
     draft = await world.dress(await world.draft(), "a")
     event = world.event(draft)
     await world.see(event)
-    held = await world.catalog.orphan_block(CHAIN, block_hash(event))
-    assert [file.cid for file in held] == [draft.cid]
+    await lose(world, event)
     again = await world.live(draft.cid)
     assert again == replace(draft, position=again.position)
     assert await world.catalog.file_by_post_id(event.post_id) is None
@@ -32,7 +38,7 @@ async def test_the_event_in_another_block_publishes_it_again(world):
     draft = await world.draft()
     first = world.event(draft, post_id=1)
     await world.see(first)
-    await world.catalog.orphan_block(CHAIN, block_hash(first))
+    await lose(world, first)
     assert await world.see(world.event(draft, post_id=2)) == [EventStatus.ONCHAIN]
     assert (await world.live(draft.cid)).publication.post_id == 2
 
@@ -41,7 +47,7 @@ async def test_an_event_that_waited_takes_the_place_of_the_lost_one(world):
     draft = await world.draft()
     first, second = world.event(draft, post_id=1), world.event(draft, post_id=2)
     assert await world.see(first, second) == ["onchain", "already_onchain"]
-    await world.catalog.orphan_block(CHAIN, block_hash(first))
+    await lose(world, first)
     assert (await world.live(draft.cid)).publication.post_id == 2
 
 
@@ -49,7 +55,7 @@ async def test_a_claim_that_waited_for_the_post_id_gets_it(world):
     one, two = await world.draft(), await world.draft()
     high = world.event(one, post_id=5, block=10)
     await world.see(high, world.event(two, post_id=5, block=9))
-    await world.catalog.orphan_block(CHAIN, block_hash(high))
+    await lose(world, high)
     assert (await world.catalog.file_by_post_id(5)).cid == two.cid
     assert (await world.live(one.cid)).state is State.PENDING
 
@@ -58,7 +64,7 @@ async def test_an_old_delivery_revives_no_event_of_a_lost_block(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)
-    await world.catalog.orphan_block(CHAIN, block_hash(event))
+    await lose(world, event)
     assert await world.see(event) == [EventStatus.UNKNOWN_FILE]
     assert (await world.live(draft.cid)).state is State.PENDING
 
@@ -67,8 +73,8 @@ async def test_the_word_of_the_chain_revives_it(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)
-    await world.catalog.orphan_block(CHAIN, block_hash(event))
-    settled = await world.catalog.settle_canonical([event], [], world.now)
+    await lose(world, event)
+    settled = await read_chain(world, event)
     assert settled.statuses == (EventStatus.ONCHAIN,)
     assert await world.see(event) == [EventStatus.ALREADY_ONCHAIN]
 
@@ -77,7 +83,7 @@ async def test_the_word_of_the_chain_beats_a_higher_claim(world):
     one, two = await world.draft(), await world.draft()
     await world.see(world.event(one, post_id=5, block=10))
     event = world.event(two, post_id=5, block=9)
-    await world.catalog.settle_canonical([event], [], world.now)
+    await read_chain(world, event)
     assert (await world.catalog.file_by_post_id(5)).cid == two.cid
 
 
@@ -85,35 +91,68 @@ async def test_an_event_of_a_lost_block_is_not_applied_to_a_file_that_comes_late
     version = world.version()
     event = world.event(version)
     await world.see(event)
-    await world.catalog.orphan_block(CHAIN, block_hash(event))
+    await lose(world, event)
     write = world.write(Action.CREATE)
     file = await world.catalog.add_draft(write, await world.begin(write, version), version)
     assert file.state is State.PENDING
 
 
-async def test_losing_an_unknown_block_changes_nothing(world):
+async def test_losing_an_unknown_event_changes_nothing(world):
     post = await world.post()
-    assert await world.catalog.orphan_block(CHAIN, "0x" + "0" * 64) == []
+    await lose(world, world.event(post))
     assert await world.live(post.cid) == post
 
 
-async def test_blocks_with_events_are_told_from_a_height_on(world):
-    low, high = (world.event(world.version(), block=number) for number in (5, 9))
+async def test_of_two_events_in_a_block_one_can_be_lost(world):
+    one, two = await world.draft(), await world.draft()
+    kept = world.event(one, post_id=1)
+    forged = world.event(two, post_id=2)
+    forged = replace(forged, place=replace(kept.place, log_index=kept.place.log_index + 1))
+    await world.see(kept, forged)
+    await lose(world, forged)
+    assert (await world.live(one.cid)).state is State.ONCHAIN
+    assert (await world.live(two.cid)).state is State.PENDING
+
+
+async def test_known_events_are_told_between_two_heights(world):
+    low, high, higher = (world.event(world.version(), block=number) for number in (5, 9, 10))
     lost = world.event(world.version(), block=9)
-    await world.see(low, high, lost)
-    await world.catalog.orphan_block(CHAIN, block_hash(lost))
-    marks = await world.catalog.blocks_with_events(CHAIN, 6)
-    assert marks == [BlockMark(9, block_hash(high))]
+    await world.see(low, high, higher, lost)
+    await lose(world, lost)
+    known = await world.catalog.known_events(CHAIN, 6, 9)
+    assert [(each.event, each.confirmed) for each in known] == [(high, False)]
 
 
-async def test_blocks_are_remembered_forgotten_and_rewound(world):
-    blocks = [BlockMark(number, f"0x{number}") for number in range(1, 6)]
-    await world.catalog.note_blocks(CHAIN, blocks, forget_below=2)
-    assert await world.catalog.recent_blocks(CHAIN, 10) == blocks[:0:-1]
-    await world.catalog.rewind_blocks(CHAIN, 3)
-    await world.catalog.note_blocks(CHAIN, [BlockMark(3, "0xother")], forget_below=0)
-    assert await world.catalog.recent_blocks(CHAIN, 1) == [BlockMark(3, "0xother")]
-    assert await world.catalog.recent_blocks(1, 10) == []
+async def test_what_only_a_delivery_said_is_unconfirmed_until_the_chain_says_it(world):
+    draft = await world.draft()
+    event = world.event(draft)
+    await world.see(event)
+    (unconfirmed,) = await world.catalog.unconfirmed_events(CHAIN, 10)
+    assert (unconfirmed.event, unconfirmed.seen_at) == (event, world.now)
+    settled = await read_chain(world, event)
+    assert settled.statuses == (EventStatus.ALREADY_ONCHAIN,)
+    assert await world.catalog.unconfirmed_events(CHAIN, 10) == []
+
+
+async def test_an_event_that_was_lost_is_confirmed_when_the_chain_has_it_again(world):
+    event = world.event(await world.draft())
+    await read_chain(world, event)
+    await lose(world, event)
+    assert await world.catalog.known_events(CHAIN, 0, 10**9) == []
+    await read_chain(world, event)
+    (known,) = await world.catalog.known_events(CHAIN, 0, 10**9)
+    assert known.confirmed
+
+
+async def test_where_the_follower_stands_is_remembered_for_each_chain(world):
+    assert await world.catalog.stand(CHAIN) is None
+    final = BlockMark(36, "0x" + "2" * 64)
+    await world.catalog.advance(CHAIN, Advance(STAND, final), world.now)
+    lower = BlockMark(99, "0x" + "3" * 64)
+    await world.catalog.advance(CHAIN, Advance(lower), world.now)
+    assert await world.catalog.stand(CHAIN) == lower
+    assert await world.catalog.final_block(CHAIN) == final
+    assert await world.catalog.stand(1) is None
 
 
 async def test_a_lease_has_one_holder_until_it_ends(world):

@@ -8,8 +8,10 @@ import pytest
 
 from imprint.domain.files import Action, State
 from imprint.domain.paging import PublicList
+from imprint.domain.posts import Advance, BlockMark
 
 TAGS = ["a", "b", "c"]
+STAND = BlockMark(100, "0x" + "1" * 64)
 
 
 class Chaos:
@@ -77,12 +79,14 @@ class Chaos:
     async def confirm(self):
         if self.events:
             event = self.random.choice(self.events)
-            await self.world.catalog.settle_canonical([event], [], self.world.now)
+            await self.world.catalog.advance(31337, Advance(STAND, events=(event,)), self.world.now)
 
     async def orphan(self):
         if self.events:
             event = self.random.choice(self.events)
-            await self.world.catalog.orphan_block(31337, event.place.block_hash)
+            await self.world.catalog.advance(
+                31337, Advance(STAND, lost=(event.place,)), self.world.now
+            )
 
     async def condemn(self):
         for cid, network in await self.world.catalog.condemn_documents(

@@ -160,6 +160,23 @@ async def test_a_slow_write_of_a_destroyed_thumbnail_is_refused(world):
         await world.catalog.dress_draft(write, intent, other.cid, [])
 
 
+async def test_a_slow_write_is_refused_even_if_its_intent_was_not_collected_yet(world):
+    held = await world.dress(await world.draft())
+    for _ in range(2):
+        await world.begin_thumbnail(world.write(Action.PUBLISH), held.thumbnail_cid)
+    world.later(minutes=1)
+    file = await world.dress(await world.draft(), thumbnail=PICTURE)
+    write = world.write(Action.PUBLISH, world.bob)
+    intent = await world.begin_thumbnail(write, PICTURE)
+    other = await world.draft(world.bob)
+    await world.dress(file)
+    world.later(hours=25)
+    assert await world.condemn(limit=2) == {(PICTURE, "public")}
+    await world.catalog.bury(PICTURE, Network.PUBLIC)
+    with pytest.raises(Unavailable):
+        await world.catalog.dress_draft(write, intent, other.cid, [])
+
+
 async def test_a_restored_version_is_not_condemned(world):
     file = await world.dress(await world.draft(), "a")
     await world.discard(file)

@@ -1,49 +1,81 @@
 """What the follower of the chain remembers: the blocks that it has read, and whose turn it is."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import datetime
 
 from imprint.adapters.catalog import statements as sql
-from imprint.adapters.catalog.rows import micros
-from imprint.adapters.catalog.steps import Query, Steps, Value
+from imprint.adapters.catalog.rows import event_of, identity_values, micros, moment_of
+from imprint.adapters.catalog.settling import apply_claims, apply_kept, settle, unbind
+from imprint.adapters.catalog.steps import Query, Row, Steps, Value
+from imprint.domain.files import File
+from imprint.domain.posts import Advance, BlockMark, KnownEvent, LogPlace, Settlement
+
+STAND, FINAL = "stand", "final"
+"""The two blocks of a chain that are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockMark:
-    """A block by its height and its hash."""
-
-    number: int
-    block_hash: str
+def read_mark(chain_id: int, kind: str) -> Steps[BlockMark | None]:
+    """The block that is remembered in this role."""
+    rows = yield Query(sql.MARK, {"chain_id": chain_id, "kind": kind})
+    return BlockMark(*rows[0]) if rows else None
 
 
-def note_blocks(chain_id: int, blocks: Sequence[BlockMark], forget_below: int) -> Steps[None]:
-    """Remember blocks as read and canonical, and forget those below a height."""
-    for block in blocks:
-        values: dict[str, Value] = {
-            "chain_id": chain_id,
-            "number": block.number,
-            "block_hash": block.block_hash.lower(),
-        }
-        yield Query(sql.NOTE_BLOCK, values)
-    yield Query(sql.FORGET_BLOCKS_BELOW, {"chain_id": chain_id, "number": forget_below})
+def known_events(chain_id: int, first: int, last: int) -> Steps[list[KnownEvent]]:
+    """The canonical events between two heights."""
+    values: dict[str, Value] = {"chain_id": chain_id, "first": first, "last": last}
+    rows = yield Query(sql.KNOWN_EVENTS, values)
+    return [_known_event(row) for row in rows]
 
 
-def rewind_blocks(chain_id: int, number: int) -> Steps[None]:
-    """Forget the blocks above a height, after they have left the chain."""
-    yield Query(sql.FORGET_BLOCKS_ABOVE, {"chain_id": chain_id, "number": number})
+def unconfirmed_events(chain_id: int, limit: int) -> Steps[list[KnownEvent]]:
+    """Canonical events that the follower has not read itself, the oldest first."""
+    rows = yield Query(sql.UNCONFIRMED_EVENTS, {"chain_id": chain_id, "limit": limit})
+    return [_known_event(row) for row in rows]
 
 
-def recent_blocks(chain_id: int, limit: int) -> Steps[list[BlockMark]]:
-    """The blocks read last, the highest first; the first one is where the follower stands."""
-    rows = yield Query(sql.RECENT_BLOCKS, {"chain_id": chain_id, "limit": limit})
-    return [BlockMark(*row) for row in rows]
+def advance(chain_id: int, step: Advance, at: datetime) -> Steps[Settlement]:
+    """Take the chain's own word: undo what is lost, settle what stands, remember where we are."""
+    yield from _lose(step.lost)
+    settlement = yield from settle(None, step.events, step.dead_letters, at, canonical=True)
+    yield _note_mark(chain_id, STAND, step.stand)
+    if step.final is not None:
+        yield _note_mark(chain_id, FINAL, step.final)
+    return settlement
 
 
-def blocks_with_events(chain_id: int, number: int) -> Steps[list[BlockMark]]:
-    """The blocks from a height on whose events count as canonical, so that they can be checked."""
-    rows = yield Query(sql.BLOCKS_WITH_EVENTS, {"chain_id": chain_id, "number": number})
-    return [BlockMark(*row) for row in rows]
+def _lose(places: Iterable[LogPlace]) -> Steps[None]:
+    """Undo what events did that are not on the chain.
+
+    Their files are drafts again, unless another event that is still canonical claims them; so are
+    their post ids free, unless one claims those.
+    """
+    files: list[File] = []
+    post_ids: set[str] = set()
+    for place in places:
+        rows = yield Query(sql.CANONICAL_EVENT, identity_values(place))
+        for row in rows:
+            post_ids.add(row[5])
+            if row[10] is not None:
+                files.append((yield from unbind(row[10])))
+            yield Query(sql.LOSE_EVENT, identity_values(place))
+    for file in files:
+        yield from apply_kept(file)
+    for post_id in sorted(post_ids):
+        yield from apply_claims(post_id)
+
+
+def _known_event(row: Row) -> KnownEvent:
+    return KnownEvent(event_of(row), moment_of(row[9]), bool(row[11]))
+
+
+def _note_mark(chain_id: int, kind: str, mark: BlockMark) -> Query:
+    values: dict[str, Value] = {
+        "chain_id": chain_id,
+        "kind": kind,
+        "number": mark.number,
+        "block_hash": mark.block_hash.lower(),
+    }
+    return Query(sql.NOTE_MARK, values)
 
 
 def take_lease(name: str, holder: str, now: datetime, until: datetime) -> Steps[bool]:

@@ -75,28 +75,23 @@ def apply_kept(draft: File) -> Steps[File]:
     return file_of(now[0])
 
 
-def orphan_block(chain_id: int, block_hash: str) -> Steps[list[File]]:
-    """Undo what the events of a block did that has left the chain; returns what it held onchain.
-
-    The files are drafts again, unless another event that is still canonical claims them.
-    """
-    block: dict[str, Value] = {"chain_id": chain_id, "block_hash": block_hash.lower()}
-    rows = yield Query(sql.EVENTS_OF_BLOCK, block)
-    files = []
+def apply_claims(post_id: str) -> Steps[None]:
+    """Apply the events that claimed a post id while another file held it."""
+    rows = yield Query(sql.KEPT_FOR_POST, {"post_id": post_id, "limit": _KEPT_AT_ONCE})
     for row in rows:
-        if row[10] is not None:
-            bound = yield Query(sql.FILE_BY_ID, {"id": row[10]})
-            files.append(file_of(bound[0]))
-            yield from _unbind(files[-1])
-    yield Query(sql.ORPHAN_BLOCK, block)
-    for file in files:
-        yield from apply_kept(file)
-    for post_id in {row[5] for row in rows}:
-        kept = yield Query(sql.KEPT_FOR_POST, {"post_id": post_id, "limit": _KEPT_AT_ONCE})
-        for row in kept:
-            if row[10] is None:
-                yield from _apply(event_of(row), moment_of(row[9]), canonical=False)
-    return files
+        if row[10] is None:
+            yield from _apply(event_of(row), moment_of(row[9]), canonical=False)
+
+
+def unbind(file_id: str) -> Steps[File]:
+    """Make a post a draft again, and the event that held it no longer canonical."""
+    rows = yield Query(sql.FILE_BY_ID, {"id": file_id})
+    post = file_of(rows[0])
+    yield Query(sql.RELEASE_EVENT, {"file_id": file_id})
+    yield Query(sql.UNPUBLISH_FILE, {"id": file_id})
+    draft = replace(post, state=State.PENDING, publication=None)
+    yield from retag(post, draft)
+    return draft
 
 
 def _remember(key: DeliveryKey, at: datetime) -> Steps[bool]:
@@ -127,14 +122,18 @@ def _settle_apart(
 def _settle_one(
     event: PostCreated, source: str | None, at: datetime, canonical: bool
 ) -> Steps[EventStatus]:
-    known = yield Query(sql.KNOWN_EVENT, identity_values(event.place))
-    if not known:
+    rows = yield Query(sql.KNOWN_EVENT, identity_values(event.place))
+    stands, holds = rows[0] if rows else (True, None)
+    if not rows:
         yield Query(sql.ADD_EVENT, {**event_values(event), "source": source, "seen_at": micros(at)})
-    elif known[0][1] is not None:
-        return EventStatus.ALREADY_ONCHAIN
-    elif not known[0][0] and not canonical:
+    if not stands and not canonical:
         return EventStatus.UNKNOWN_FILE
-    return (yield from _apply(event, at, canonical))
+    status = EventStatus.ALREADY_ONCHAIN
+    if holds is None:
+        status = yield from _apply(event, at, canonical)
+    if canonical:
+        yield Query(sql.CONFIRM_EVENT, identity_values(event.place))
+    return status
 
 
 def _apply(event: PostCreated, at: datetime, canonical: bool) -> Steps[EventStatus]:
@@ -171,7 +170,7 @@ def _judge(event: PostCreated, file: File | None, canonical: bool) -> Steps[Even
     held, claimed = height[0][0], event.place.block_number
     if not canonical and held is not None and claimed is not None and claimed < held:
         return EventStatus.ALREADY_ONCHAIN
-    yield from _unbind(holder)
+    yield from unbind(holder.id)
     return EventStatus.ONCHAIN
 
 
@@ -190,12 +189,6 @@ def _bind(event: PostCreated, file: File, at: datetime) -> Steps[None]:
     yield Query(sql.PUBLISH_FILE, values)
     post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
     yield from retag(file, post)
-
-
-def _unbind(file: File) -> Steps[None]:
-    yield Query(sql.RELEASE_EVENT, {"file_id": file.id})
-    yield Query(sql.UNPUBLISH_FILE, {"id": file.id})
-    yield from retag(file, replace(file, state=State.PENDING))
 
 
 def _make_room(restored: File) -> Steps[None]:

@@ -17,7 +17,6 @@ from imprint.adapters.catalog import drafts, following, keeping, listing, nonces
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.backup import copy_catalog
 from imprint.adapters.catalog.connecting import connect_reader, connect_writer
-from imprint.adapters.catalog.following import BlockMark
 from imprint.adapters.catalog.rows import micros
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.steps import Steps, T, Unstorable, last_query
@@ -26,7 +25,15 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import File, Intent, Network, Version, Write
 from imprint.domain.paging import ListFilter
-from imprint.domain.posts import DeadLetter, DeliveryKey, PostCreated, Settlement
+from imprint.domain.posts import (
+    Advance,
+    BlockMark,
+    DeadLetter,
+    DeliveryKey,
+    KnownEvent,
+    PostCreated,
+    Settlement,
+)
 from imprint.domain.refusals import Unavailable
 
 _log = logging.getLogger(__name__)
@@ -153,41 +160,25 @@ class SqliteCatalog:
         for connection in (self._long_reading, self._reading, self._writing):
             connection.close()
 
-    async def settle_canonical(
-        self, events: Sequence[PostCreated], dead_letters: Sequence[DeadLetter], at: datetime
-    ) -> Settlement:
-        """`settle` by somebody who has read the chain: also brings back events of lost blocks."""
-        steps = settling.settle(None, events, dead_letters, at, canonical=True)
-        return await self._writer.commit(steps)
+    async def stand(self, chain_id: int) -> BlockMark | None:
+        return self._read(following.read_mark(chain_id, following.STAND))
 
-    async def orphan_block(self, chain_id: int, block_hash: str) -> list[File]:
-        """Undo the events of a block that has left the chain; returns the files that it held."""
-        return await self._writer.commit(settling.orphan_block(chain_id, block_hash))
+    async def final_block(self, chain_id: int) -> BlockMark | None:
+        return self._read(following.read_mark(chain_id, following.FINAL))
 
-    async def blocks_with_events(self, chain_id: int, number: int) -> list[BlockMark]:
-        """The blocks from this height on whose events count as canonical."""
-        return self._read(following.blocks_with_events(chain_id, number))
+    async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
+        return self._read(following.known_events(chain_id, first, last))
 
-    async def recent_blocks(self, chain_id: int, limit: int) -> list[BlockMark]:
-        """The blocks that the follower has read last, the highest first."""
-        return self._read(following.recent_blocks(chain_id, limit))
+    async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
+        return self._read(following.unconfirmed_events(chain_id, limit))
 
-    async def note_blocks(
-        self, chain_id: int, blocks: Sequence[BlockMark], forget_below: int
-    ) -> None:
-        """Remember blocks as read, and forget those below a height."""
-        await self._writer.commit(following.note_blocks(chain_id, blocks, forget_below))
-
-    async def rewind_blocks(self, chain_id: int, number: int) -> None:
-        """Forget the blocks above a height."""
-        await self._writer.commit(following.rewind_blocks(chain_id, number))
+    async def advance(self, chain_id: int, step: Advance, at: datetime) -> Settlement:
+        return await self._writer.commit(following.advance(chain_id, step, at))
 
     async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
-        """Take or prolong a lease; False while another holder has it."""
         return await self._writer.commit(following.take_lease(name, holder, now, until))
 
     async def release_lease(self, name: str, holder: str) -> None:
-        """Give a lease back."""
         await self._writer.commit(following.release_lease(name, holder))
 
     async def backup_to(self, path: Path) -> None:

@@ -15,7 +15,7 @@ _FILE = _COLUMNS + " FROM files f JOIN file_groups g ON g.id = f.group_id"
 
 _EVENT = """
 SELECT chain_id, block_hash, block_number, log_index, tx_hash, post_id, author, spelled_cid, cid,
-       seen_at, file_id
+       seen_at, file_id, confirmed
 FROM events"""
 
 # Files, read
@@ -172,7 +172,7 @@ NOTE_STATUS = """
 UPDATE events SET status = :status, file_id = :file_id, canonical = 1
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
 RELEASE_EVENT = """
-UPDATE events SET status = 'unknown_file', file_id = NULL, canonical = 0
+UPDATE events SET status = 'unknown_file', file_id = NULL, canonical = 0, confirmed = 0
 WHERE file_id = :file_id"""
 HEIGHT_OF_BINDING = "SELECT block_number FROM events WHERE file_id = :file_id"
 KEPT_FOR_CID = _EVENT + (
@@ -182,16 +182,23 @@ KEPT_FOR_CID = _EVENT + (
 KEPT_FOR_POST = _EVENT + (
     " WHERE post_id = :post_id AND canonical = 1 ORDER BY block_number LIMIT :limit"
 )
-EVENTS_OF_BLOCK = _EVENT + (
-    " WHERE chain_id = :chain_id AND block_hash = :block_hash AND canonical = 1 ORDER BY log_index"
+CANONICAL_EVENT = _EVENT + (
+    " WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"
+    " AND canonical = 1"
 )
-ORPHAN_BLOCK = """
-UPDATE events SET status = 'unknown_file', file_id = NULL, canonical = 0
-WHERE chain_id = :chain_id AND block_hash = :block_hash AND canonical = 1"""
-BLOCKS_WITH_EVENTS = """
-SELECT DISTINCT block_number, block_hash FROM events
-WHERE chain_id = :chain_id AND block_number >= :number AND canonical = 1
-ORDER BY block_number, block_hash"""
+LOSE_EVENT = """
+UPDATE events SET status = 'unknown_file', file_id = NULL, canonical = 0, confirmed = 0
+WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
+CONFIRM_EVENT = """
+UPDATE events SET confirmed = 1
+WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
+KNOWN_EVENTS = _EVENT + (
+    " WHERE chain_id = :chain_id AND block_number BETWEEN :first AND :last AND canonical = 1"
+    " ORDER BY block_number, block_hash"
+)
+UNCONFIRMED_EVENTS = _EVENT + (
+    " WHERE chain_id = :chain_id AND canonical = 1 AND confirmed = 0 ORDER BY seen_at LIMIT :limit"
+)
 KEEP_DEAD_LETTER = """
 INSERT INTO dead_letters (identity, reason, payload, source, seen_at)
 VALUES (:identity, :reason, :payload, :source, :seen_at)
@@ -199,17 +206,14 @@ ON CONFLICT DO NOTHING"""
 
 # The follower, leases, the heartbeat
 
-NOTE_BLOCK = """
-INSERT INTO chain_blocks (chain_id, block_number, block_hash)
-VALUES (:chain_id, :number, :block_hash)
-ON CONFLICT (chain_id, block_number) DO UPDATE SET block_hash = excluded.block_hash"""
-RECENT_BLOCKS = """
-SELECT block_number, block_hash FROM chain_blocks WHERE chain_id = :chain_id
-ORDER BY block_number DESC LIMIT :limit"""
-FORGET_BLOCKS_BELOW = """
-DELETE FROM chain_blocks WHERE chain_id = :chain_id AND block_number < :number"""
-FORGET_BLOCKS_ABOVE = """
-DELETE FROM chain_blocks WHERE chain_id = :chain_id AND block_number > :number"""
+NOTE_MARK = """
+INSERT INTO chain_marks (chain_id, kind, block_number, block_hash)
+VALUES (:chain_id, :kind, :number, :block_hash)
+ON CONFLICT (chain_id, kind) DO UPDATE
+SET block_number = excluded.block_number, block_hash = excluded.block_hash"""
+MARK = (
+    "SELECT block_number, block_hash FROM chain_marks WHERE chain_id = :chain_id AND kind = :kind"
+)
 TAKE_LEASE = """
 INSERT INTO leases (name, holder, held_until) VALUES (:name, :holder, :held_until)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until

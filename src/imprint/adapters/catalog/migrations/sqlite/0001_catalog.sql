@@ -114,7 +114,7 @@ CREATE TABLE detached (
 CREATE INDEX detached_by_time ON detached (condemned, detached_at, cid, network);
 
 -- Every PostCreated that was seen. file_id is the file that it holds onchain; an event whose block
--- left the chain has canonical = 0.
+-- left the chain has canonical = 0; one that the follower has read itself has confirmed = 1.
 CREATE TABLE events (
     chain_id INTEGER NOT NULL,
     block_hash TEXT NOT NULL,
@@ -127,6 +127,7 @@ CREATE TABLE events (
     cid TEXT,
     status TEXT NOT NULL,
     canonical INTEGER NOT NULL DEFAULT 1,
+    confirmed INTEGER NOT NULL DEFAULT 0,
     file_id TEXT,
     source TEXT,
     seen_at INTEGER NOT NULL,
@@ -136,6 +137,8 @@ CREATE TABLE events (
 CREATE INDEX events_by_cid ON events (cid, author, block_number, log_index) WHERE canonical = 1;
 CREATE INDEX events_by_post ON events (post_id, block_number) WHERE canonical = 1;
 CREATE INDEX events_by_height ON events (chain_id, block_number, block_hash) WHERE canonical = 1;
+CREATE INDEX events_unconfirmed ON events (chain_id, seen_at)
+    WHERE canonical = 1 AND confirmed = 0;
 CREATE UNIQUE INDEX events_by_file ON events (file_id) WHERE file_id IS NOT NULL;
 
 -- Logs of ours that could not be decoded. identity is the place, or a digest where none is known.
@@ -158,12 +161,13 @@ CREATE TABLE deliveries (
 CREATE UNIQUE INDEX deliveries_by_nonce ON deliveries (provider, nonce) WHERE nonce <> '';
 CREATE INDEX deliveries_by_time ON deliveries (received_at);
 
--- The blocks that the follower has read lately; the highest one is where it stands.
-CREATE TABLE chain_blocks (
+-- What the follower remembers of a chain: the block where it stands, and one that is final.
+CREATE TABLE chain_marks (
     chain_id INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('stand', 'final')),
     block_number INTEGER NOT NULL,
     block_hash TEXT NOT NULL,
-    PRIMARY KEY (chain_id, block_number)
+    PRIMARY KEY (chain_id, kind)
 ) STRICT, WITHOUT ROWID;
 
 -- Work that one process at a time may do.
