@@ -8,7 +8,7 @@ one now, that is an alarm for people, and nothing that is final changes by itsel
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import uuid4
@@ -43,6 +43,9 @@ UNCONFIRMED_AT_ONCE = 500
 
 Progress = Callable[[int, int], None]
 """Told after each stretch: the block reached, and the last one."""
+
+GoOn = Callable[[int, int], Awaitable[bool]]
+"""Asked after each stretch whether to read the next."""
 
 
 @dataclass(slots=True)
@@ -82,31 +85,37 @@ class Follower:
         stand = await self.catalog.stand(self.chain_id)
         final = await self._check_final(head)
         if stand is None:
-            await self._read(self.start_block, head, final)
+            await self._read(self.start_block, head, final, self._still_ours)
         elif stand != head or final is not None:
             # A node that is behind what was read before has less to read again.
             first = min(stand.number, head.number) - self.reorg_depth + 1
-            await self._read(max(first, self.start_block), head, final)
+            await self._read(max(first, self.start_block), head, final, self._still_ours)
         await self._check_hearsay(head)
         return True
 
     async def rebuild(self, first: int, progress: Progress) -> None:
-        """Read everything from `first` on again, whatever is final, and make the catalog agree."""
+        """Read everything from `first` on again, whatever is final, and make the catalog agree.
+
+        It may run beside a follower: both say what the chain says.
+        """
+
+        async def go_on(reached: int, last: int) -> bool:
+            progress(reached, last)
+            return True
+
         head = await self.source.head()
         final = await self._block_at(max(0, head.number - self.reorg_depth))
-        await self._read(first, head, final, progress)
+        await self._read(first, head, final, go_on)
         self.alarmed = False
 
     async def _read(
-        self, first: int, head: BlockMark, final: BlockMark | None, progress: Progress | None = None
+        self, first: int, head: BlockMark, final: BlockMark | None, go_on: GoOn
     ) -> None:
         async for stretch in self.reader.read(first, head.number):
             at_head = stretch.last == head.number
             end = head if at_head else await self._block_at(stretch.last)
             await self._settle(stretch, end, final if at_head else None)
-            if progress is not None:
-                progress(stretch.last, head.number)
-            if not await self._hold_lease():
+            if not await go_on(stretch.last, head.number):
                 return
 
     async def _settle(self, stretch: Stretch, end: BlockMark, final: BlockMark | None) -> None:
@@ -173,6 +182,11 @@ class Follower:
         if block is None:
             raise Unavailable.chain()
         return block
+
+    async def _still_ours(self, reached: int, last: int) -> bool:
+        if reached < last:
+            log.info("blocks read", extra={"reached": reached, "last": last})
+        return await self._hold_lease()
 
     async def _hold_lease(self) -> bool:
         now = self.clock.now()
