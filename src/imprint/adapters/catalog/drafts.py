@@ -108,6 +108,7 @@ def _insert(version: Version, group_id: str) -> Steps[File]:
         "size": version.size,
         "created_at": micros(version.created_at),
         "position": position,
+        "wrapped_key": version.wrapped_key,
     }
     yield Query(sql.ADD_FILE, values)
     rows = yield Query(sql.VERSION_BY_CID, {"cid": version.cid})

@@ -46,7 +46,7 @@ def hashtags_text(hashtags: tuple[str, ...]) -> str:
 
 def file_of(row: Row) -> File:
     """The file that a row tells of."""
-    post_id, published_at, tx_hash, hashtags, thumbnail = row[9:14]
+    post_id, published_at, tx_hash, hashtags, thumbnail, wrapped_key = row[9:15]
     return File(
         id=row[0],
         group_id=row[1],
@@ -62,6 +62,7 @@ def file_of(row: Row) -> File:
         publication=None
         if post_id is None
         else Publication(int(post_id), moment_of(published_at), tx_hash),
+        wrapped_key=wrapped_key,
     )
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 _COLUMNS = """
 SELECT f.id, f.group_id, f.owner, f.name, f.cid, f.size, f.created_at, f.state, f.position,
-       f.post_id, f.published_at, f.tx_hash, g.hashtags, g.thumbnail_cid"""
+       f.post_id, f.published_at, f.tx_hash, g.hashtags, g.thumbnail_cid, f.wrapped_key"""
 
 _FILE = _COLUMNS + " FROM files f JOIN file_groups g ON g.id = f.group_id"
 
@@ -81,8 +81,9 @@ SELECT :id, owner, hashtags, thumbnail_cid, created_at FROM file_groups WHERE id
 DRESS_GROUP = """
 UPDATE file_groups SET hashtags = :hashtags, thumbnail_cid = :thumbnail_cid WHERE id = :id"""
 ADD_FILE = """
-INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position)
-VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :position)"""
+INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position, wrapped_key)
+VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :position,
+       :wrapped_key)"""
 RETIRE_FILE = "UPDATE files SET state = :state WHERE id = :id"
 MOVE_FILE = "UPDATE files SET group_id = :group_id WHERE id = :id"
 PUBLISH_FILE = """
@@ -98,6 +99,15 @@ RECOUNT_TAG = """
 INSERT INTO tags (tag, posts, drafts) VALUES (:tag, :posts, :drafts)
 ON CONFLICT (tag) DO UPDATE
 SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts"""
+
+# The keys of documents
+
+WRAPPED_KEYS = """
+SELECT id, name, wrapped_key FROM files
+WHERE wrapped_key IS NOT NULL AND id > :after ORDER BY id LIMIT :limit"""
+COUNT_WRAPPED_KEYS = "SELECT count(*) FROM files WHERE wrapped_key IS NOT NULL"
+REWRAP_KEY = """
+UPDATE files SET wrapped_key = :new WHERE id = :id AND wrapped_key = :old RETURNING 1"""
 
 # Nonces and intents
 

@@ -13,7 +13,7 @@ Row = Sequence[Any]
 
 T = TypeVar("T")
 
-Value = str | int | None
+Value = str | int | bytes | None
 
 
 @dataclass(slots=True)

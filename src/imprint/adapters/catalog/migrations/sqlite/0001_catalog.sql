@@ -25,7 +25,8 @@ CREATE TABLE file_groups (
 CREATE INDEX file_groups_by_thumbnail ON file_groups (thumbnail_cid)
     WHERE thumbnail_cid IS NOT NULL;
 
--- One row for each version. Only 'pending' and 'onchain' are ever shown.
+-- One row for each version. Only 'pending' and 'onchain' are ever shown. wrapped_key is the key of
+-- an encrypted document, itself encrypted; a document that is stored as it is has none.
 CREATE TABLE files (
     id TEXT PRIMARY KEY,
     group_id TEXT NOT NULL REFERENCES file_groups (id),
@@ -39,6 +40,7 @@ CREATE TABLE files (
     post_id TEXT,
     published_at INTEGER,
     tx_hash TEXT,
+    wrapped_key BLOB,
     CHECK ((state = 'onchain') = (post_id IS NOT NULL)),
     CHECK ((state = 'onchain') = (published_at IS NOT NULL))
 ) STRICT;
