@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from imprint.domain.posts import EventStatus
 from imprint.domain.refusals import Code, Refusal
+from imprint.measures import DELIVERIES, EVENTS
 from imprint.ports import Catalog, Clock, DeliveryReader
 
 log = logging.getLogger(__name__)
@@ -56,10 +57,12 @@ class Confirming:
         now = self.clock.now()
         delivery = self.readers[provider].open(headers, body, now)
         if not (delivery.key or delivery.events or delivery.dead_letters):
+            DELIVERIES.labels(provider, "false").inc()
             return Receipt(False, delivery.ignored, ())
         settled = await self.catalog.settle(
             delivery.key, delivery.events, delivery.dead_letters, now
         )
+        DELIVERIES.labels(provider, str(settled.duplicate).lower()).inc()
         if settled.duplicate:
             return Receipt(True, delivery.ignored, ())
         events = [
@@ -73,6 +76,7 @@ class Confirming:
 
 def _report(provider: str, events: list[SettledEvent]) -> None:
     for event in events:
+        EVENTS.labels(provider, event.status.value).inc()
         quiet = event.status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
         log.log(
             logging.INFO if quiet else logging.WARNING,

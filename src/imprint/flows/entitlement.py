@@ -9,6 +9,7 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import File
 from imprint.domain.posts import PostFacts
+from imprint.measures import ENTITLEMENTS
 from imprint.ports import Clock, MarketplaceReader
 
 MAX_GRANTS = 20_000
@@ -42,7 +43,9 @@ class Entitlement:
         """
         kept = self._grants.get((post_id, reader))
         if kept is not None and kept.cid == file.cid and self.clock.now() < kept.until:
+            ENTITLEMENTS.labels("memory").inc()
             return kept.access
+        ENTITLEMENTS.labels("chain").inc()
         asked_at, forgotten = self.clock.now(), self._forgotten
         facts = await self.marketplace.post_facts(post_id, reader)
         if not _describes(facts, file):

@@ -25,6 +25,14 @@ from imprint.domain.posts import (
 )
 from imprint.domain.refusals import Unavailable
 from imprint.flows.stretches import Stretch, StretchReader
+from imprint.measures import (
+    CHORES_PUT_OFF,
+    DEEP_REORG,
+    EVENTS,
+    EVENTS_UNDONE,
+    FOLLOWED_BLOCK,
+    HEAD_BLOCK,
+)
 from imprint.ports import Catalog, ChainSource, Clock
 
 log = logging.getLogger(__name__)
@@ -72,6 +80,7 @@ class Follower:
                 try:
                     await self.follow_once()
                 except Unavailable as problem:
+                    CHORES_PUT_OFF.labels("follower").inc()
                     log.warning("following put off", extra={"code": problem.code})
                 await asyncio.sleep(interval)
         finally:
@@ -82,6 +91,7 @@ class Follower:
         if not await self._hold_lease():
             return False
         head = await self.source.head()
+        HEAD_BLOCK.set(head.number)
         stand = await self.catalog.stand(self.chain_id)
         final = await self._check_final(head)
         if stand is None:
@@ -128,6 +138,7 @@ class Follower:
         news = tuple(event for event in events if identity(event.place) not in settled)
         step = Advance(end, final, news, dead_letters, lost)
         settlement = await self.catalog.advance(self.chain_id, step, self.clock.now())
+        FOLLOWED_BLOCK.set(end.number)
         self._report(step, settlement.statuses)
 
     async def _lost(self, suspects: Iterable[LogPlace]) -> tuple[LogPlace, ...]:
@@ -165,6 +176,7 @@ class Follower:
         if kept is not None:
             canonical = await self.source.block_at(kept.number)
             self.alarmed = canonical is not None and canonical != kept
+        DEEP_REORG.set(self.alarmed)
         if self.alarmed:
             log.critical(
                 "the chain was reorganized deeper than the configured depth; "
@@ -195,8 +207,10 @@ class Follower:
 
     def _report(self, step: Advance, statuses: tuple[EventStatus, ...]) -> None:
         for event, status in zip(step.events, statuses, strict=True):
+            EVENTS.labels("follower", status.value).inc()
             log.info("event followed", extra={"post_id": str(event.post_id), "status": status})
         for place in step.lost:
+            EVENTS_UNDONE.inc()
             log.warning("event undone", extra={"block": place.block_number})
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from imprint.domain.refusals import Unavailable
+from imprint.measures import CHORES_PUT_OFF, DOCUMENTS_DESTROYED
 from imprint.ports import Catalog, Clock, ContentStore
 
 log = logging.getLogger(__name__)
@@ -42,8 +43,10 @@ class Janitor:
             try:
                 destroyed = await self.sweep()
             except Unavailable as problem:
+                CHORES_PUT_OFF.labels("janitor").inc()
                 log.warning("sweep put off", extra={"code": problem.code})
             else:
+                DOCUMENTS_DESTROYED.inc(destroyed)
                 if destroyed:
                     log.info("documents destroyed", extra={"count": destroyed})
             await asyncio.sleep(interval)

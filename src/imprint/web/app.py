@@ -64,7 +64,8 @@ def build_app(
     flows: Flows, facts: Mapping[str, Any], options: WebOptions, clock: Clock, lifespan: Lifespan
 ) -> ASGIApp:
     """The application; `facts` is what it tells clients about itself."""
-    router = Router(_routes(flows, facts, options), redirect_slashes=False, lifespan=lifespan)
+    routes = _routes(flows, facts, options)
+    router = Router(routes, redirect_slashes=False, lifespan=lifespan)
     answering = ExceptionMiddleware(
         router, handlers={Problem: answer_problem, HTTPException: answer_http_error}
     )
@@ -75,6 +76,7 @@ def build_app(
         options.signed,
         options.max_concurrent,
         options.trusted_proxies,
+        frozenset(route.path for route in routes),
     )
     return _with_cors(edge, options.cors_origins)
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imprint.domain.rates import Pacer
 from imprint.domain.refusals import Code, RateLimited, Unavailable
+from imprint.measures import ANSWER_SECONDS, ANSWERS
 from imprint.ports import Clock
 from imprint.web.problems import failure_answer, problem_answer
 
@@ -39,6 +40,9 @@ ALWAYS = {
 UNPACED = ("/healthz", "/readyz", "/webhook/")
 """Paths whose callers are expected, and lost if turned away."""
 
+OTHER_PATHS = "other"
+"""What a path that anybody may have made up is called in the measures, which must not grow."""
+
 SIGNED = ("/auth/", "/create/", "/update/", "/publish/", "/delete/")
 """Paths where every request costs a signature recovery."""
 
@@ -53,6 +57,7 @@ class Edge:
     signed: Pacer
     max_concurrent: int
     trusted_proxies: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
     _running: int = field(default=0, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +87,7 @@ class Edge:
                 await failure_answer()(scope, receive, send_dressed)
         finally:
             self._running -= 1
-            _report(scope, status, time.perf_counter() - started)
+            self._report(scope, status, time.perf_counter() - started)
             request_id.reset(id_token)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -114,6 +119,27 @@ class Edge:
                 return hop.strip()
         return address
 
+    def _report(self, scope: Scope, status: int, seconds: float) -> None:
+        # The query is left out: it may carry a page token.
+        path, code = scope["path"], scope["state"].get("code")
+        known = path if path in self.paths else _family(path)
+        ANSWERS.labels(known, status, code or "").inc()
+        ANSWER_SECONDS.labels(known).observe(seconds)
+        log.info(
+            "answered",
+            extra={
+                "method": scope["method"],
+                "path": path,
+                "status": status,
+                "code": code,
+                "milliseconds": round(seconds * 1000, 2),
+            },
+        )
+
+
+def _family(path: str) -> str:
+    return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS
+
 
 def _choose_id(scope: Scope) -> str:
     given = _header(scope, b"x-request-id")
@@ -132,17 +158,3 @@ def _dress(message: MutableMapping[str, Any]) -> None:
     headers["X-Request-Id"] = request_id.get()
     for name, value in ALWAYS.items():
         headers.setdefault(name, value)
-
-
-def _report(scope: Scope, status: int, seconds: float) -> None:
-    # The query is left out: it may carry a page token.
-    log.info(
-        "answered",
-        extra={
-            "method": scope["method"],
-            "path": scope["path"],
-            "status": status,
-            "code": scope["state"].get("code"),
-            "milliseconds": round(seconds * 1000, 2),
-        },
-    )

@@ -1,0 +1,39 @@
+"""Measures: what an operator watches, in the words of Prometheus.
+
+Counters only rise; gauges say how things are now. Labels have few values, so that nothing here
+grows with the number of files, readers or posts.
+"""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+ANSWERS = Counter(
+    "imprint_answers", "Answers by path, status and refusal code.", ["path", "status", "code"]
+)
+ANSWER_SECONDS = Histogram(
+    "imprint_answer_seconds",
+    "How long answers took, by path.",
+    ["path"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5),
+)
+DELIVERIES = Counter("imprint_deliveries", "Verified deliveries.", ["provider", "duplicate"])
+EVENTS = Counter(
+    "imprint_events",
+    "Events by who brought them and what came of it.",
+    [
+        "source",
+        "status",
+    ],
+)
+EVENTS_UNDONE = Counter("imprint_events_undone", "Events that the chain took back or denied.")
+FOLLOWED_BLOCK = Gauge("imprint_followed_block", "The block up to which the chain is read.")
+HEAD_BLOCK = Gauge("imprint_head_block", "The newest block that the node knows.")
+DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a block that was final has been replaced.")
+ENTITLEMENTS = Counter(
+    "imprint_entitlements", "Access decisions: kept ones, and those asked of the chain.", ["from"]
+)
+DOCUMENTS_DESTROYED = Counter(
+    "imprint_documents_destroyed", "Documents that the janitor destroyed."
+)
+CHORES_PUT_OFF = Counter(
+    "imprint_chores_put_off", "Rounds that a dependency did not allow.", ["chore"]
+)
