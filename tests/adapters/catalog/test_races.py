@@ -130,7 +130,7 @@ async def test_the_same_200_nonces_from_two_processes_have_200_effects(tmp_path)
     await catalog.close()
 
 
-async def test_while_another_process_holds_the_lock_a_write_waits(world, open_another):
+async def test_two_catalogs_that_write_at_once_both_get_through(world, open_another):
     other = open_another()
     files = await asyncio.gather(*(world.draft() for _ in range(20)))
     settled = await asyncio.gather(

@@ -194,7 +194,7 @@ ANSWERING = WRITE.replace("os._exit(9)", 'os.write(1, b"answered"); os._exit(9)'
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows what reaches the disk")
-async def test_an_effect_is_on_the_disk_before_its_answer_and_an_intent_need_not_be(tmp_path):
+async def test_an_effect_is_on_the_disk_before_its_answer(tmp_path):
     path, trace = tmp_path / "catalog.db", tmp_path / "trace"
     await open_catalog(path).close()
     command = ["strace", "-f", "-e", "trace=fdatasync,fsync,write", "-o", str(trace)]
