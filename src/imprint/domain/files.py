@@ -1,6 +1,6 @@
 """Files: the records of drafts and posts, and the states they pass through."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -51,7 +51,8 @@ class Publication:
 class File:
     """One version of an author's work.
 
-    `position` orders every list: it rises with each creation and each publication.
+    `position` orders every list: it rises with each creation and each publication. `wrapped_key`
+    opens the document, if that is encrypted.
     """
 
     id: str
@@ -66,6 +67,7 @@ class File:
     hashtags: tuple[str, ...] = ()
     thumbnail_cid: Cid | None = None
     publication: Publication | None = None
+    wrapped_key: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Version:
     cid: Cid
     size: int
     created_at: datetime
+    wrapped_key: bytes | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:

@@ -105,7 +105,6 @@ SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts"
 WRAPPED_KEYS = """
 SELECT id, name, wrapped_key FROM files
 WHERE wrapped_key IS NOT NULL AND id > :after ORDER BY id LIMIT :limit"""
-COUNT_WRAPPED_KEYS = "SELECT count(*) FROM files WHERE wrapped_key IS NOT NULL"
 REWRAP_KEY = """
 UPDATE files SET wrapped_key = :new WHERE id = :id AND wrapped_key = :old RETURNING 1"""
 
