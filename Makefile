@@ -33,7 +33,7 @@ fix: $(READY) ## Repair what lint and formatting can repair
 bench: $(READY) ## Measure the service on this machine
 	$(BIN)/python bench/run.py
 
-test-clients: $(READY) tests/clients/node_modules/.ready ## Run JavaScript clients against the service (needs Node)
+test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready ## Run JavaScript clients against the service (needs Node)
 	$(BIN)/pytest -q tests/clients
 
 test-chain: $(READY) tests/anvil/node_modules/.ready contracts/node_modules/.ready ## Compile the contract and run against a real node (needs Node)
@@ -52,7 +52,7 @@ lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 
 clean: ## Remove everything that the other targets made
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis build dist
-	rm -rf contracts/node_modules tests/*/node_modules
+	rm -rf contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help run test check fix bench test-clients test-chain lock clean

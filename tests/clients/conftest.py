@@ -1,0 +1,13 @@
+"""The service that the clients use: `imprint dev`, which hears of posts by deliveries alone."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.processes import Service, free_port, running
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "0"}
+    with running(Service(tmp_path_factory.mktemp("dev"), given, "dev")) as opened:
+        yield opened

@@ -1,0 +1,100 @@
+// Drafts: written, read by their owner alone, replaced and deleted.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cover, imprint, openStranger, refusalOf } from "./world.mjs";
+
+test("a draft reads as it was written", async () => {
+  const wallet = openStranger();
+  const content = "# Überschrift\n\n\tZeichen: “”, 墨, 🖋, \\u0000, \"quoted\"\r\n";
+  const draft = await imprint.createDraft(wallet, content);
+  const kept = await imprint.readDraft(await imprint.signIn(wallet), draft.cid);
+  assert.equal(kept.content, content);
+  assert.equal(kept.file.id, draft.id);
+});
+
+test("an update has a new cid in the same group, and the old one is gone", async () => {
+  const wallet = openStranger();
+  const first = await imprint.createDraft(wallet, "First words.");
+  const second = await imprint.updateDraft(wallet, first.cid, "Second words.");
+  assert.equal(second.group_id, first.group_id);
+  assert.notEqual(second.cid, first.cid);
+  const session = await imprint.signIn(wallet);
+  assert.equal((await imprint.readDraft(session, second.cid)).content, "Second words.");
+  assert.equal((await refusalOf(imprint.readDraft(session, first.cid))).code, "not_found");
+});
+
+test("a thumbnail is public, and a PNG again", async () => {
+  const wallet = openStranger();
+  const draft = await imprint.createDraft(wallet, "Words.");
+  const thumbnailCid = await imprint.publishDraft(wallet, draft.cid, cover, ["Essays", "#Ink"]);
+  const answer = await fetch(`${imprint.url}/ipfs/${thumbnailCid}`);
+  assert.equal(answer.headers.get("content-type"), "image/png");
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  assert.deepEqual([...bytes.slice(0, 8)], [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  const { files: [file] } = await imprint.read("/filesMetaData", { cid: draft.cid });
+  assert.deepEqual(file.hashtags, ["essays", "ink"]);
+  assert.equal(file.thumbnail_cid, thumbnailCid);
+});
+
+test("a text is no thumbnail", async () => {
+  const wallet = openStranger();
+  const draft = await imprint.createDraft(wallet, "Words.");
+  const refusal = await refusalOf(imprint.publishDraft(wallet, draft.cid, new Blob(["<svg/>"])));
+  assert.deepEqual([refusal.status, refusal.code], [415, "unsupported_media_type"]);
+});
+
+test("a deleted draft is gone", async () => {
+  const wallet = openStranger();
+  const draft = await imprint.createDraft(wallet, "Words.");
+  assert.deepEqual(await imprint.deleteDraft(wallet, draft.cid), { id: draft.id, status: "deleted" });
+  const session = await imprint.signIn(wallet);
+  assert.equal((await refusalOf(imprint.readDraft(session, draft.cid))).code, "not_found");
+});
+
+test("a write that is sent again is refused with the file that it made", async () => {
+  const wallet = openStranger();
+  const body = { ...(await imprint.signWrite(wallet, "create")), content: "Once." };
+  const { updatedUpload: draft } = await imprint.send("/create/group", body);
+  const refusal = await refusalOf(imprint.send("/create/group", body));
+  assert.deepEqual([refusal.status, refusal.code], [409, "nonce_used"]);
+  assert.equal(refusal.file.cid, draft.cid);
+});
+
+test("a delete that is sent again is refused without a file", async () => {
+  const wallet = openStranger();
+  const draft = await imprint.createDraft(wallet, "Words.");
+  const body = await imprint.signWrite(wallet, "delete");
+  await imprint.send(`/delete/file?cid=${draft.cid}`, body);
+  const refusal = await refusalOf(imprint.send(`/delete/file?cid=${draft.cid}`, body));
+  assert.deepEqual([refusal.status, refusal.code, refusal.file], [409, "nonce_used", null]);
+});
+
+for (const [act, attempt] of [
+  ["update", (stranger, cid) => imprint.updateDraft(stranger, cid, "Stolen words.")],
+  ["publish", (stranger, cid) => imprint.publishDraft(stranger, cid, cover)],
+  ["delete", (stranger, cid) => imprint.deleteDraft(stranger, cid)],
+  ["read", async (stranger, cid) => imprint.readDraft(await imprint.signIn(stranger), cid)],
+]) {
+  test(`a stranger may not ${act} a draft`, async () => {
+    const draft = await imprint.createDraft(openStranger(), "Private words.");
+    const refusal = await refusalOf(attempt(openStranger(), draft.cid));
+    assert.deepEqual([refusal.status, refusal.code], [403, "not_owner"]);
+  });
+}
+
+test("a refusal is a problem document with a sentence for people", async () => {
+  const answer = await fetch(`${imprint.url}/fileByCid?cid=nonsense`);
+  const problem = await answer.json();
+  assert.equal(answer.headers.get("content-type"), "application/problem+json");
+  assert.equal(problem.status, answer.status);
+  assert.equal(problem.error, problem.detail);
+  for (const member of ["type", "title", "detail", "code"]) assert.equal(typeof problem[member], "string");
+});
+
+test("a protected read without a session is refused, and told how to log in", async () => {
+  const draft = await imprint.createDraft(openStranger(), "Private words.");
+  const answer = await fetch(`${imprint.url}/fileByCid?cid=${draft.cid}`);
+  assert.equal(answer.status, 401);
+  assert.match(answer.headers.get("www-authenticate"), /^Bearer/);
+  assert.equal((await answer.json()).code, "session_missing");
+});

@@ -1,0 +1,87 @@
+// Posts: published on the chain by the wallet, learned of by the service, read by who may.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cover, imprint, makePost, openLocal, openStranger, openUnlocked, refusalOf } from "./world.mjs";
+
+for (const [how, open] of [
+  ["a private key", openLocal],
+  ["a node's account", openUnlocked],
+]) {
+  test(`a post that ${how} publishes is read by who buys it with the same`, async () => {
+    const [author, reader] = [open(5), open(6)];
+    const price = 10n ** 15n;
+    const { postId, file } = await makePost(author, { content: "Words for sale.", price, hashtags: ["sale"] });
+    assert.equal(file.post_id, String(postId));
+    assert.deepEqual(file.hashtags, ["sale"]);
+    assert.match(file.tx_hash, /^0x[0-9a-f]{64}$/);
+
+    const session = await imprint.signIn(reader);
+    const refusal = await refusalOf(imprint.readPost(session, postId));
+    assert.deepEqual([refusal.status, refusal.code], [403, "not_entitled"]);
+
+    await imprint.buyPost(reader, postId, price);
+    const read = await imprint.readPost(session, postId);
+    assert.equal(read.content, "Words for sale.");
+    assert.equal(read.file.cid, file.cid);
+  });
+}
+
+test("an author reads without buying", async () => {
+  const author = openLocal(5);
+  const { postId } = await makePost(author, { content: "My own words." });
+  assert.equal((await imprint.readPost(await imprint.signIn(author), postId)).content, "My own words.");
+});
+
+test("a post at no price is read by everybody, with a session and without", async () => {
+  const { postId } = await makePost(openLocal(5), { content: "Words for all.", price: 0n });
+  assert.equal((await imprint.readFreePost(postId)).content, "Words for all.");
+  const session = await imprint.signIn(openStranger());
+  assert.equal((await imprint.readPost(session, postId)).content, "Words for all.");
+});
+
+test("a post at a price is not free", async () => {
+  const { postId } = await makePost(openLocal(5));
+  const refusal = await refusalOf(imprint.readFreePost(postId));
+  assert.deepEqual([refusal.status, refusal.code], [403, "not_free"]);
+});
+
+test("a session reads for its own address alone", async () => {
+  const reader = openStranger();
+  const { postId } = await makePost(openLocal(5));
+  const session = await imprint.signIn(reader);
+  const author = openLocal(5).account.address;
+  const refusal = await refusalOf(imprint.read("/fileByPostId", { user: author, postId }, session));
+  assert.deepEqual([refusal.status, refusal.code], [403, "subject_mismatch"]);
+});
+
+test("a post is a draft no more", async () => {
+  const author = openLocal(5);
+  const { file } = await makePost(author);
+  const session = await imprint.signIn(author);
+  assert.equal((await refusalOf(imprint.readDraft(session, file.cid))).code, "not_found");
+  for (const attempt of [
+    imprint.updateDraft(author, file.cid, "Other words."),
+    imprint.publishDraft(author, file.cid, cover),
+  ]) {
+    const refusal = await refusalOf(attempt);
+    assert.deepEqual([refusal.status, refusal.code], [409, "not_pending"]);
+  }
+  const refusal = await refusalOf(imprint.deleteDraft(author, file.cid));
+  assert.deepEqual([refusal.status, refusal.code], [409, "already_onchain"]);
+});
+
+test("a stranger who publishes a draft's cid gets nothing, and its owner loses nothing", async () => {
+  const owner = openStranger();
+  const draft = await imprint.createDraft(owner, "Private words.");
+  const thief = openLocal(7);
+  const stolen = { cid: draft.cid, title: "Stolen", thumbnailCid: draft.cid };
+  const postId = await imprint.createPost(thief, stolen);
+  await makePost(openLocal(8)); // deliveries come in order: when this one has, so has the other
+  assert.equal((await refusalOf(imprint.readFreePost(postId))).code, "not_found");
+  assert.equal((await refusalOf(imprint.readPost(await imprint.signIn(thief), postId))).code, "not_found");
+  assert.equal((await imprint.updateDraft(owner, draft.cid, "Still mine.")).keyvalues.status, "pending");
+});
+
+test("a post that nobody created is not found", async () => {
+  assert.equal((await refusalOf(imprint.readFreePost(2n ** 255n))).code, "not_found");
+});

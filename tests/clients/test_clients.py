@@ -1,0 +1,60 @@
+"""Clients as people write them, with the libraries that wallets use, against a real process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.processes import Service
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
+SUITES = sorted(path.name for path in HERE.glob("*.test.mjs"))
+
+
+def run(service: Service, *command: str) -> str:
+    """What a command printed; fails with all of it if the command failed."""
+    environ = {**os.environ, "SERVICE_URL": service.url}
+    done = subprocess.run(
+        command,
+        cwd=HERE,
+        env=environ,
+        timeout=100,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.fail(f"{done.stdout}\n\nThe service said:\n{service.tail()}", pytrace=False)
+    return done.stdout
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_wallet_libraries_work_with_the_service(service: Service, suite: str) -> None:
+    said = run(service, "node", "--test", "--test-reporter=spec", suite)
+    assert "ℹ fail 0" in said
+    assert "ℹ pass 0" not in said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("node", str(EXAMPLES / "viem" / "walk.mjs")), id="viem"),
+        pytest.param((sys.executable, str(EXAMPLES / "publish_a_post.py")), id="python"),
+    ],
+)
+def test_an_example_walks_from_a_draft_to_a_reader(
+    service: Service, command: tuple[str, ...]
+) -> None:
+    said = run(service, *command, service.url)
+    assert "Bob may not read it yet: not_entitled" in said
+    assert said.endswith("Bob bought a token and reads: A first line, and a better second.\n")
+
+
+def test_the_service_broke_nowhere_meanwhile(service: Service) -> None:
+    log = service.process.log.read_text(encoding="utf-8")
+    assert "status=200" in log
+    assert "status=5" not in log
+    assert "Traceback" not in log

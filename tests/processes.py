@@ -1,0 +1,138 @@
+"""Processes that tests start: on free ports, with a log that can be read, ended by their ids."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+POLL_SECONDS = 0.05
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class NotReady(Exception):
+    """A process ended, or was silent for too long; the text has the end of its log."""
+
+
+@dataclass(slots=True)
+class Process:
+    """A command that runs beside the test, with nothing of this project in its environment."""
+
+    command: Sequence[str]
+    log: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
+    _running: "subprocess.Popen[bytes] | None" = None
+
+    def start(self, ready: Callable[[], bool], seconds: float = 30) -> None:
+        """Run it and wait until it is ready. Raises `NotReady`, with nothing left running."""
+        self.spawn()
+        deadline = time.monotonic() + seconds
+        while not ready():
+            if not self.runs or time.monotonic() > deadline:
+                self.kill()
+                raise NotReady(self.tail())
+            time.sleep(POLL_SECONDS)
+
+    def spawn(self) -> None:
+        """Run it, whatever becomes of it."""
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
+        with self.log.open("ab") as sink:
+            self._running = subprocess.Popen(
+                self.command, env={**kept, **self.environ}, stdout=sink, stderr=subprocess.STDOUT
+            )
+
+    @property
+    def runs(self) -> bool:
+        return self._running is not None and self._running.poll() is None
+
+    def wait(self, seconds: float = 20) -> int:
+        """The exit status, once it ends by itself."""
+        assert self._running is not None
+        return self._running.wait(seconds)
+
+    def stop(self, seconds: float = 20) -> int:
+        """Ask it to end, and wait for it; its exit status."""
+        assert self._running is not None
+        self._running.terminate()
+        return self.wait(seconds)
+
+    def kill(self) -> None:
+        """End it without asking, if it still runs."""
+        if self._running is not None:
+            self._running.kill()
+            self._running.wait()
+
+    def tail(self, lines: int = 40) -> str:
+        """The end of what it wrote."""
+        written = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        return "\n".join(written.splitlines()[-lines:])
+
+
+@dataclass(slots=True)
+class Service:
+    """An Imprint in a process of its own: `imprint serve` or `imprint dev`.
+
+    `given` are settings by their names without the prefix.
+    """
+
+    folder: Path
+    given: Mapping[str, str]
+    command: str = "serve"
+    port: int = field(default_factory=free_port)
+    process: Process = field(init=False)
+
+    def __post_init__(self) -> None:
+        settings = {"PORT": str(self.port), "DATA_DIR": str(self.folder / "data"), **self.given}
+        self.process = Process(
+            [sys.executable, "-m", "imprint", self.command],
+            self.folder / f"{self.command}-{self.port}.log",
+            {f"IMPRINT_{name}": text for name, text in settings.items()},
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Run it until it answers. Raises `NotReady` with the end of its log."""
+        self.process.start(self._answers)
+
+    def stop(self) -> int:
+        """Ask it to end, as an operator does; its exit status."""
+        return self.process.stop()
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        self.process.kill()
+
+    def tail(self, lines: int = 40) -> str:
+        return self.process.tail(lines)
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=1).status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+@contextmanager
+def running(service: Service) -> Iterator[Service]:
+    """The service while it runs; it ends with the block, however that ends."""
+    service.start()
+    try:
+        yield service
+    finally:
+        service.kill()
