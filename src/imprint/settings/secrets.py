@@ -17,14 +17,16 @@ _PLACEHOLDERS = (
     "changeme",
     "change-me",
     "change_me",
+    "changethis",
     "change this",
-    "default",
-    "example",
     "insecure",
-    "password",
+    "mysecret",
     "placeholder",
-    "replace",
-    "secret",
+    "replaceme",
+    "replace-me",
+    "replace_me",
+    "supersecret",
+    "super-secret",
     "your-",
     "your_",
 )
@@ -66,12 +68,16 @@ class Secret:
         raise TypeError("A secret is not written down.")
 
 
-def find_weakness(secret: Secret) -> str | None:
-    """Why this secret protects nothing, as the end of a sentence; None if it may be used."""
+def find_weakness(secret: Secret, issued: bool = False) -> str | None:
+    """Why this secret protects nothing, as the end of a sentence; None if it may be used.
+
+    `issued` says that a provider makes secrets of this kind.
+    """
     text = secret.reveal()
     size = len(text.encode())
-    issued = text.startswith(ISSUED_PREFIXES)
-    needed = MIN_ISSUED_BYTES if issued else MIN_SECRET_BYTES
+    needed = MIN_SECRET_BYTES
+    if issued and text.startswith(ISSUED_PREFIXES):
+        needed = MIN_ISSUED_BYTES
     if size < needed:
         return f"is {size} bytes long; it must have at least {needed}"
     if any(word in text.lower() for word in _PLACEHOLDERS):
