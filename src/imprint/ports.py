@@ -10,7 +10,7 @@ from typing import Protocol
 
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.files import File, Intent, Network, Version, Write
+from imprint.domain.files import File, Intent, Label, Network, Version, Write
 from imprint.domain.marketplace import Log
 from imprint.domain.paging import ListFilter
 from imprint.domain.posts import (
@@ -166,8 +166,8 @@ class Catalog(Protocol):
         """Forget a condemned document, which is now destroyed."""
         ...
 
-    async def forget_deliveries(self, before: datetime) -> None:
-        """Drop the memory of deliveries received before then."""
+    async def forget_replays(self, before: datetime) -> None:
+        """Drop what is remembered of deliveries and logins from before then: too old to replay."""
         ...
 
     async def probe(self) -> None:
@@ -182,10 +182,20 @@ class Catalog(Protocol):
 class ContentStore(Protocol):
     """Documents by their cid; private and public ones are kept apart."""
 
-    async def put(self, cid: Cid, document: bytes, network: Network) -> None:
+    async def put(
+        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
+    ) -> None:
         """Store a document durably under its cid; storing it again is the same as once.
 
-        The adapter makes sure that what it stored has this cid.
+        The adapter makes sure that what it stored has this cid. A label that cannot be attached
+        is no reason to fail.
+        """
+        ...
+
+    async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
+        """Tell the store's own console what a document is now.
+
+        A store without a console does nothing; a document that is not there is no error.
         """
         ...
 

@@ -104,6 +104,16 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """What a content store may show its operator beside a document; nothing is decided by it."""
+
+    name: str
+    owner: Address
+    group_id: str
+    status: State
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """A document about to be stored for a write, noted first so that no crash can orphan it."""
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
+from imprint.adapters.content.checking import check_document
 from imprint.adapters.content.folders import DocumentFolder
 from imprint.domain.cids import Cid
-from imprint.domain.files import Network
+from imprint.domain.files import Label, Network
 from imprint.domain.refusals import Unavailable
-from imprint.domain.unixfs import document_cid
 from imprint.ports import Clock
 
 LEFTOVER_AGE = timedelta(hours=1)
@@ -52,13 +52,15 @@ class EmbeddedStore:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="content")
         self._closed = False
 
-    async def put(self, cid: Cid, document: bytes, network: Network) -> None:
+    async def put(
+        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
+    ) -> None:
         """Store a document durably under its cid; cancelled, it is not stored later."""
         folder = self._folders[network]
         abandoned = Event()
 
         def store() -> None:
-            _check(cid, document, network)
+            check_document(cid, document, network)
             folder.store(cid, document, abandoned)
 
         try:
@@ -67,18 +69,21 @@ class EmbeddedStore:
             abandoned.set()
             raise
 
+    async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
+        """Do nothing: a folder has no console that could show a label."""
+
     async def read(self, cid: Cid, network: Network) -> bytes | None:
         """The verified bytes of a document; None if it is not there."""
         folder = self._folders[network]
 
         def load() -> bytes | None:
             found = folder.load(cid)
-            return None if found is None else _check(cid, found, network)
+            return None if found is None else check_document(cid, found, network)
 
         if self._closed:
             raise Unavailable.storage()
         document = folder.glance(cid)
-        return await self._run(load) if document is None else _check(cid, document, network)
+        return await self._run(load) if document is None else check_document(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network) -> None:
         """Destroy a document; one that is not there is no error."""
@@ -113,11 +118,3 @@ class EmbeddedStore:
         except OSError as error:
             _log.error("The disk for documents failed: %s", error.strerror)
             raise Unavailable.storage() from error
-
-
-def _check(cid: Cid, document: bytes, network: Network) -> bytes:
-    """The document, if it has this cid; otherwise an alarm, since only a fault can cause that."""
-    if document_cid(document) != cid:
-        _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
-        raise Unavailable.storage()
-    return document
