@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from uuid import uuid4
 
 from imprint.domain.refusals import Unavailable
 from imprint.measures import CHORES_PUT_OFF, DOCUMENTS_DESTROYED
@@ -14,8 +15,15 @@ log = logging.getLogger(__name__)
 BATCH = 100
 """How many documents one round destroys at most, so that a sweep never holds anybody up."""
 
-DELIVERY_MEMORY = timedelta(hours=24)
-"""How long a delivery is remembered: many times as long as its timestamp may be old."""
+REPLAY_MEMORY = timedelta(hours=24)
+"""How long deliveries and logins are remembered: many times as long as they may be old."""
+
+LEASE = "janitor"
+"""The lease that one process at a time holds while it sweeps: two at once could destroy a document
+that was stored again between the look of the one and the hand of the other."""
+
+LEASE_TIME = timedelta(minutes=10)
+"""How long a sweep may take; one that takes longer stops before it touches anything more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +34,24 @@ class Janitor:
     content: ContentStore
     clock: Clock
     grace: timedelta
+    holder: str = field(default_factory=lambda: uuid4().hex)
 
     async def sweep(self) -> int:
-        """One round; how many documents were destroyed."""
+        """One round, if it is this process's turn; how many documents were destroyed."""
         now = self.clock.now()
-        condemned = await self.catalog.condemn_documents(now, now - self.grace, BATCH)
-        for cid, network in condemned:
+        until = now + LEASE_TIME
+        if not await self.catalog.take_lease(LEASE, self.holder, now, until):
+            return 0
+        destroyed = 0
+        for cid, network in await self.catalog.condemn_documents(now, now - self.grace, BATCH):
+            if self.clock.now() >= until:
+                break
             await self.content.remove(cid, network)
             await self.catalog.bury(cid, network)
-        await self.catalog.forget_deliveries(now - DELIVERY_MEMORY)
-        return len(condemned)
+            destroyed += 1
+        await self.catalog.forget_replays(now - REPLAY_MEMORY)
+        await self.catalog.release_lease(LEASE, self.holder)
+        return destroyed
 
     async def run(self, interval: float) -> None:
         """Sweep for ever; a dependency that is away is asked again next time."""

@@ -243,9 +243,9 @@ async def test_deliveries_without_a_nonce_are_told_apart_by_digest(world):
 
 async def test_deliveries_are_forgotten_from_a_time_on(world):
     await world.catalog.settle(KEY, [], [], world.now)
-    await world.catalog.forget_deliveries(world.now)
+    await world.catalog.forget_replays(world.now)
     assert (await world.catalog.settle(KEY, [], [], world.now)).duplicate
-    await world.catalog.forget_deliveries(world.now + timedelta(microseconds=1))
+    await world.catalog.forget_replays(world.now + timedelta(microseconds=1))
     assert not (await world.catalog.settle(KEY, [], [], world.now)).duplicate
 
 

@@ -17,7 +17,6 @@ from imprint.adapters.catalog import drafts, following, keeping, listing, nonces
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.backup import copy_catalog
 from imprint.adapters.catalog.connecting import connect_reader, connect_writer
-from imprint.adapters.catalog.rows import micros
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.steps import Steps, T, Unstorable, last_query
 from imprint.adapters.catalog.writer import Writer, run_steps
@@ -143,8 +142,8 @@ class SqliteCatalog:
         document = {"cid": cid, "network": network.value}
         await self._writer.commit(last_query(sql.BURY, document))
 
-    async def forget_deliveries(self, before: datetime) -> None:
-        await self._writer.commit(last_query(sql.FORGET_DELIVERIES, {"before": micros(before)}))
+    async def forget_replays(self, before: datetime) -> None:
+        await self._writer.commit(keeping.forget_replays(before))
 
     async def probe(self) -> None:
         try:

@@ -169,6 +169,7 @@ INSERT INTO deliveries (provider, digest, nonce, received_at)
 VALUES (:provider, :digest, :nonce, :received_at)
 ON CONFLICT DO NOTHING RETURNING 1"""
 FORGET_DELIVERIES = "DELETE FROM deliveries WHERE received_at < :before"
+FORGET_LOGINS = "DELETE FROM login_nonces WHERE spent_at < :before"
 KNOWN_EVENT = """
 SELECT canonical, file_id FROM events
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""

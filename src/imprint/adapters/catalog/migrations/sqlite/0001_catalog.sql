@@ -89,6 +89,8 @@ CREATE TABLE login_nonces (
     PRIMARY KEY (address, nonce)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX login_nonces_by_time ON login_nonces (spent_at);
+
 -- Documents about to be stored.
 CREATE TABLE intents (
     id TEXT PRIMARY KEY,
