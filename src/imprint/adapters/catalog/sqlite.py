@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from imprint.adapters.catalog import drafts, following, keeping, listing, nonces, settling
+from imprint.adapters.catalog import drafts, following, keeping, keys, listing, nonces, settling
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.backup import copy_catalog
 from imprint.adapters.catalog.connecting import connect_reader, connect_writer
@@ -34,6 +34,7 @@ from imprint.domain.posts import (
     Settlement,
 )
 from imprint.domain.refusals import Unavailable
+from imprint.sealing import KeyRecord
 
 _log = logging.getLogger(__name__)
 
@@ -179,6 +180,12 @@ class SqliteCatalog:
 
     async def release_lease(self, name: str, holder: str) -> None:
         await self._writer.commit(following.release_lease(name, holder))
+
+    async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
+        return self._read(keys.list_keys(after, limit))
+
+    async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
+        return await self._writer.commit(keys.replace_keys(changes))
 
     async def backup_to(self, path: Path) -> None:
         """Write a whole, consistent copy to `path` while others write; refuses one that exists."""

@@ -1,0 +1,1 @@
+"""How documents are stored: as they are, or encrypted."""
