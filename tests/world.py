@@ -58,6 +58,15 @@ class MovableClock:
         return int(self.moment.timestamp())
 
 
+@dataclass(slots=True)
+class TickingClock(MovableClock):
+    """A clock that goes on by a microsecond whenever it is looked at, as real ones do."""
+
+    def now(self) -> datetime:
+        self.moment += timedelta(microseconds=1)
+        return self.moment
+
+
 @dataclass(frozen=True, slots=True)
 class Wallet:
     """Somebody who signs."""

@@ -1,0 +1,181 @@
+"""Requests at the same time: one wins, the others are told, and nothing is lost."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from tests.world import TickingClock, World, open_world, problem
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def moving_town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with open_world(tmp_path_factory.mktemp("moving"), clock=TickingClock()) as opened:
+        yield opened
+
+
+def _tally(answers: list[Any]) -> Counter[str]:
+    return Counter("ok" if each.status_code == 200 else problem(each)[1] for each in answers)
+
+
+async def test_one_request_sent_fifty_times_takes_effect_once(town: World) -> None:
+    alice = town.stranger()
+    body = alice.sign("create") | {"content": "Once."}
+    answers = await asyncio.gather(
+        *(town.client.post("/create/group", json=body) for _ in range(50))
+    )
+    assert _tally(answers) == {"ok": 1, "nonce_used": 49}
+    (winner,) = [each for each in answers if each.status_code == 200]
+    for each in answers:
+        if each is not winner:
+            assert each.json()["file"] == winner.json()["updatedUpload"]
+    headers = await town.login(alice)
+    listed = await town.client.get(
+        "/pendingFilesByOwner", params={"owner": alice.address}, headers=headers
+    )
+    assert len(listed.json()["files"]) == 1
+
+
+@pytest.mark.parametrize("action", ["update", "publish", "delete"])
+async def test_every_write_sent_twice_at_once_takes_effect_once(town: World, action: str) -> None:
+    alice = town.stranger()
+    cid = (await town.create(alice))["cid"]
+    send: Any = {
+        "update": town.send_update,
+        "publish": town.send_publish,
+        "delete": town.send_delete,
+    }[action]
+    answers = await asyncio.gather(*(send(alice, cid, nonce="same") for _ in range(8)))
+    tally = _tally(answers)
+    assert tally.pop("ok") == 1
+    assert tally.keys() <= {"nonce_used", "not_pending", "not_found"}
+
+
+async def test_fifty_updates_of_one_draft_have_one_winner(moving_town: World) -> None:
+    town = moving_town
+    alice = town.stranger()
+    old = await town.create(alice)
+    answers = await asyncio.gather(
+        *(town.send_update(alice, old["cid"], f"Version {n}.") for n in range(50))
+    )
+    tally = _tally(answers)
+    assert tally.pop("ok") == 1
+    assert tally.keys() <= {"not_pending", "not_found"}
+    ((index, winner),) = [(n, each) for n, each in enumerate(answers) if each.status_code == 200]
+    new = winner.json()["upload"]
+    assert (await town.read_draft(alice, new["cid"])).json()["content"] == f"Version {index}."
+    assert new["group_id"] == old["group_id"]
+
+
+async def test_a_loser_may_use_its_nonce_again(town: World) -> None:
+    alice = town.stranger()
+    old = await town.create(alice)
+    answers = await asyncio.gather(
+        *(town.send_update(alice, old["cid"], nonce=f"n{n}") for n in range(5))
+    )
+    ((_, winner),) = [(n, each) for n, each in enumerate(answers) if each.status_code == 200]
+    cid = winner.json()["upload"]["cid"]
+    for number, answer in enumerate(answers):
+        if answer is not winner:
+            retried = await town.send_update(alice, cid, "Mine now.", nonce=f"n{number}")
+            assert retried.status_code == 200
+            cid = retried.json()["upload"]["cid"]
+
+
+async def test_one_owner_may_create_fifty_drafts_at_once(moving_town: World) -> None:
+    town = moving_town
+    alice = town.stranger()
+    answers = await asyncio.gather(*(town.send_create(alice, f"Draft {n}.") for n in range(50)))
+    assert _tally(answers) == {"ok": 50}
+    names = {each.json()["updatedUpload"]["name"] for each in answers}
+    assert len(names) == 50
+
+
+async def test_update_and_delete_at_once_have_one_winner(town: World) -> None:
+    for _ in range(5):
+        alice = town.stranger()
+        cid = (await town.create(alice))["cid"]
+        updated, deleted = await asyncio.gather(
+            town.send_update(alice, cid), town.send_delete(alice, cid)
+        )
+        assert [updated.status_code, deleted.status_code].count(200) == 1
+        if updated.status_code == 200:
+            assert problem(deleted) in ((409, "not_pending"), (404, "not_found"))
+            kept = updated.json()["upload"]["cid"]
+            assert (await town.read_draft(alice, kept)).status_code == 200
+        else:
+            assert problem(updated) in ((409, "not_pending"), (404, "not_found"))
+
+
+async def test_an_update_after_the_event_is_refused(town: World) -> None:
+    alice = town.wallet(1)
+    file = await town.create(alice, "Published.")
+    block = town.create_post(alice, file["cid"], 0)
+    (event,) = (await town.deliver_a(block)).json()["events"]
+    assert problem(await town.send_update(alice, file["cid"])) == (409, "not_pending")
+    assert (await town.read_free(event["postId"])).json()["content"] == "Published."
+
+
+@pytest.mark.parametrize("write", ["update", "delete"])
+async def test_the_published_words_survive_any_race_with_the_event(town: World, write: str) -> None:
+    alice = town.wallet(1)
+    send: Any = {"update": town.send_update, "delete": town.send_delete}[write]
+    for _ in range(6):
+        file = await town.create(alice, "Published.")
+        block = town.create_post(alice, file["cid"], 0)
+        written, delivered = await asyncio.gather(send(alice, file["cid"]), town.deliver_a(block))
+        (event,) = delivered.json()["events"]
+        assert event["status"] == "onchain"
+        assert (await town.read_free(event["postId"])).json()["content"] == "Published."
+        if written.status_code == 200 and write == "update":
+            newer = await town.read_draft(alice, written.json()["upload"]["cid"])
+            assert newer.json()["content"] == "Other words."
+        elif written.status_code != 200:
+            assert problem(written) in ((409, "not_pending"), (409, "already_onchain"))
+
+
+async def test_a_delete_that_beats_the_transaction_does_not_lose_the_post(town: World) -> None:
+    alice = town.wallet(1)
+    file = await town.create(alice, "Published.")
+    assert (await town.send_delete(alice, file["cid"])).status_code == 200
+    block = town.create_post(alice, file["cid"], 0)
+    (event,) = (await town.deliver_b(block)).json()["events"]
+    assert event["status"] == "onchain"
+    assert (await town.read_free(event["postId"])).json()["content"] == "Published."
+
+
+async def test_publishing_twice_at_once_leaves_one_whole_result(town: World) -> None:
+    alice = town.stranger()
+    cid = (await town.create(alice))["cid"]
+    answers = await asyncio.gather(
+        town.send_publish(alice, cid, "one"), town.send_publish(alice, cid, "two")
+    )
+    assert _tally(list(answers)) == {"ok": 2}
+    results = {
+        tag: answer.json()["thumbnailCid"]
+        for tag, answer in zip(("one", "two"), answers, strict=True)
+    }
+    found = await town.metadata(cid)
+    (tag,) = found["hashtags"]
+    assert found["thumbnail_cid"] == results[tag]
+
+
+async def test_one_login_sent_twenty_times_gives_one_session(town: World) -> None:
+    alice = town.stranger()
+    body = alice.sign_login(alice.login_message())
+    answers = await asyncio.gather(*(town.client.post("/auth/login", json=body) for _ in range(20)))
+    assert _tally(answers) == {"ok": 1, "nonce_used": 19}
+
+
+async def test_a_delivery_sent_ten_times_at_once_applies_once(town: World) -> None:
+    alice = town.wallet(1)
+    file = await town.create(alice)
+    body = town.body_b(town.create_post(alice, file["cid"]))
+    answers = await asyncio.gather(*(town.send_b(body, nonce="d" * 32) for _ in range(10)))
+    assert {each.status_code for each in answers} == {200}
+    assert sum(each.json()["applied"] for each in answers) == 1
+    assert sum(each.json()["duplicate"] for each in answers) == 9
