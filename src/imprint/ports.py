@@ -19,6 +19,7 @@ from imprint.domain.posts import (
     DeadLetter,
     Delivery,
     DeliveryKey,
+    EventReport,
     KnownEvent,
     PostCreated,
     PostEntry,
@@ -147,6 +148,10 @@ class Catalog(Protocol):
         """
         ...
 
+    async def report_events(self, limit: int) -> EventReport:
+        """How many events came to what, and up to `limit` of each troubled kind, newest first."""
+        ...
+
     async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or prolong a lease; False while another holder has it."""
         ...
@@ -244,6 +249,10 @@ class ChainSource(Protocol):
 
     async def head(self) -> BlockMark:
         """The newest block."""
+        ...
+
+    async def head_time(self) -> datetime:
+        """When the newest block says that it was made."""
         ...
 
     async def block_at(self, number: int) -> BlockMark | None:

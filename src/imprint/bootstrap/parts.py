@@ -83,15 +83,24 @@ def open_parts(settings: Settings, clock: Clock | None = None) -> Parts:
     )
 
 
-async def check_chain(marketplace: MarketplaceReader) -> None:
+async def examine_chain(marketplace: MarketplaceReader) -> None:
     """Raise `CannotStart` if the node is for another chain or the contract is not there.
 
-    A node that does not answer is no reason to stay down: most of the service works without.
+    Raises `Unavailable` if no node answers.
     """
     try:
         await marketplace.probe()
     except ChainMisconfigured as error:
         raise CannotStart(error.sentence) from error
+
+
+async def check_chain(marketplace: MarketplaceReader) -> None:
+    """Raise `CannotStart` as `examine_chain` does; that no node answers is only logged.
+
+    It is no reason to stay down: most of the service works without.
+    """
+    try:
+        await examine_chain(marketplace)
     except Unavailable:
         log.warning("No node answers; posts cannot be read until one does.")
 

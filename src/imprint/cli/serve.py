@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 import uvloop
+from prometheus_client import make_asgi_app
 
 from imprint.bootstrap import build_service, check_chain, open_parts
 from imprint.cli.complaints import complaining
@@ -43,5 +44,8 @@ async def _serve(settings: Settings) -> None:
         raise
     limits = settings.limits
     app = build_service(settings, parts)
-    server = make_server(app, limits.keep_alive_seconds, limits.shutdown_seconds)
-    await serve_all([(server, listener)])
+    servers = [(make_server(app, limits.keep_alive_seconds, limits.shutdown_seconds), listener)]
+    if port := settings.server.metrics_port:
+        metrics = make_server(make_asgi_app(), patience=1, has_lifespan=False)
+        servers.append((metrics, listen(settings.server.host, port)))
+    await serve_all(servers)

@@ -36,13 +36,15 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def make_server(app: ASGIApp, keep_alive: int = 5, patience: int = 20) -> uvicorn.Server:
+def make_server(
+    app: ASGIApp, keep_alive: int = 5, patience: int = 20, has_lifespan: bool = True
+) -> uvicorn.Server:
     """A server for this application; `patience` is how long it waits for running requests."""
     config = uvicorn.Config(
         app,
         http="httptools",
         loop="none",
-        lifespan="on",
+        lifespan="on" if has_lifespan else "off",
         ws="none",
         log_config=None,
         access_log=False,

@@ -1,5 +1,6 @@
 """Posts: what the marketplace says, in its events and in its entries."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -113,6 +114,27 @@ class KnownEvent:
     event: PostCreated
     seen_at: datetime
     confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLetter:
+    """A dead letter as it is kept: where it stood or what it is known by, and what was wrong."""
+
+    identity: str
+    reason: str
+    payload: str
+    source: str | None
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EventReport:
+    """How many events came to what, and the newest of those that somebody may look into."""
+
+    counts: Mapping[EventStatus, int]
+    mismatches: tuple[KnownEvent, ...]
+    unknown: tuple[KnownEvent, ...]
+    dead_letters: tuple[KeptLetter, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,16 @@ from imprint.adapters.catalog.rows import event_of, identity_values, micros, mom
 from imprint.adapters.catalog.settling import apply_claims, apply_kept, settle, unbind
 from imprint.adapters.catalog.steps import Query, Row, Steps, Value
 from imprint.domain.files import File
-from imprint.domain.posts import Advance, BlockMark, KnownEvent, LogPlace, Settlement
+from imprint.domain.posts import (
+    Advance,
+    BlockMark,
+    EventReport,
+    EventStatus,
+    KeptLetter,
+    KnownEvent,
+    LogPlace,
+    Settlement,
+)
 
 STAND, FINAL = "stand", "final"
 """The two blocks of a chain that are remembered."""
@@ -31,6 +40,23 @@ def unconfirmed_events(chain_id: int, limit: int) -> Steps[list[KnownEvent]]:
     """Canonical events that the follower has not read itself, the oldest first."""
     rows = yield Query(sql.UNCONFIRMED_EVENTS, {"chain_id": chain_id, "limit": limit})
     return [_known_event(row) for row in rows]
+
+
+def report_events(limit: int) -> Steps[EventReport]:
+    """Counts of all outcomes, and the newest events and letters that did not work out."""
+    counts = {}
+    for status in EventStatus:
+        counts[status] = (yield Query(sql.COUNT_EVENTS, {"status": status.value}))[0][0]
+    counts[EventStatus.DEAD_LETTER] = (yield Query(sql.COUNT_DEAD_LETTERS))[0][0]
+    found = {}
+    for status in (EventStatus.AUTHOR_MISMATCH, EventStatus.UNKNOWN_FILE):
+        rows = yield Query(sql.EVENTS_OF_STATUS, {"status": status.value, "limit": limit})
+        found[status] = tuple(map(_known_event, rows))
+    rows = yield Query(sql.DEAD_LETTERS, {"limit": limit})
+    letters = tuple(KeptLetter(row[0], row[1], row[2], row[3], moment_of(row[4])) for row in rows)
+    return EventReport(
+        counts, found[EventStatus.AUTHOR_MISMATCH], found[EventStatus.UNKNOWN_FILE], letters
+    )
 
 
 def advance(chain_id: int, step: Advance, at: datetime) -> Steps[Settlement]:

@@ -29,6 +29,7 @@ from imprint.domain.posts import (
     BlockMark,
     DeadLetter,
     DeliveryKey,
+    EventReport,
     KnownEvent,
     PostCreated,
     Settlement,
@@ -171,6 +172,9 @@ class SqliteCatalog:
 
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         return self._read(following.unconfirmed_events(chain_id, limit))
+
+    async def report_events(self, limit: int) -> EventReport:
+        return await self._read_long(following.report_events(limit))
 
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> Settlement:
         return await self._writer.commit(following.advance(chain_id, step, at))

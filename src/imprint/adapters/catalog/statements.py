@@ -213,6 +213,14 @@ KEEP_DEAD_LETTER = """
 INSERT INTO dead_letters (identity, reason, payload, source, seen_at)
 VALUES (:identity, :reason, :payload, :source, :seen_at)
 ON CONFLICT DO NOTHING"""
+COUNT_EVENTS = "SELECT count(*) FROM events WHERE status = :status AND canonical = 1"
+EVENTS_OF_STATUS = _EVENT + (
+    " WHERE status = :status AND canonical = 1 ORDER BY seen_at DESC LIMIT :limit"
+)
+COUNT_DEAD_LETTERS = "SELECT count(*) FROM dead_letters WHERE seen_at >= 0"
+DEAD_LETTERS = """
+SELECT identity, reason, payload, source, seen_at FROM dead_letters WHERE seen_at >= 0
+ORDER BY seen_at DESC LIMIT :limit"""
 
 # The follower, leases, the heartbeat
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from imprint.adapters.chain.failures import ChainMisconfigured, NodeFailure, check_chain_id
@@ -48,6 +49,14 @@ class JsonRpcSource:
         if block is None:
             raise ChainMisconfigured("The node has no newest block.")
         return block
+
+    async def head_time(self) -> datetime:
+        """When the newest block says that it was made."""
+
+        def read(result: object) -> datetime:
+            return datetime.fromtimestamp(parse_hex_number(_members(result).get("timestamp")), UTC)
+
+        return await self._ask(Call("eth_getBlockByNumber", ("latest", False)), read)
 
     async def block_at(self, number: int) -> BlockMark | None:
         """The block at this height; None above the head."""

@@ -143,6 +143,7 @@ CREATE INDEX events_by_post ON events (post_id, block_number) WHERE canonical = 
 CREATE INDEX events_by_height ON events (chain_id, block_number, block_hash) WHERE canonical = 1;
 CREATE INDEX events_unconfirmed ON events (chain_id, seen_at)
     WHERE canonical = 1 AND confirmed = 0;
+CREATE INDEX events_by_status ON events (status, seen_at) WHERE canonical = 1;
 CREATE UNIQUE INDEX events_by_file ON events (file_id) WHERE file_id IS NOT NULL;
 
 -- Logs of ours that could not be decoded. identity is the place, or a digest where none is known.
@@ -153,6 +154,8 @@ CREATE TABLE dead_letters (
     source TEXT,
     seen_at INTEGER NOT NULL
 ) STRICT;
+
+CREATE INDEX dead_letters_by_time ON dead_letters (seen_at);
 
 CREATE TABLE deliveries (
     provider TEXT NOT NULL,

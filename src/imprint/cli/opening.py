@@ -1,0 +1,38 @@
+"""Opening: settings and parts for commands that work beside a service, or without one."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from imprint.bootstrap import Parts, open_parts
+from imprint.logs import set_up_logs
+from imprint.settings import Settings, read_settings
+
+config_option = click.option(
+    "--config", type=click.Path(path_type=Path), help="A TOML file with settings."
+)
+"""The option of every command that reads settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What such a command works with."""
+
+    settings: Settings
+    parts: Parts
+
+
+@asynccontextmanager
+async def open_offline(config: Path | None) -> AsyncIterator[Opened]:
+    """The parts that the settings name, closed at the end; warnings go to standard error."""
+    settings = read_settings(os.environ, config)
+    set_up_logs("warning", "text", settings.secrets)
+    parts = open_parts(settings)
+    try:
+        yield Opened(settings, parts)
+    finally:
+        await parts.close()
