@@ -21,6 +21,7 @@ from imprint.settings import (
 
 MARKETPLACE = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
 JWT = "8c1f0a5be27d4693b1f0c8e9d2a7465f"
+KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 ENOUGH = {
     "IMPRINT_CHAIN_RPC_URL": "https://rpc.example/v2/abcdefghijk",
     "IMPRINT_CHAIN_ID": "1",
@@ -176,9 +177,12 @@ def test_databases_are_told_apart(text: str, database: object):
 
 
 def test_content_stores_are_told_apart():
-    kubo = read(CONTENT_STORE="kubo:http://127.0.0.1:5001/").storage.content
+    key = {"ENCRYPTION_KEY": KEY}
+    kubo = read(CONTENT_STORE="kubo:http://127.0.0.1:5001/", **key).storage.content
     assert kubo == KuboContent("http://127.0.0.1:5001")
     assert read(CONTENT_STORE="pinata", PINATA_JWT="j").storage.content == PinataContent()
+    public = read(CONTENT_STORE="pinata-public", PINATA_JWT="j", **key).storage.content
+    assert public == PinataContent(public=True)
 
 
 def test_several_nodes_keep_their_order():

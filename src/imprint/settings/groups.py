@@ -89,7 +89,8 @@ class Storage:
     )
     content: ContentPlace = setting(
         "CONTENT_STORE",
-        "Where documents are kept: `embedded`, `kubo:http://127.0.0.1:5001` or `pinata`.",
+        "Where documents are kept: `embedded`, `kubo:http://127.0.0.1:5001`, `pinata` or"
+        " `pinata-public`.",
         read_content_place,
         "embedded",
     )

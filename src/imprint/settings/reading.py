@@ -120,7 +120,8 @@ def _judge_secrets(texts: Mapping[str, str | None], let_through: Mapping[str, st
 
 def _is_secret(setting: Setting) -> bool:
     # The key of Pinata is made by Pinata; how good it is is not ours to judge.
-    return setting.secret and setting.name.removesuffix(_PREVIOUS).endswith("_SECRET")
+    name = setting.name.removesuffix(_PREVIOUS)
+    return setting.secret and name.endswith(("_SECRET", "_ENCRYPTION_KEY"))
 
 
 def _judge_together(settings: Settings) -> list[str]:
@@ -128,6 +129,7 @@ def _judge_together(settings: Settings) -> list[str]:
     storage, server = settings.storage, settings.server
     if isinstance(storage.content, PinataContent) and storage.pinata_jwt is None:
         problems.append("IMPRINT_PINATA_JWT is missing, and IMPRINT_CONTENT_STORE is 'pinata'.")
+    problems += settings.encryption.judge(storage.content)
     if not settings.chain.rpc_urls:
         problems.append("IMPRINT_CHAIN_RPC_URL names no node.")
     if server.metrics_port and server.metrics_port == server.port:

@@ -29,6 +29,11 @@ Database = SqliteDatabase | PostgresqlDatabase
 class EmbeddedContent:
     """Documents in the data folder."""
 
+    @property
+    def public(self) -> bool:
+        """Whether strangers can fetch what is stored here, if they know its cid."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class KuboContent:
@@ -36,10 +41,16 @@ class KuboContent:
 
     api: str
 
+    @property
+    def public(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class PinataContent:
-    """Documents at Pinata."""
+    """Documents at Pinata: in its private network, or all of them in the public one."""
+
+    public: bool = False
 
 
 ContentPlace = EmbeddedContent | KuboContent | PinataContent
@@ -59,13 +70,15 @@ def read_database(text: str) -> Database:
 
 
 def read_content_place(text: str) -> ContentPlace:
-    """`embedded`, `kubo:` and the address of a node, or `pinata`."""
+    """`embedded`, `kubo:` and the address of a node, `pinata` or `pinata-public`."""
     if text == "embedded":
         return EmbeddedContent()
-    if text == "pinata":
-        return PinataContent()
+    if text in ("pinata", "pinata-public"):
+        return PinataContent(public=text == "pinata-public")
     kind, mark, address = text.partition(":")
     if mark and kind == "kubo":
         read_url(address)
         return KuboContent(address.rstrip("/"))
-    raise Unreadable("must be 'embedded', 'pinata', or like 'kubo:http://127.0.0.1:5001'")
+    raise Unreadable(
+        "must be 'embedded', 'pinata', 'pinata-public', or like 'kubo:http://127.0.0.1:5001'"
+    )

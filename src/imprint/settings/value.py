@@ -5,6 +5,7 @@ import hmac
 from dataclasses import dataclass, fields
 from urllib.parse import urlsplit
 
+from imprint.settings.encryption import Encryption
 from imprint.settings.groups import Chain, Server, Sessions, Signing, Storage, Webhooks
 from imprint.settings.limits import Development, Keeping, Limits
 from imprint.settings.secrets import Secret
@@ -21,6 +22,7 @@ class Settings:
 
     server: Server
     storage: Storage
+    encryption: Encryption
     chain: Chain
     signing: Signing
     sessions: Sessions
@@ -48,7 +50,7 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """Every text that must never be logged: secrets, and addresses that carry one."""
         found = [self.storage.pinata_jwt, *self.page_token_secrets]
-        for group in (self.sessions, self.webhooks):
+        for group in (self.encryption, self.sessions, self.webhooks):
             found += [getattr(group, name) for name in declared_in(type(group))]
         texts = [each.reveal() for each in found if isinstance(each, Secret)]
         addresses = [each.reveal() for each in self.chain.rpc_urls]

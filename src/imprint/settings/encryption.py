@@ -1,0 +1,94 @@
+"""The settings of encryption: whether stored documents are, and the master key of their keys."""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+
+from imprint.settings.problems import Unreadable
+from imprint.settings.readers import choice, read_switch
+from imprint.settings.secrets import Secret
+from imprint.settings.setting import optional, setting
+from imprint.settings.stores import ContentPlace
+
+KEY_BYTES = 32
+"""How many bytes a master key has: those of AES-256."""
+
+_HEX = re.compile(r"[0-9a-fA-F]{64}")
+
+
+def read_key(text: str) -> Secret:
+    """A master key as 64 hex digits or base64."""
+    decode_key(Secret(text))
+    return Secret(text)
+
+
+def decode_key(secret: Secret) -> bytes:
+    """The bytes of a master key; `Unreadable` if the text is none."""
+    text = secret.reveal()
+    if _HEX.fullmatch(text):
+        return bytes.fromhex(text)
+    try:
+        standard = text.replace("-", "+").replace("_", "/").rstrip("=")
+        key = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise Unreadable("must be 32 bytes, as 64 hex digits or base64; openssl rand -hex 32")
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """Whether stored documents are encrypted, and with what."""
+
+    mode: str = setting(
+        "ENCRYPTION",
+        "Whether documents are encrypted before they are stored: `on`, `off`, or `auto`, which is"
+        " on wherever strangers can fetch what is stored.",
+        choice("auto", "on", "off"),
+        "auto",
+    )
+    key: Secret | None = optional(
+        "ENCRYPTION_KEY",
+        "The master key that wraps the keys of documents, needed when they are encrypted: 32 bytes"
+        " as 64 hex digits or base64. Without it, encrypted documents are lost.",
+        read_key,
+        secret=True,
+    )
+    key_previous: Secret | None = optional(
+        "ENCRYPTION_KEY_PREVIOUS",
+        "The master key until lately, until `imprint rotate-key` is done.",
+        read_key,
+        secret=True,
+    )
+    allow_readable: bool = setting(
+        "ALLOW_READABLE_DOCUMENTS",
+        "Whether encryption may be `off` although strangers can fetch what is stored: then"
+        " everybody who knows a cid, which every post shows, reads without paying.",
+        read_switch,
+        "off",
+    )
+
+    def encrypts(self, place: ContentPlace) -> bool:
+        """Whether documents in this place are encrypted."""
+        return place.public if self.mode == "auto" else self.mode == "on"
+
+    def judge(self, place: ContentPlace) -> list[str]:
+        """What is wrong with these settings for documents in this place."""
+        if self.encrypts(place):
+            if self.key is None:
+                why = "is 'on'" if self.mode == "on" else "is 'auto' and strangers can fetch"
+                what = "" if self.mode == "on" else " what IMPRINT_CONTENT_STORE keeps"
+                return [
+                    f"IMPRINT_ENCRYPTION_KEY is missing, and IMPRINT_ENCRYPTION {why}{what}."
+                    " Make one with: openssl rand -hex 32"
+                ]
+            return []
+        if place.public and not self.allow_readable:
+            return [
+                "IMPRINT_ENCRYPTION is 'off', but strangers can fetch what IMPRINT_CONTENT_STORE"
+                " keeps, and would read every post. If that is what you want, say so with"
+                " IMPRINT_ALLOW_READABLE_DOCUMENTS=on."
+            ]
+        return []
