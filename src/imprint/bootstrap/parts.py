@@ -15,6 +15,8 @@ from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.deliveries.provider_a import ProviderA
 from imprint.adapters.deliveries.provider_b import ProviderB
 from imprint.adapters.images import SandboxedRecoder
+from imprint.adapters.sealing.aes import AesCipher
+from imprint.adapters.sealing.plain import PlainCipher
 from imprint.domain.refusals import Unavailable
 from imprint.ports import (
     Catalog,
@@ -25,7 +27,8 @@ from imprint.ports import (
     ImageRecoder,
     MarketplaceReader,
 )
-from imprint.settings import EmbeddedContent, Secret, Settings, SqliteDatabase
+from imprint.sealing import DocumentCipher
+from imprint.settings import EmbeddedContent, Secret, Settings, SqliteDatabase, decode_key
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +43,7 @@ class Parts:
 
     catalog: Catalog
     content: ContentStore
+    cipher: DocumentCipher
     marketplace: MarketplaceReader
     source: ChainSource
     images: ImageRecoder
@@ -62,12 +66,14 @@ def open_parts(settings: Settings, clock: Clock | None = None) -> Parts:
     except OSError as error:
         folder = settings.storage.data_dir
         raise CannotStart(f"The folder {folder} cannot be made: {error.strerror}.") from error
+    cipher = make_cipher(settings)
     content = _open_content(settings, clock)
     chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     return Parts(
         _open_catalog(settings),
         content,
+        cipher,
         JsonRpcMarketplace(
             rpc,
             chain.id,
@@ -125,6 +131,19 @@ def _open_content(settings: Settings, clock: Clock) -> EmbeddedStore:
         return EmbeddedStore(settings.storage.data_dir / "content", clock)
     except ValueError as error:
         raise CannotStart(str(error)) from error
+
+
+def make_cipher(settings: Settings) -> DocumentCipher:
+    """How documents are stored; with keys, also what was encrypted before stays readable."""
+    given = settings.encryption
+    if given.key is None:
+        return PlainCipher()
+    previous = None if given.key_previous is None else decode_key(given.key_previous)
+    try:
+        cipher = AesCipher(decode_key(given.key), previous)
+    except ValueError as error:
+        raise CannotStart(f"IMPRINT_ENCRYPTION_KEY: {error}") from error
+    return cipher if given.encrypts(settings.storage.content) else PlainCipher(cipher)
 
 
 def _delivery_readers(settings: Settings) -> dict[str, DeliveryReader]:

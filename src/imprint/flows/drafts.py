@@ -8,12 +8,14 @@ noted as an intent before it is stored, and an intent that never commits is swep
 
 import asyncio
 import secrets
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 from uuid import uuid4
 
+from imprint import failpoints
 from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
-from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.documents import SALT_LENGTH, write_document
 from imprint.domain.files import Action, File, Intent, Network, State, Version, Write, file_name
@@ -21,9 +23,12 @@ from imprint.domain.rates import Pacer
 from imprint.domain.refusals import Code, Refusal, Unavailable
 from imprint.domain.unixfs import document_cid
 from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
+from imprint.sealing import DocumentCipher, Sealed
+
+T = TypeVar("T")
 
 LARGE = 64 * 1024
-"""Contents above this many characters are hashed in a thread, so that others are not held up."""
+"""Contents above this many characters are sealed and hashed in a thread, to hold nobody up."""
 
 MAX_NUMBERING = 32
 """How often a version is numbered anew when other writes of its owner overtake it."""
@@ -36,6 +41,7 @@ class Drafts:
     verifier: WriteVerifier
     catalog: Catalog
     content: ContentStore
+    cipher: DocumentCipher
     marketplace: MarketplaceReader
     images: ImageRecoder
     clock: Clock
@@ -46,7 +52,7 @@ class Drafts:
         """A new draft in a group of its own."""
         write = await self._prove(claim, Action.CREATE)
         intent, version = await self._store_version(write, str(uuid4()), content)
-        return await self.catalog.add_draft(write, intent, version)
+        return await _commit(self.catalog.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: str) -> File:
         """A new version in the place of a draft; the old one is gone at once.
@@ -56,8 +62,8 @@ class Drafts:
         write = await self._prove(claim, Action.UPDATE)
         draft = await self._own_draft(write, cid)
         intent, version = await self._store_version(write, draft.group_id, content)
-        updated = await self.catalog.replace_draft(write, intent, cid, version)
-        return _unless_overtaken(updated)
+        change = self.catalog.replace_draft(write, intent, cid, version)
+        return _unless_overtaken(await _commit(change))
 
     async def publish(
         self, claim: TypedDataClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
@@ -71,9 +77,10 @@ class Drafts:
         picture = await self.images.recode(image)
         thumbnail = await asyncio.to_thread(document_cid, picture)
         intent = self._intend(write, thumbnail, Network.PUBLIC)
-        await self.catalog.begin_write(intent)
-        await self.content.put(thumbnail, picture, Network.PUBLIC)
-        _unless_overtaken(await self.catalog.dress_draft(write, intent, cid, hashtags))
+        await self._begin(intent)
+        await self._put(intent, picture)
+        change = self.catalog.dress_draft(write, intent, cid, hashtags)
+        _unless_overtaken(await _commit(change))
         return thumbnail
 
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
@@ -87,7 +94,7 @@ class Drafts:
         entry = await self.marketplace.entry_of_cid(cid)
         if entry is not None and entry.author == draft.owner:
             raise _already_onchain()
-        return _unless_overtaken(await self.catalog.discard_draft(write, cid))
+        return _unless_overtaken(await _commit(self.catalog.discard_draft(write, cid)))
 
     async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
         write = self.verifier.verify(claim, action, self.clock.now())
@@ -114,18 +121,44 @@ class Drafts:
     ) -> tuple[Intent, Version]:
         number = int(write.at.timestamp() * 1_000_000)
         for _ in range(MAX_NUMBERING):
-            document, cid = await _compose(content, write.signer, number)
+            sealed, cid = await self._compose(content, file_name(write.signer, number))
             intent = self._intend(write, cid, Network.PRIVATE, number)
-            highest = await self.catalog.begin_write(intent)
+            highest = await self._begin(intent)
             if highest is None:
                 break
             number = highest + 1
         else:
             raise Unavailable(Code.OVERLOADED, "Too many writes of this owner at the same time.")
-        await self.content.put(cid, document, Network.PRIVATE)
-        size = len(document)
-        version = Version(str(uuid4()), group_id, write.signer, number, cid, size, write.at)
+        await self._put(intent, sealed.document)
+        version = Version(
+            str(uuid4()),
+            group_id,
+            write.signer,
+            number,
+            cid,
+            len(sealed.document),
+            write.at,
+            sealed.wrapped_key,
+        )
         return intent, version
+
+    async def _compose(self, content: str, name: str) -> tuple[Sealed, Cid]:
+        def compose() -> tuple[Sealed, Cid]:
+            salt = secrets.token_bytes(SALT_LENGTH)
+            sealed = self.cipher.seal(write_document(content, name, salt), name)
+            return sealed, document_cid(sealed.document)
+
+        return await asyncio.to_thread(compose) if len(content) > LARGE else compose()
+
+    async def _begin(self, intent: Intent) -> int | None:
+        failpoints.reach("before_intent")
+        highest = await self.catalog.begin_write(intent)
+        failpoints.reach("after_intent")
+        return highest
+
+    async def _put(self, intent: Intent, document: bytes) -> None:
+        await self.content.put(intent.cid, document, intent.network)
+        failpoints.reach("after_put")
 
     def _intend(
         self, write: Write, cid: Cid, network: Network, number: int | None = None
@@ -134,13 +167,11 @@ class Drafts:
         return Intent(str(uuid4()), write, cid, network, lease_until, number)
 
 
-async def _compose(content: str, owner: Address, number: int) -> tuple[bytes, Cid]:
-    def compose() -> tuple[bytes, Cid]:
-        salt = secrets.token_bytes(SALT_LENGTH)
-        document = write_document(content, file_name(owner, number), salt)
-        return document, document_cid(document)
-
-    return await asyncio.to_thread(compose) if len(content) > LARGE else compose()
+async def _commit(change: Awaitable[T]) -> T:
+    failpoints.reach("before_commit")
+    changed = await change
+    failpoints.reach("after_commit")
+    return changed
 
 
 def _unless_overtaken(file: File | None) -> File:

@@ -1,5 +1,6 @@
 """Reading: drafts for their owner, posts for whom the chain entitles, thumbnails for everybody."""
 
+import asyncio
 import logging
 from dataclasses import dataclass
 
@@ -12,8 +13,12 @@ from imprint.domain.files import File, Network, State
 from imprint.domain.refusals import Code, Refusal, Unavailable
 from imprint.flows.entitlement import Entitlement
 from imprint.ports import Catalog, ContentStore
+from imprint.sealing import DocumentCipher
 
 log = logging.getLogger(__name__)
+
+LARGE = 64 * 1024
+"""Documents above this many bytes are opened in a thread, so that others are not held up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,7 @@ class Reading:
 
     catalog: Catalog
     content: ContentStore
+    cipher: DocumentCipher
     entitlement: Entitlement
 
     async def draft(self, session: Session, cid: Cid) -> File:
@@ -54,8 +60,15 @@ class Reading:
     async def content_of(self, file: File) -> str:
         """The text of a file that the reader has been admitted to."""
         document = await self._document(file.cid, Network.PRIVATE)
+
+        def open_document() -> str:
+            opened = self.cipher.open(document, file.wrapped_key, file.name)
+            return read_document(opened).content
+
         try:
-            return read_document(document).content
+            if len(document) > LARGE:
+                return await asyncio.to_thread(open_document)
+            return open_document()
         except NotADocument as error:
             log.error("stored bytes are no document", extra={"cid": file.cid})
             raise Unavailable.storage() from error

@@ -6,6 +6,7 @@ everything that is wrong, in words for the person who wrote them.
 """
 
 from imprint.settings.development import DEVELOPMENT
+from imprint.settings.encryption import decode_key
 from imprint.settings.problems import SettingsProblems
 from imprint.settings.reading import read_settings
 from imprint.settings.secrets import Secret
@@ -30,6 +31,7 @@ __all__ = [
     "Settings",
     "SettingsProblems",
     "SqliteDatabase",
+    "decode_key",
     "read_settings",
     "render_markdown",
 ]
