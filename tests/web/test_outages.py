@@ -1,0 +1,371 @@
+"""Outages over HTTP: a dependency that does not answer makes neither a yes nor a no."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.world import Fault, World, open_world, problem
+
+from imprint.bootstrap import Parts
+from imprint.domain.refusals import Unavailable
+
+
+@dataclass(slots=True)
+class Breakable:
+    """Any adapter; what is named in `broken` fails before it does anything, or just after."""
+
+    inner: Any
+    failure: Callable[[], Exception]
+    broken: set[str] = field(default_factory=set)
+    broken_after: set[str] = field(default_factory=set)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.inner, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            if name in self.broken:
+                raise self.failure()
+            result = await method(*args, **kwargs)
+            if name in self.broken_after:
+                raise self.failure()
+            return result
+
+        return call
+
+
+@dataclass(slots=True)
+class Broken:
+    """A world with a store and a catalog that can be broken."""
+
+    world: World
+    store: Breakable
+    catalog: Breakable
+
+
+@pytest.fixture
+async def fragile(tmp_path: Path) -> AsyncIterator[Broken]:
+    broken: list[Breakable] = []
+
+    def adapt(parts: Parts) -> Parts:
+        broken.append(Breakable(parts.content, Unavailable.storage))
+        broken.append(Breakable(parts.catalog, Unavailable.database))
+        return replace(parts, content=broken[0], catalog=broken[1])  # type: ignore[arg-type]
+
+    async with open_world(tmp_path, adapt=adapt) as world:
+        yield Broken(world, *broken)
+
+
+def _is_outage(answer: Any, code: str) -> None:
+    assert problem(answer) == (503, code)
+    assert int(answer.headers["retry-after"]) >= 1
+
+
+async def test_without_a_node_reads_that_need_the_chain_wait_for_nobody(world: World) -> None:
+    alice, bob = world.wallet(1), world.wallet(2)
+    paid, _ = await world.post(alice)
+    free, _ = await world.post(alice, price=0)
+    draft = await world.create(alice)
+    session = await world.login(bob)
+    await world.node.stop()
+    started = time.monotonic()
+    _is_outage(await world.read_post(bob, paid, session), "chain_unavailable")
+    _is_outage(await world.read_free(free), "chain_unavailable")
+    _is_outage(await world.send_delete(alice, draft["cid"]), "chain_unavailable")
+    assert time.monotonic() - started < 2
+
+
+async def test_a_silent_node_is_given_up_within_two_seconds(world: World) -> None:
+    post_id, _ = await world.post(world.wallet(1), price=0)
+    world.node.fault = lambda said: None
+    started = time.monotonic()
+    _is_outage(await world.read_free(post_id), "chain_unavailable")
+    assert time.monotonic() - started < 2
+
+
+async def test_without_a_node_everything_else_goes_on(world: World) -> None:
+    alice = world.wallet(1)
+    await world.post(alice)
+    await world.node.stop()
+    file = await world.create(alice, "Still here.")
+    newer = await world.update(alice, file["cid"], "And here.")
+    await world.publish(alice, newer["cid"], "calm")
+    assert (await world.read_draft(alice, newer["cid"])).json()["content"] == "And here."
+    for path in ("/filesMetaData", "/filesByTags?tags=calm", f"/filesMetaData?cid={newer['cid']}"):
+        assert (await world.client.get(path)).status_code == 200
+
+
+async def test_a_delivery_counts_without_a_node(world: World) -> None:
+    alice = world.wallet(1)
+    file = await world.create(alice)
+    block = world.create_post(alice, file["cid"])
+    await world.node.stop()
+    assert (await world.deliver_a(block)).json()["applied"] == 1
+
+
+async def test_a_refused_delete_leaves_draft_and_nonce(world: World) -> None:
+    alice = world.wallet(1)
+    file = await world.create(alice, "Kept.")
+    world.node.fault = lambda said: b"<html>down</html>"
+    _is_outage(await world.send_delete(alice, file["cid"], nonce="kept"), "chain_unavailable")
+    assert (await world.read_draft(alice, file["cid"])).json()["content"] == "Kept."
+    world.node.fault = None
+    assert (await world.send_delete(alice, file["cid"], nonce="kept")).status_code == 200
+
+
+async def test_the_subject_is_compared_even_without_a_node(world: World) -> None:
+    post_id, _ = await world.post(world.wallet(1))
+    session = await world.login(world.wallet(2))
+    await world.node.stop()
+    answer = await world.read_post(world.wallet(1), post_id, session)
+    assert problem(answer) == (403, "subject_mismatch")
+
+
+def _change_results(change: Callable[[Any], Any]) -> Fault:
+    def fault(said: bytes) -> bytes:
+        answers = json.loads(said)
+        for answer in answers:
+            answer["result"] = change(answer["result"])
+        return json.dumps(answers).encode()
+
+    return fault
+
+
+def _change_calls(change: Callable[[str], str]) -> Fault:
+    """Change what the contract returned; the node's own words stay."""
+    return _change_results(
+        lambda result: change(result) if isinstance(result, str) and len(result) > 18 else result
+    )
+
+
+LIES: dict[str, Fault] = {
+    "an empty body": lambda said: b"",
+    "HTML": lambda said: b"<html>502</html>",
+    "half an answer": lambda said: said[: len(said) // 2],
+    "no answers": lambda said: b"[]",
+    "an error": lambda said: json.dumps(
+        [{"jsonrpc": "2.0", "id": one["id"], "error": {"code": -32005}} for one in json.loads(said)]
+    ).encode(),
+    "answers to something else": lambda said: json.dumps(
+        [one | {"id": 10**9} for one in json.loads(said)]
+    ).encode(),
+    "nothing returned": _change_calls(lambda returned: "0x"),
+    "one zero word": _change_calls(lambda returned: "0x" + "00" * 32),
+    "returned data cut off": _change_calls(lambda returned: returned[:-64]),
+    "null": _change_results(lambda result: None),
+    "another chain": lambda said: said.replace(b'"0x7a69"', b'"0x1"'),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
+async def test_a_strange_answer_of_the_node_is_never_a_yes(world: World, lie: Fault) -> None:
+    alice, eve = world.wallet(1), world.stranger()
+    post_id, _ = await world.post(alice, price=0)
+    draft = await world.create(alice)
+    world.node.fault = lie
+    _is_outage(await world.read_free(post_id), "chain_unavailable")
+    _is_outage(await world.read_post(eve, post_id), "chain_unavailable")
+    if lie is not LIES["one zero word"]:  # to this question it is an answer: not published
+        _is_outage(await world.send_delete(alice, draft["cid"]), "chain_unavailable")
+    world.node.fault = None
+    assert (await world.read_free(post_id)).status_code == 200
+
+
+async def test_a_second_node_takes_over(tmp_path: Path) -> None:
+    async with open_world(tmp_path / "one") as one:
+        dead = "http://127.0.0.1:9"
+        async with open_world(tmp_path / "two", CHAIN_RPC_URL=f"{dead},{one.node.url}") as two:
+            assert two.marketplace == one.marketplace
+            assert (await two.client.get("/readyz")).json()["checks"]["chain"] == "ok"
+
+
+async def test_without_a_node_the_service_is_degraded_but_ready(world: World) -> None:
+    await world.node.stop()
+    answer = await world.client.get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "degraded"
+    assert answer.json()["checks"]["chain"] == "unavailable"
+
+
+async def test_without_a_store_the_service_is_not_ready(fragile: Broken) -> None:
+    fragile.store.broken = {"probe"}
+    answer = await fragile.world.client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["checks"] == {"database": "ok", "storage": "unavailable", "chain": "ok"}
+    assert (await fragile.world.client.get("/healthz")).status_code == 200
+
+
+async def test_a_create_that_cannot_be_stored_can_be_sent_again(fragile: Broken) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    body = alice.sign("create") | {"content": "At last."}
+    fragile.store.broken = {"put"}
+    _is_outage(await world.client.post("/create/group", json=body), "storage_unavailable")
+    fragile.store.broken = set()
+    answer = await world.client.post("/create/group", json=body)
+    assert answer.status_code == 200
+    cid = answer.json()["updatedUpload"]["cid"]
+    assert (await world.read_draft(alice, cid)).json()["content"] == "At last."
+
+
+async def test_an_update_that_cannot_be_stored_leaves_the_draft(fragile: Broken) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    old = await world.create(alice, "The old words.")
+    fragile.store.broken = {"put"}
+    _is_outage(await world.send_update(alice, old["cid"], nonce="n"), "storage_unavailable")
+    assert (await world.read_draft(alice, old["cid"])).json()["content"] == "The old words."
+    fragile.store.broken = set()
+    assert (await world.send_update(alice, old["cid"], nonce="n")).status_code == 200
+
+
+async def test_a_publish_that_cannot_be_stored_leaves_tags_and_thumbnail(fragile: Broken) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    file = await world.create(alice)
+    await world.publish(alice, file["cid"], "before")
+    before = await world.metadata(file["cid"])
+    fragile.store.broken = {"put"}
+    answer = await world.send_publish(alice, file["cid"], "after", nonce="n")
+    _is_outage(answer, "storage_unavailable")
+    assert await world.metadata(file["cid"]) == before
+    fragile.store.broken = set()
+    answer = await world.send_publish(alice, file["cid"], "after", nonce="n")
+    assert answer.status_code == 200
+    assert (await world.metadata(file["cid"]))["hashtags"] == ["after"]
+
+
+async def test_contents_that_cannot_be_fetched_are_an_outage(fragile: Broken) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    file = await world.create(alice)
+    thumbnail = await world.publish(alice, file["cid"])
+    post_id, _ = await world.post(alice, price=0)
+    fragile.store.broken = {"read"}
+    _is_outage(await world.read_draft(alice, file["cid"]), "storage_unavailable")
+    _is_outage(await world.read_free(post_id), "storage_unavailable")
+    _is_outage(await world.client.get(f"/ipfs/{thumbnail}"), "storage_unavailable")
+    assert (await world.client.get("/filesMetaData")).status_code == 200
+
+
+async def test_a_document_that_was_tampered_with_is_never_served(
+    world: World, tmp_path: Path
+) -> None:
+    alice = world.wallet(1)
+    file = await world.create(alice, "Honest words.")
+    (stored,) = [path for path in (tmp_path / "content").rglob(f"*{file['cid']}*")]
+    stored.chmod(0o600)
+    stored.write_bytes(stored.read_bytes().replace(b"Honest", b"Forged"))
+    answer = await world.read_draft(alice, file["cid"])
+    _is_outage(answer, "storage_unavailable")
+    assert "Forged" not in answer.text
+
+
+async def test_a_document_that_is_missing_is_an_outage(world: World, tmp_path: Path) -> None:
+    alice = world.wallet(1)
+    file = await world.create(alice)
+    for path in (tmp_path / "content").rglob(f"*{file['cid']}*"):
+        path.unlink()
+    _is_outage(await world.read_draft(alice, file["cid"]), "storage_unavailable")
+
+
+COMMITS = ["begin_write", "add_draft"]
+
+
+@pytest.mark.parametrize("step", [*COMMITS, "check_nonce"])
+async def test_a_create_that_cannot_be_recorded_can_be_sent_again(
+    fragile: Broken, step: str
+) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    body = alice.sign("create") | {"content": "At last."}
+    fragile.catalog.broken = {step}
+    _is_outage(await world.client.post("/create/group", json=body), "database_unavailable")
+    fragile.catalog.broken = set()
+    assert (await world.client.post("/create/group", json=body)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("action", "step"),
+    [("update", "replace_draft"), ("publish", "dress_draft"), ("delete", "discard_draft")],
+)
+async def test_a_write_that_cannot_be_recorded_changes_nothing(
+    fragile: Broken, action: str, step: str
+) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    file = await world.create(alice, "As before.")
+    before = await world.metadata(file["cid"])
+    send: Any = {
+        "update": world.send_update,
+        "publish": world.send_publish,
+        "delete": world.send_delete,
+    }[action]
+    fragile.catalog.broken = {step}
+    _is_outage(await send(alice, file["cid"], nonce="n"), "database_unavailable")
+    assert await world.metadata(file["cid"]) == before
+    assert (await world.read_draft(alice, file["cid"])).json()["content"] == "As before."
+    fragile.catalog.broken = set()
+    assert (await send(alice, file["cid"], nonce="n")).status_code == 200
+
+
+async def test_a_client_whose_answer_got_lost_learns_what_became_of_its_write(
+    fragile: Broken,
+) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    body = alice.sign("create") | {"content": "It worked."}
+    fragile.catalog.broken_after = {"add_draft"}
+    _is_outage(await world.client.post("/create/group", json=body), "database_unavailable")
+    fragile.catalog.broken_after = set()
+    again = await world.client.post("/create/group", json=body)
+    assert problem(again) == (409, "nonce_used")
+    cid = again.json()["file"]["cid"]
+    assert (await world.read_draft(alice, cid)).json()["content"] == "It worked."
+
+
+async def test_a_delivery_that_cannot_be_kept_is_sent_again(fragile: Broken) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    file = await world.create(alice)
+    block = world.create_post(alice, file["cid"])
+    body = world.body_b(block)
+    fragile.catalog.broken = {"settle"}
+    _is_outage(await world.send_b(body, nonce="c" * 32), "database_unavailable")
+    _is_outage(await world.deliver_a(block), "database_unavailable")
+    fragile.catalog.broken = set()
+    answer = await world.send_b(body, nonce="c" * 32)
+    assert (answer.json()["duplicate"], answer.json()["applied"]) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("step", "path"),
+    [
+        ("file_by_cid", "/filesMetaData?cid={cid}"),
+        ("list_files", "/filesMetaData"),
+        ("list_files", "/filesByTags?tags=x"),
+        ("file_by_post_id", "/freeFileByPostId?postId=1"),
+        ("is_public", "/ipfs/{cid}"),
+    ],
+)
+async def test_reads_without_a_database_are_an_outage(
+    fragile: Broken, step: str, path: str
+) -> None:
+    world = fragile.world
+    file = await world.create(world.wallet(1))
+    fragile.catalog.broken = {step}
+    _is_outage(await world.client.get(path.format(cid=file["cid"])), "database_unavailable")
+
+
+async def test_a_login_without_a_database_is_an_outage(fragile: Broken) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    fragile.catalog.broken = {"spend_login_nonce"}
+    body = alice.sign_login(alice.login_message())
+    _is_outage(await world.client.post("/auth/login", json=body), "database_unavailable")
+    fragile.catalog.broken = set()
+    assert (await world.client.post("/auth/login", json=body)).status_code == 200
+
+
+async def test_a_defect_of_ours_tells_nothing(fragile: Broken) -> None:
+    fragile.catalog.failure = lambda: RuntimeError("/secret/path: select * from files")
+    fragile.catalog.broken = {"list_files"}
+    answer = await fragile.world.client.get("/filesMetaData")
+    assert problem(answer) == (500, "internal_error")
+    assert "secret" not in answer.text
+    assert "select" not in answer.text
+    assert answer.headers["x-request-id"]
