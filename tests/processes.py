@@ -75,6 +75,10 @@ class Process:
             self._running.kill()
             self._running.wait()
 
+    def signal(self, number: int) -> None:
+        assert self._running is not None
+        self._running.send_signal(number)
+
     def tail(self, lines: int = 40) -> str:
         """The end of what it wrote."""
         written = self.log.read_text("utf-8", "replace") if self.log.exists() else ""

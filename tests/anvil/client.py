@@ -1,0 +1,116 @@
+"""People who use a service that runs beside the test: writers, readers and providers."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+from eth_account.signers.local import LocalAccount
+from tests.anvil.deliveries import deliver_a, deliver_b
+from tests.anvil.node import Anvil, Receipt
+from tests.world import MovableClock, Wallet, picture
+
+from imprint.devchain.payloads import SignedDelivery
+
+LOGIN_DOMAIN = "app.example"
+"""The site whose pages the readers come from."""
+
+
+class RunningClock(MovableClock):
+    """The clock of the machine, which the service has too."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    @property
+    def seconds(self) -> int:
+        return int(self.now().timestamp())
+
+
+@dataclass(slots=True)
+class Client:
+    """Short ways to ask a service."""
+
+    url: str
+    secret_a: str
+    secret_b: str
+    http: httpx.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.http = httpx.Client(base_url=self.url, timeout=10)
+
+    def log_in(self, account: LocalAccount) -> dict[str, str]:
+        """The headers of a session."""
+        wallet = Wallet(account, RunningClock())
+        body = wallet.sign_login(wallet.login_message(LOGIN_DOMAIN))
+        session = _json(self.http.post("/auth/login", json=body))["token"]
+        return {"Authorization": f"Bearer {session}"}
+
+    def sign(self, account: LocalAccount, action: str) -> dict[str, Any]:
+        return Wallet(account, RunningClock()).sign(action)
+
+    def create(self, account: LocalAccount, content: str = "Some words.") -> dict[str, Any]:
+        body = self.sign(account, "create") | {"content": content}
+        return dict(_json(self.http.post("/create/group", json=body))["updatedUpload"])
+
+    def update(self, account: LocalAccount, cid: str, content: str) -> dict[str, Any]:
+        body = self.sign(account, "update") | {"content": content}
+        answer = self.http.post("/update/file", params={"cid": cid}, json=body)
+        return dict(_json(answer)["upload"])
+
+    def publish(self, account: LocalAccount, cid: str, hashtags: str = "") -> str:
+        fields = self.sign(account, "publish") | {"hashtags": hashtags}
+        fields["salt"] = json.dumps(fields["salt"])
+        image = {"file": ("cover.png", picture(), "image/png")}
+        answer = self.http.post("/publish/file", params={"cid": cid}, data=fields, files=image)
+        return str(_json(answer)["thumbnailCid"])
+
+    def delete(self, account: LocalAccount, cid: str) -> httpx.Response:
+        body = self.sign(account, "delete")
+        return self.http.post("/delete/file", params={"cid": cid}, json=body)
+
+    def read_post(
+        self, account: LocalAccount, post_id: int, session: dict[str, str] | None = None
+    ) -> httpx.Response:
+        wanted = {"user": account.address, "postId": str(post_id)}
+        headers = self.log_in(account) if session is None else session
+        return self.http.get("/fileByPostId", params=wanted, headers=headers)
+
+    def read_free(self, post_id: int) -> httpx.Response:
+        return self.http.get("/freeFileByPostId", params={"postId": str(post_id)})
+
+    def metadata(self, cid: str) -> dict[str, Any]:
+        """What strangers may know of a file whose cid they know."""
+        (file,) = _json(self.http.get("/filesMetaData", params={"cid": cid}))["files"]
+        return dict(file)
+
+    def status(self, cid: str) -> str:
+        return str(self.metadata(cid)["keyvalues"]["status"])
+
+    def deliver(self, receipt: Receipt, provider: str = "a", compress: bool = False) -> Any:
+        """What the service answers to a provider that tells it of a transaction."""
+        if provider == "a":
+            signed = deliver_a(receipt, self.secret_a)
+        else:
+            signed = deliver_b(receipt, self.secret_b, compress)
+        return _json(self.send(signed, provider))
+
+    def send(self, signed: SignedDelivery, provider: str) -> httpx.Response:
+        path = f"/webhook/provider-{provider}/publish"
+        return self.http.post(path, content=signed.body, headers=dict(signed.headers))
+
+    def post(
+        self, anvil: Anvil, author: LocalAccount, content: str = "Words for sale.", **given: Any
+    ) -> tuple[int, dict[str, Any]]:
+        """A post that the service was told of: its id and its file."""
+        file = self.create(author, content)
+        said = self.deliver(anvil.create_post(author, file["cid"], **given))
+        (event,) = said["events"]
+        assert event["status"] == "onchain", said
+        return int(event["postId"]), file
+
+
+def _json(answer: httpx.Response) -> Any:
+    assert answer.status_code == 200, answer.text
+    return answer.json()

@@ -1,0 +1,107 @@
+"""A real node, the marketplace that `imprint contract` prints, and `imprint serve` beside it."""
+
+import json
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_account.signers.local import LocalAccount
+from tests.anvil.client import LOGIN_DOMAIN, Client
+from tests.anvil.node import CHAIN_ID, Anvil, open_account
+from tests.processes import Service
+
+MakeService = Callable[..., Service]
+
+
+@pytest.fixture(scope="session")
+def artifact() -> dict[str, Any]:
+    """The marketplace, as somebody who deploys it gets it."""
+    command = [sys.executable, "-m", "imprint", "contract"]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    return dict(json.loads(printed))
+
+
+@pytest.fixture(scope="session")
+def alice() -> LocalAccount:
+    return open_account(1)
+
+
+@pytest.fixture(scope="session")
+def bob() -> LocalAccount:
+    return open_account(2)
+
+
+@pytest.fixture(scope="session")
+def carol() -> LocalAccount:
+    return open_account(3)
+
+
+@pytest.fixture
+def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
+    """A new chain with the marketplace on it."""
+    node = Anvil(tmp_path)
+    node.start()
+    try:
+        node.deploy(artifact)
+        yield node
+    finally:
+        node.kill()
+
+
+@pytest.fixture
+def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
+    """Makes services against the node, not yet started, which end with the test.
+
+    They keep their data in the same folder and have the same secrets. Arguments are settings by
+    their names without the prefix; one that is empty counts as not given.
+    """
+    given = {
+        "CHAIN_RPC_URL": anvil.url,
+        "CHAIN_ID": str(CHAIN_ID),
+        "MARKETPLACE_ADDRESS": anvil.marketplace,
+        "CHAIN_FOLLOW_SECONDS": "0",
+        "LOGIN_DOMAINS": LOGIN_DOMAIN,
+        "JWT_SECRET": secrets.token_hex(32),
+        "WEBHOOK_A_SECRET": f"whsec_{secrets.token_urlsafe(32)}",
+        "WEBHOOK_B_SECRET": f"qnsec_{secrets.token_urlsafe(32)}",
+    }
+    with ExitStack() as made:
+
+        def make(**more: str) -> Service:
+            service = Service(tmp_path, given | more)
+            made.callback(service.kill)
+            return service
+
+        yield make
+
+
+@pytest.fixture
+def service(make_service: MakeService) -> Service:
+    """A service that hears of posts by deliveries alone."""
+    opened = make_service()
+    opened.start()
+    return opened
+
+
+@pytest.fixture
+def open_client() -> Iterator[Callable[[Service], Client]]:
+    """Opens clients of services, which are closed with the test."""
+    with ExitStack() as opened:
+
+        def open_one(service: Service) -> Client:
+            given = service.given
+            client = Client(service.url, given["WEBHOOK_A_SECRET"], given["WEBHOOK_B_SECRET"])
+            opened.callback(client.http.close)
+            return client
+
+        yield open_one
+
+
+@pytest.fixture
+def client(service: Service, open_client: Callable[[Service], Client]) -> Client:
+    return open_client(service)

@@ -1,0 +1,65 @@
+"""A node that is gone or silent: nobody is let in, and nobody waits long to hear why."""
+
+import time
+from collections.abc import Callable
+
+import httpx
+from eth_account.signers.local import LocalAccount
+from tests.anvil.client import Client
+from tests.anvil.node import Anvil
+from tests.world import problem
+
+LONGEST_WAIT = 2.0
+"""Seconds after which whoever asked has heard."""
+
+
+def assert_unavailable(ask: Callable[[], httpx.Response]) -> None:
+    began = time.monotonic()
+    answer = ask()
+    waited = time.monotonic() - began
+    assert problem(answer) == (503, "chain_unavailable")
+    assert int(answer.headers["retry-after"]) > 0
+    assert waited < LONGEST_WAIT
+
+
+def test_a_node_that_is_gone_is_said_within_two_seconds(
+    anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount
+) -> None:
+    post_id, _ = client.post(anvil, alice)
+    draft = client.create(alice)
+    session = client.log_in(bob)
+    anvil.kill()
+    assert_unavailable(lambda: client.read_post(bob, post_id, session))
+    assert_unavailable(lambda: client.read_free(post_id))
+    assert_unavailable(lambda: client.delete(alice, draft["cid"]))
+
+
+def test_a_node_that_is_silent_is_said_within_two_seconds_and_believed_when_it_is_back(
+    anvil: Anvil, client: Client, alice: LocalAccount
+) -> None:
+    post_id, _ = client.post(anvil, alice, "Words for all.", price=0)
+    anvil.freeze()
+    assert_unavailable(lambda: client.read_free(post_id))
+    anvil.thaw()
+    assert client.read_free(post_id).json()["content"] == "Words for all."
+
+
+def test_drafts_and_deliveries_need_no_node(
+    anvil: Anvil, client: Client, alice: LocalAccount
+) -> None:
+    published = client.create(alice)
+    receipt = anvil.create_post(alice, published["cid"])
+    anvil.kill()
+    draft = client.create(alice)
+    draft = client.update(alice, draft["cid"], "Other words.")
+    assert client.publish(alice, draft["cid"])
+    (event,) = client.deliver(receipt)["events"]
+    assert event["status"] == "onchain"
+
+
+def test_a_service_without_its_node_is_degraded_and_says_so(anvil: Anvil, client: Client) -> None:
+    assert client.http.get("/readyz").json()["status"] == "ready"
+    anvil.kill()
+    condition = client.http.get("/readyz").json()
+    assert condition["status"] == "degraded"
+    assert condition["checks"] == {"database": "ok", "storage": "ok", "chain": "unavailable"}
