@@ -1,10 +1,12 @@
 """What runs beside the requests: the janitor, the follower of the chain, the watcher."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from starlette.types import ASGIApp
 
@@ -13,7 +15,16 @@ from imprint.flows.entitlement import Entitlement
 from imprint.flows.following import Follower
 from imprint.flows.keeping import Janitor
 from imprint.flows.watching import Watcher
+from imprint.measures import CHORES_PUT_OFF
 from imprint.settings import Settings
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1.0
+"""How long a chore that failed waits before it begins again."""
+
+Chore = Callable[[], Awaitable[None]]
+"""Something that runs for ever, if nothing ends it."""
 
 
 def build_follower(settings: Settings, parts: Parts) -> Follower:
@@ -34,7 +45,7 @@ class Chores:
 
     @asynccontextmanager
     async def lifespan(self, app: ASGIApp) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(chore) for chore in self._begin()]
+        tasks = [asyncio.create_task(_keep_up(name, chore)) for name, chore in self._chores()]
         try:
             yield
         finally:
@@ -44,12 +55,24 @@ class Chores:
                     await task
             await self.parts.close()
 
-    def _begin(self) -> Iterator[Coroutine[None, None, None]]:
+    def _chores(self) -> Iterator[tuple[str, Chore]]:
         parts, keeping = self.parts, self.settings.keeping
         if keeping.janitor_seconds:
             grace = timedelta(hours=keeping.grace_hours)
             janitor = Janitor(parts.catalog, parts.content, parts.clock, grace)
-            yield janitor.run(keeping.janitor_seconds)
+            yield "janitor", partial(janitor.run, keeping.janitor_seconds)
         if pause := self.settings.chain.follow_seconds:
-            yield build_follower(self.settings, parts).run(pause)
-            yield Watcher(parts.source, self.entitlement).run(pause)
+            follower = build_follower(self.settings, parts)
+            yield "follower", partial(follower.run, pause)
+            yield "watcher", partial(Watcher(parts.source, self.entitlement).run, pause)
+
+
+async def _keep_up(name: str, chore: Chore) -> None:
+    """Begin a chore again after a defect of ours ended it: what it does cannot be left undone."""
+    while True:
+        try:
+            await chore()
+        except Exception as error:
+            CHORES_PUT_OFF.labels(name).inc()
+            log.error("chore failed and begins again", exc_info=error, extra={"chore": name})
+            await asyncio.sleep(PAUSE_SECONDS)

@@ -25,5 +25,10 @@ def complaining() -> Iterator[None]:
         click.echo("All settings are described in docs/configuration.md.", err=True)
         sys.exit(MISCONFIGURED)
     except CannotStart as error:
-        click.echo(f"Imprint cannot start. {error}", err=True)
-        sys.exit(MISCONFIGURED)
+        sys.exit(complain(error))
+
+
+def complain(error: CannotStart) -> int:
+    """Print why the service cannot start; the exit status for it."""
+    click.echo(f"Imprint cannot start. {error}", err=True)
+    return MISCONFIGURED

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-import uvicorn
 import uvloop
 
 from imprint.bootstrap import CannotStart, build_service, open_parts
 from imprint.cli.complaints import complaining
-from imprint.cli.servers import listen, make_server, serve_all
+from imprint.cli.servers import Serving, listen, serve_all
 from imprint.cli.welcome import print_welcome
 from imprint.devchain.chain import Chain
 from imprint.devchain.deliveries import Destination, Provider, Sender
@@ -74,14 +73,14 @@ async def _run(options: dict[str, str], config: Path | None) -> None:
     with _open_world(settings) as world:
         parts = open_parts(settings)
         app = build_service(settings, parts, world.url)
-        service = make_server(app, settings.limits.keep_alive_seconds, patience=5)
-        node = make_server(rpc_app(world.chain), patience=1)
+        service = Serving(app, listener, keep_alive=settings.limits.keep_alive_seconds, patience=5)
+        node = Serving(rpc_app(world.chain), world.listener, patience=1)
         helpers = [
             asyncio.create_task(_sender(world, settings, url).run()),
             asyncio.create_task(_greet(service, settings, url, world)),
         ]
         try:
-            await serve_all([(service, listener), (node, world.listener)])
+            await serve_all([service, node], in_haste=True)
         finally:
             for helper in helpers:
                 helper.cancel()
@@ -139,7 +138,7 @@ def _seconds() -> int:
     return int(time.time())
 
 
-async def _greet(service: uvicorn.Server, settings: Settings, url: str, world: _World) -> None:
+async def _greet(service: Serving, settings: Settings, url: str, world: _World) -> None:
     while not service.started:  # noqa: ASYNC110 - the server has no event for it
         await asyncio.sleep(READY_POLL)
     addresses = world.chain.wallet.addresses

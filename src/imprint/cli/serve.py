@@ -1,22 +1,28 @@
 """`imprint serve`: the service, from settings."""
 
 import os
+import socket
+import sys
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 import uvloop
 from prometheus_client import make_asgi_app
 
-from imprint.bootstrap import build_service, check_chain, open_parts
-from imprint.cli.complaints import complaining
-from imprint.cli.servers import listen, make_server, serve_all
+from imprint.bootstrap import CannotStart, build_service, check_chain, open_parts
+from imprint.cli.complaints import complain, complaining
+from imprint.cli.opening import config_option
+from imprint.cli.servers import Serving, listen, serve_all
+from imprint.cli.workers import Supervisor
 from imprint.logs import set_up_logs
 from imprint.settings import Settings, read_settings
 from imprint.web.edge import request_id
 
 
 @click.command()
-@click.option("--config", type=click.Path(path_type=Path), help="A TOML file with settings.")
+@config_option
 @click.option("--host", help="The address to listen on.")
 @click.option("--port", help="The port to listen on.")
 def serve(config: Path | None, host: str | None, port: str | None) -> None:
@@ -25,17 +31,41 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
         options = {"IMPRINT_HOST": host, "IMPRINT_PORT": port}
         given = {name: text for name, text in options.items() if text is not None}
         settings = read_settings(os.environ, config, options=given)
-        set_up_logs(
-            settings.server.log_level,
-            settings.server.log_format,
-            settings.secrets,
-            request_id.get,
-        )
-        uvloop.run(_serve(settings))
+        server = settings.server
+        set_up_logs(server.log_level, server.log_format, settings.secrets, request_id.get)
+        sockets = _open_sockets(settings)
+        if server.workers == 1:
+            uvloop.run(_serve(settings, sockets, 0))
+        else:
+            sys.exit(Supervisor(server.workers, partial(_work, settings, sockets)).run())
 
 
-async def _serve(settings: Settings) -> None:
-    listener = listen(settings.server.host, settings.server.port)
+@dataclass(frozen=True, slots=True)
+class _Sockets:
+    """Where all workers listen together, and where each tells its measures."""
+
+    service: socket.socket
+    metrics: list[socket.socket]
+
+
+def _open_sockets(settings: Settings) -> _Sockets:
+    server = settings.server
+    service = listen(server.host, server.port)
+    if server.metrics_port == 0:
+        return _Sockets(service, [])
+    ports = range(server.metrics_port, server.metrics_port + server.workers)
+    return _Sockets(service, [listen(server.host, port) for port in ports])
+
+
+def _work(settings: Settings, sockets: _Sockets, place: int) -> int:
+    try:
+        uvloop.run(_serve(settings, sockets, place))
+    except CannotStart as error:
+        return complain(error)
+    return 0
+
+
+async def _serve(settings: Settings, sockets: _Sockets, place: int) -> None:
     parts = open_parts(settings)
     try:
         await check_chain(parts.marketplace)
@@ -43,9 +73,14 @@ async def _serve(settings: Settings) -> None:
         await parts.close()
         raise
     limits = settings.limits
-    app = build_service(settings, parts)
-    servers = [(make_server(app, limits.keep_alive_seconds, limits.shutdown_seconds), listener)]
-    if port := settings.server.metrics_port:
-        metrics = make_server(make_asgi_app(), patience=1, has_lifespan=False)
-        servers.append((metrics, listen(settings.server.host, port)))
-    await serve_all(servers)
+    service = Serving(
+        build_service(settings, parts),
+        sockets.service,
+        keep_alive=limits.keep_alive_seconds,
+        patience=limits.shutdown_seconds,
+    )
+    metrics = [
+        Serving(make_asgi_app(), listener, keep_alive=0, has_lifespan=False)
+        for listener in sockets.metrics[place : place + 1]
+    ]
+    await serve_all([service, *metrics])
