@@ -20,6 +20,9 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 _POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 
+MAX_LENGTH_DIGITS = 18
+"""A declared length with more digits than this is not even read as a number."""
+
 MAX_FORM_FIELDS = 8
 """More text fields than any signed form has."""
 
@@ -68,7 +71,7 @@ class BodyReader:
         Refuses `too_large`, and a client that is too slow.
         """
         declared = request.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > limit:
+        if declared.isdecimal() and (len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit):
             raise _too_large(limit)
         try:
             async with asyncio.timeout(self.timeout):
