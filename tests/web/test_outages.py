@@ -252,7 +252,7 @@ async def test_a_document_that_was_tampered_with_is_never_served(
 ) -> None:
     alice = world.wallet(1)
     file = await world.create(alice, "Honest words.")
-    (stored,) = [path for path in (tmp_path / "content").rglob(f"*{file['cid']}*")]
+    (stored,) = (tmp_path / "content").rglob(f"*{file['cid']}*")
     stored.chmod(0o600)
     stored.write_bytes(stored.read_bytes().replace(b"Honest", b"Forged"))
     answer = await world.read_draft(alice, file["cid"])

@@ -1,0 +1,367 @@
+"""Hostile bodies: cut off while they stream, read strictly, and never a fault of ours."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.world import World, open_world, picture, problem
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+JSON = {"Content-Type": "application/json"}
+CID = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
+CHUNK = 64 * 1024
+
+
+class Pouring:
+    """A body without an end, which counts how much of it was taken."""
+
+    def __init__(self, start: bytes = b"", pause: float = 0) -> None:
+        self.taken = 0
+        self._start = start
+        self._pause = pause
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._start
+        while self.taken < 256 * 1024 * 1024:
+            self.taken += CHUNK
+            await asyncio.sleep(self._pause)
+            yield b"a" * CHUNK
+
+
+LIMITS = {
+    "/auth/login": 64 * 1024,
+    "/delete/file": 64 * 1024,
+    "/create/group": 3 * 4 * 1024 * 1024 + 64 * 1024,
+    "/update/file": 3 * 4 * 1024 * 1024 + 64 * 1024,
+    "/publish/file": 5_000_000 + 64 * 1024,
+    "/webhook/provider-a/publish": 16 * 1024 * 1024,
+    "/webhook/provider-b/publish": 16 * 1024 * 1024,
+}
+
+
+@pytest.mark.parametrize(("path", "limit"), LIMITS.items())
+async def test_a_body_is_cut_off_at_its_limit_while_it_streams(
+    town: World, path: str, limit: int
+) -> None:
+    body = Pouring()
+    media_type = (
+        "multipart/form-data; boundary=b" if "publish/file" in path else JSON["Content-Type"]
+    )
+    answer = await town.client.post(
+        path, params={"cid": CID}, content=body, headers={"Content-Type": media_type}
+    )
+    assert problem(answer) == (413, "too_large")
+    assert body.taken <= limit + 2 * CHUNK
+
+
+@pytest.mark.parametrize(("path", "limit"), LIMITS.items())
+async def test_a_body_that_says_it_is_too_large_is_not_read_at_all(
+    town: World, path: str, limit: int
+) -> None:
+    body = Pouring()
+    media_type = (
+        "multipart/form-data; boundary=b" if "publish/file" in path else JSON["Content-Type"]
+    )
+    headers = {"Content-Type": media_type, "Content-Length": str(limit + 1)}
+    answer = await town.client.post(path, params={"cid": CID}, content=body, headers=headers)
+    assert problem(answer) == (413, "too_large")
+    assert body.taken == 0
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "1e3", "x", "", "²"])
+async def test_a_strange_content_length_is_no_fault_of_ours(town: World, length: str) -> None:
+    headers = JSON | {"Content-Length": length}
+    request = town.client.build_request("POST", "/auth/login", content=b"{}")
+    request.headers = httpx.Headers({k: v.encode("latin-1") for k, v in headers.items()})
+    answer = await town.client.send(request)
+    assert problem(answer)[0] in (400, 413)
+
+
+async def test_a_body_of_another_type_is_refused_before_it_is_read(town: World) -> None:
+    body = Pouring()
+    answer = await town.client.post(
+        "/create/group", content=body, headers={"Content-Type": "text/plain"}
+    )
+    assert problem(answer) == (415, "unsupported_media_type")
+    assert body.taken == 0
+
+
+async def test_a_body_that_trickles_is_given_up(tmp_path: Path) -> None:
+    async with open_world(tmp_path, BODY_TIMEOUT_SECONDS="0.2") as world:
+        started = time.monotonic()
+        answer = await world.client.post("/create/group", content=Pouring(pause=0.05), headers=JSON)
+        assert problem(answer) == (408, "request_timeout")
+        assert time.monotonic() - started < 2
+
+
+async def test_a_client_that_leaves_in_the_middle_is_no_fault_of_ours(town: World) -> None:
+    messages = [
+        {"type": "http.request", "body": b'{"salt":', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/create/group",
+        "raw_path": b"/create/group",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    await town.app(scope, receive, send)  # type: ignore[arg-type]
+    assert sent[0]["status"] == 400
+
+
+def _create(world: World, content: str) -> str:
+    """The text of a good create, with `content` standing in it as it is."""
+    body = world.stranger().sign("create")
+    return json.dumps(body)[:-1] + f', "content": {content}}}'
+
+
+async def _post(world: World, text: str | bytes) -> httpx.Response:
+    return await world.client.post("/create/group", content=text, headers=JSON)
+
+
+async def test_the_text_these_tests_spoil_is_a_good_one(town: World) -> None:
+    assert (await _post(town, _create(town, '"fine"'))).status_code == 200
+
+
+NOT_JSON: dict[str, Any] = {
+    "nothing": b"",
+    "a word": b"hello",
+    "two values": b"{} {}",
+    "a trailing comma": b'{"a": 1,}',
+    "single quotes": b"{'a': 1}",
+    "a comment": b"{} // no",
+    "a BOM": b"\xef\xbb\xbf{}",
+    "UTF-16": '{"a": 1}'.encode("utf-16"),
+    "broken UTF-8": b'{"a": "\xff"}',
+    "a surrogate in UTF-8": b'{"a": "\xed\xa0\x80"}',
+    "a raw control character": b'{"a": "\x01"}',
+    "a raw NUL": b'{"a": "\x00"}',
+    "100 000 arrays": b"[" * 100_000,
+    "100 000 objects": b'{"a":' * 100_000,
+    "a deep salt": b'{"salt":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+    "a number of 5000 digits": b'{"a": ' + b"9" * 5000 + b"}",
+}
+
+
+@pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON.keys())
+async def test_what_is_no_json_is_refused(town: World, body: bytes) -> None:
+    started = time.monotonic()
+    assert problem(await _post(town, body)) == (400, "invalid_json")
+    assert time.monotonic() - started < 1
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+async def test_numbers_that_are_none_are_refused(town: World, number: str) -> None:
+    assert problem(await _post(town, _create(town, number))) == (400, "invalid_json")
+
+
+async def test_a_key_given_twice_is_refused(town: World) -> None:
+    good = _create(town, '"first"')
+    for twice in (
+        good[:-1] + ', "content": "second"}',
+        good.replace('"message": {', '"message": {"nonce": "other", '),
+    ):
+        assert twice != good
+        assert problem(await _post(town, twice)) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize("text", [r'"\ud800"', r'"\udfff"', r'"a\ud83d b"', r'"\ude00\ud83d"'])
+async def test_half_a_surrogate_pair_is_refused(town: World, text: str) -> None:
+    assert problem(await _post(town, _create(town, text))) == (400, "invalid_json")
+
+
+async def test_a_whole_surrogate_pair_is_a_character(town: World) -> None:
+    assert (await _post(town, _create(town, r'"\ud83d\ude00"'))).status_code == 200
+
+
+async def test_an_escaped_nul_is_refused(town: World) -> None:
+    assert problem(await _post(town, _create(town, r'"a\u0000b"'))) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("body", ["[]", "7", '"text"', "null", "true"])
+async def test_a_value_that_is_no_object_is_refused(town: World, body: str) -> None:
+    assert problem(await _post(town, body)) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("depth", [10, 100, 500, 900, 990, 5000])
+async def test_no_depth_of_nesting_is_a_fault_of_ours(town: World, depth: int) -> None:
+    for nested in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
+        body = town.stranger().sign("create") | {"content": r"\u0041"}
+        text = json.dumps(body)[:-1] + f', "extra": {nested}}}'
+        answer = await _post(town, text)
+        assert answer.status_code == 200 or problem(answer) == (400, "invalid_json")
+        spoiled = json.dumps(body).replace('"salt": {', f'"salt": {{"extra": {nested}, ')
+        assert problem(await _post(town, spoiled))[0] == 400
+
+
+async def test_escapes_do_not_eat_into_the_limit_of_a_content(town: World) -> None:
+    content = "é" * (2 * 1024 * 1024)
+    text = _create(town, json.dumps(content))
+    assert len(text) > 12 * 1024 * 1024
+    assert (await _post(town, text)).status_code == 200
+
+
+BOUNDARY = "----boundary"
+
+
+def _part(name: str, value: bytes, filename: str | None = None) -> bytes:
+    disposition = f'form-data; name="{name}"' + (f'; filename="{filename}"' if filename else "")
+    return f"--{BOUNDARY}\r\nContent-Disposition: {disposition}\r\n\r\n".encode() + value + b"\r\n"
+
+
+def _parts(world: World) -> list[bytes]:
+    fields = world.stranger().sign("publish")
+    return [
+        _part("salt", json.dumps(fields["salt"]).encode()),
+        _part("address", fields["address"].encode()),
+        _part("signature", fields["signature"].encode()),
+        _part("hashtags", b"a"),
+        _part("file", picture(), "cover.png"),
+    ]
+
+
+async def _form(world: World, body: bytes, content_type: str | None = None) -> httpx.Response:
+    headers = {"Content-Type": content_type or f"multipart/form-data; boundary={BOUNDARY}"}
+    return await world.client.post(
+        "/publish/file", params={"cid": CID}, content=body, headers=headers
+    )
+
+
+END = f"--{BOUNDARY}--\r\n".encode()
+
+
+async def test_the_form_these_tests_spoil_is_a_good_one(town: World) -> None:
+    answer = await _form(town, b"".join(_parts(town)) + END)
+    assert problem(answer) == (404, "not_found")
+
+
+@pytest.mark.parametrize("field", range(5), ids=["salt", "address", "signature", "tags", "file"])
+async def test_a_field_given_twice_is_refused(town: World, field: int) -> None:
+    parts = _parts(town)
+    answer = await _form(town, b"".join([*parts, parts[field]]) + END)
+    assert problem(answer) == (400, "invalid_request")
+
+
+SPOILED: dict[str, Any] = {
+    "thousands of fields": lambda p: b"".join(p + [_part(f"f{n}", b"") for n in range(5000)]) + END,
+    "thousands of files": lambda p: b"".join(p + [_part(f"f{n}", b"", "x") for n in range(5000)]),
+    "a huge field": lambda p: b"".join(p + [_part("big", b"a" * 2_000_000)]) + END,
+    "a part without a name": lambda p: (
+        f"--{BOUNDARY}\r\nContent-Disposition: form-data\r\n\r\nx\r\n".encode() + END
+    ),
+    "a part without a header": lambda p: f"--{BOUNDARY}\r\n\r\nx\r\n".encode() + END,
+    "a broken header": lambda p: f"--{BOUNDARY}\r\n\0\0: x\r\n\r\nx\r\n".encode() + END,
+    "a header without an end": lambda p: f"--{BOUNDARY}\r\n".encode() + b"A" * 100_000,
+    "no end": lambda p: b"".join(p)[:-30],
+    "another boundary": lambda p: b"".join(p).replace(BOUNDARY.encode(), b"--other") + END,
+    "nothing": lambda p: b"",
+    "noise": lambda p: bytes(range(256)) * 100,
+    "JSON": lambda p: b'{"salt": {}}',
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED.keys())
+async def test_a_hostile_form_is_refused(town: World, spoil: Any) -> None:
+    started = time.monotonic()
+    answer = await _form(town, spoil(_parts(town)))
+    assert problem(answer) == (400, "invalid_request")
+    assert time.monotonic() - started < 1
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "multipart/form-data",
+        "multipart/form-data; boundary=",
+        'multipart/form-data; boundary="',
+        "multipart/form-data; boundary=" + "b" * 10_000,
+        "multipart/form-data; boundary=\xff\xfe",
+    ],
+)
+async def test_a_form_without_a_good_boundary_is_refused(town: World, content_type: str) -> None:
+    body = b"".join(_parts(town)) + END
+    headers = {"Content-Type": content_type.encode("latin-1")}
+    answer = await town.client.post(
+        "/publish/file", params={"cid": CID}, content=body, headers=headers
+    )
+    assert problem(answer) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("charset", ["utf-7", "utf-16", "idna", "zlib", "rot13", "no-such", "\0"])
+async def test_a_strange_charset_is_no_fault_of_ours(town: World, charset: str) -> None:
+    content_type = f"multipart/form-data; boundary={BOUNDARY}; charset={charset}"
+    parts = _parts(town)
+    parts[3] = _part("hashtags", b"+2AA-")
+    answer = await _form(town, b"".join(parts) + END, content_type)
+    assert problem(answer)[0] in (400, 404)
+
+
+@pytest.mark.parametrize(
+    ("salt", "code"),
+    [
+        (b"[" * 100_000, "invalid_json"),
+        (b'{"domain": {}, "domain": {}}', "invalid_json"),
+        (b'{"domain": NaN}', "invalid_json"),
+        (rb'{"domain": "\ud800"}', "invalid_json"),
+        (b"\xff", "invalid_json"),
+    ],
+)
+async def test_the_salt_of_a_form_is_read_as_strictly(town: World, salt: bytes, code: str) -> None:
+    parts = _parts(town)
+    parts[0] = _part("salt", salt)
+    answer = await _form(town, b"".join(parts) + END)
+    assert problem(answer) == (400, code)
+
+
+@pytest.mark.parametrize("filename", ["../../etc/passwd", "x.svg", "a\0b.png", "漢字", "." * 500])
+async def test_the_name_of_an_image_means_nothing(town: World, filename: str) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    fields = alice.sign("publish")
+    fields["salt"] = json.dumps(fields["salt"])
+    files = {"file": (filename, picture(), "text/html")}
+    answer = await town.client.post(
+        "/publish/file", params={"cid": file["cid"]}, data=fields, files=files
+    )
+    assert answer.status_code == 200
+
+
+QUERIES = ["a=%ff", "cid=%00", "tags=%ff%fe", "cid=" + "a" * 60_000, "&&&", "=", "%", "cid[]=x"]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
+@pytest.mark.parametrize(
+    "path", ["/filesMetaData", "/filesByTags", "/freeFileByPostId", "/filesByNextPageToken"]
+)
+async def test_no_query_is_a_fault_of_ours(town: World, path: str, query: str) -> None:
+    answer = await town.client.get(f"{path}?{query}")
+    assert answer.status_code == 200 or problem(answer)[0] == 400
+
+
+@pytest.mark.parametrize("host", ["evil.example", "", "a" * 5000, "x\0y"])
+async def test_the_host_header_is_believed_for_nothing(town: World, host: str) -> None:
+    answer = await town.client.get("/.well-known/imprint.json", headers={"Host": host})
+    assert answer.status_code == 200
+    assert "evil.example" not in answer.text
