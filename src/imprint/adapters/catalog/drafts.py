@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from imprint.adapters.catalog import nonces
 from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.holding import hold_document, hold_write
 from imprint.adapters.catalog.ordering import next_position, retag
 from imprint.adapters.catalog.rows import file_of, hashtags_text, micros
 from imprint.adapters.catalog.settling import apply_kept
@@ -16,6 +17,7 @@ from imprint.domain.files import File, Intent, Network, State, Version, Write
 
 def add_draft(write: Write, intent: Intent, version: Version) -> Steps[File]:
     """A new group with this version as its draft; a post at once if an event came before it."""
+    yield hold_write(write, intent)
     yield from nonces.refuse_spent(write.signer, write.nonce)
     yield from nonces.end(intent)
     group: dict[str, Value] = {
@@ -34,6 +36,7 @@ def replace_draft(write: Write, intent: Intent, old: Cid, version: Version) -> S
 
     The group is the one that the draft is in now: an event may have moved it since it was read.
     """
+    yield hold_write(write, intent, old)
     yield from nonces.refuse_spent(write.signer, write.nonce)
     draft = yield from _draft(old, write.signer)
     if draft is None:
@@ -49,6 +52,7 @@ def dress_draft(
     write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
 ) -> Steps[File | None]:
     """Give a draft its thumbnail and hashtags; None if `cid` is no draft of the signer."""
+    yield hold_write(write, intent)
     yield from nonces.refuse_spent(write.signer, write.nonce)
     draft = yield from _draft(cid, write.signer)
     if draft is None:
@@ -62,21 +66,22 @@ def dress_draft(
     }
     yield Query(sql.DRESS_GROUP, values)
     yield from retag(draft, dressed)
-    if draft.thumbnail_cid not in (None, intent.cid):
-        yield _detach(draft.thumbnail_cid, Network.PUBLIC, write)
+    if draft.thumbnail_cid is not None and draft.thumbnail_cid != intent.cid:
+        yield from _let_go(draft.thumbnail_cid, write)
     yield from nonces.spend(write, dressed)
     return dressed
 
 
 def discard_draft(write: Write, cid: Cid) -> Steps[File | None]:
     """Delete a draft and return what it was; None if `cid` is no draft of the signer."""
+    yield hold_write(write, None, cid)
     yield from nonces.refuse_spent(write.signer, write.nonce)
     draft = yield from _draft(cid, write.signer)
     if draft is None:
         return None
     yield from _retire(draft, State.DELETED, write)
     if draft.thumbnail_cid is not None:
-        yield _detach(draft.thumbnail_cid, Network.PUBLIC, write)
+        yield from _let_go(draft.thumbnail_cid, write)
     yield from nonces.spend(write, None)
     return draft
 
@@ -92,7 +97,12 @@ def _retire(draft: File, state: State, write: Write) -> Steps[None]:
     yield _detach(draft.cid, Network.PRIVATE, write)
 
 
-def _detach(cid: Cid | None, network: Network, write: Write) -> Query:
+def _let_go(thumbnail: Cid, write: Write) -> Steps[None]:
+    yield hold_document(thumbnail, Network.PUBLIC)
+    yield _detach(thumbnail, Network.PUBLIC, write)
+
+
+def _detach(cid: Cid, network: Network, write: Write) -> Query:
     values = {"cid": cid, "network": network.value, "detached_at": micros(write.at)}
     return Query(sql.DETACH, values)
 

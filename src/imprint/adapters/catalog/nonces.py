@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.holding import hold_document
 from imprint.adapters.catalog.rows import file_of, intent_values, key_text, micros
 from imprint.adapters.catalog.steps import Query, Steps, Value
 from imprint.domain.addresses import Address
@@ -48,6 +49,7 @@ def begin(intent: Intent) -> Steps[int | None]:
 
     Refuses a spent nonce, and a document that is being destroyed.
     """
+    yield hold_document(intent.cid, intent.network)
     yield from refuse_spent(intent.write.signer, intent.write.nonce)
     yield from _refuse_condemned(intent.cid, intent.network)
     if intent.number is not None:
@@ -61,7 +63,7 @@ def begin(intent: Intent) -> Steps[int | None]:
 
 
 def end(intent: Intent) -> Steps[None]:
-    """End an intent whose document is held from now on.
+    """End an intent whose document has a holder from now on.
 
     Refuses an intent that is gone: it ran out and its document may be destroyed by now.
     """

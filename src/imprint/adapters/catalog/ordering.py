@@ -6,7 +6,7 @@ from imprint.domain.files import File, State
 
 
 def next_position() -> Steps[int]:
-    """A position above every other; the counter is locked until the end, so none is ever passed."""
+    """A position above every one that a change before this one took."""
     rows = yield Query(sql.NEXT_POSITION)
     return int(rows[0][0])
 

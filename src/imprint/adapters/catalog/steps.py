@@ -24,8 +24,19 @@ class Query:
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
-Steps = Generator[Query, list[Row], T]
-"""Queries that lead to a `T`."""
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Names of what nobody else may change until this change ends; `holding` makes them.
+
+    What is read after a hold stays true. It has no rows, and where only one change runs at a time
+    there is nothing to do for it.
+    """
+
+    names: frozenset[str]
+
+
+Steps = Generator[Query | Hold, list[Row], T]
+"""Queries, and what is held for them, that lead to a `T`."""
 
 
 class Unstorable(Exception):

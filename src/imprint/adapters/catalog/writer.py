@@ -15,7 +15,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-from imprint.adapters.catalog.steps import Steps, T, Unstorable
+from imprint import failpoints
+from imprint.adapters.catalog.steps import Hold, Query, Row, Steps, T, Unstorable
 from imprint.domain.refusals import Problem, Unavailable
 
 _log = logging.getLogger(__name__)
@@ -28,12 +29,15 @@ _STRANGE = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEnc
 
 
 def run_steps(connection: sqlite3.Connection, steps: Steps[T]) -> T:
-    """Execute steps one by one; a query that is refused for its values is `Unstorable` in them."""
+    """Execute steps one by one; a query that is refused for its values is `Unstorable` in them.
+
+    Nothing need be held: whoever writes has the whole database to itself.
+    """
     try:
         query = next(steps)
         while True:
             try:
-                rows = connection.execute(query.text, query.values).fetchall()
+                rows = _execute(connection, query)
             except _STRANGE as error:
                 strange = Unstorable(type(error).__name__)
                 strange.__cause__ = error
@@ -43,6 +47,12 @@ def run_steps(connection: sqlite3.Connection, steps: Steps[T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+
+
+def _execute(connection: sqlite3.Connection, query: Query | Hold) -> list[Row]:
+    if isinstance(query, Hold):
+        return []
+    return connection.execute(query.text, query.values).fetchall()
 
 
 @dataclass(slots=True)
@@ -115,6 +125,7 @@ class Writer:
             self._connection.execute("BEGIN IMMEDIATE")
             for job in jobs:
                 self._run_apart(job)
+            failpoints.reach("during_commit")
             self._connection.execute("COMMIT")
             self.commits += 1
         except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
