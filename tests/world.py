@@ -391,11 +391,13 @@ async def open_world(
     *,
     clock: MovableClock | None = None,
     adapt: Callable[[Parts], Parts] | None = None,
+    rpc_path: str = "",
     **given: str,
 ) -> AsyncIterator[World]:
     """A world whose data is in `folder`; `given` are settings by their names without the prefix.
 
-    `adapt` may put other adapters in the places of the usual ones.
+    `adapt` may put other adapters in the places of the usual ones; `rpc_path` goes after the
+    address of the node, as the keys of providers do.
     """
     clock = clock or MovableClock()
     chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)
@@ -403,7 +405,7 @@ async def open_world(
     node = Node(chain)
     await node.start()
     environ = {
-        "IMPRINT_CHAIN_RPC_URL": node.url,
+        "IMPRINT_CHAIN_RPC_URL": node.url + rpc_path,
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": ORIGIN,
         "IMPRINT_JANITOR_SECONDS": "0",

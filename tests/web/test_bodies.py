@@ -267,7 +267,7 @@ async def test_a_field_given_twice_is_refused(town: World, field: int) -> None:
 SPOILED: dict[str, Any] = {
     "thousands of fields": lambda p: b"".join(p + [_part(f"f{n}", b"") for n in range(5000)]) + END,
     "thousands of files": lambda p: b"".join(p + [_part(f"f{n}", b"", "x") for n in range(5000)]),
-    "a huge field": lambda p: b"".join(p + [_part("big", b"a" * 2_000_000)]) + END,
+    "a huge field": lambda p: b"".join([*p, _part("big", b"a" * 2_000_000)]) + END,
     "a part without a name": lambda p: (
         f"--{BOUNDARY}\r\nContent-Disposition: form-data\r\n\r\nx\r\n".encode() + END
     ),
