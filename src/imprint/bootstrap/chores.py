@@ -14,6 +14,7 @@ from imprint.bootstrap.parts import Parts
 from imprint.flows.entitlement import Entitlement
 from imprint.flows.following import Follower
 from imprint.flows.keeping import Janitor
+from imprint.flows.stocktaking import Stocktaking
 from imprint.flows.watching import Watcher
 from imprint.measures import CHORES_PUT_OFF
 from imprint.settings import Settings
@@ -61,6 +62,10 @@ class Chores:
             grace = timedelta(hours=keeping.grace_hours)
             janitor = Janitor(parts.catalog, parts.content, parts.clock, grace)
             yield "janitor", partial(janitor.run, keeping.janitor_seconds)
+            if parts.inventory is not None:
+                lease = timedelta(seconds=keeping.lease_seconds)
+                stock = Stocktaking(parts.catalog, parts.inventory, parts.clock, lease)
+                yield "stocktaking", stock.run
         if pause := self.settings.chain.follow_seconds:
             follower = build_follower(self.settings, parts)
             yield "follower", partial(follower.run, pause)

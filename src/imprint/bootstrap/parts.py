@@ -18,6 +18,7 @@ from imprint.adapters.images import SandboxedRecoder
 from imprint.adapters.sealing.aes import AesCipher
 from imprint.adapters.sealing.plain import PlainCipher
 from imprint.domain.refusals import Unavailable
+from imprint.inventory import Inventory
 from imprint.ports import (
     Catalog,
     ChainSource,
@@ -49,6 +50,7 @@ class Parts:
     images: ImageRecoder
     readers: Mapping[str, DeliveryReader]
     clock: Clock
+    inventory: Inventory | None = None
 
     async def close(self) -> None:
         """Let go of everything, the catalog last."""
@@ -86,6 +88,7 @@ def open_parts(settings: Settings, clock: Clock | None = None) -> Parts:
         SandboxedRecoder(),
         _delivery_readers(settings),
         clock,
+        content if isinstance(content, EmbeddedStore) else None,
     )
 
 

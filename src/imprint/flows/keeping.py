@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import uuid4
 
+from imprint import failpoints
 from imprint.domain.refusals import Unavailable
 from imprint.measures import CHORES_PUT_OFF, DOCUMENTS_DESTROYED
 from imprint.ports import Catalog, Clock, ContentStore
@@ -46,8 +47,11 @@ class Janitor:
         for cid, network in await self.catalog.condemn_documents(now, now - self.grace, BATCH):
             if self.clock.now() >= until:
                 break
+            failpoints.reach("after_condemn")
             await self.content.remove(cid, network)
+            failpoints.reach("after_remove")
             await self.catalog.bury(cid, network)
+            failpoints.reach("after_bury")
             destroyed += 1
         await self.catalog.forget_replays(now - REPLAY_MEMORY)
         await self.catalog.release_lease(LEASE, self.holder)

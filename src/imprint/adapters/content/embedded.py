@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -90,14 +91,17 @@ class EmbeddedStore:
         folder = self._folders[network]
         await self._run(partial(folder.delete, cid))
 
-    async def list_documents(self, network: Network) -> AsyncIterator[Cid]:
-        """The cids of all documents, for whoever looks for those that nobody needs.
+    async def list_documents(
+        self, network: Network, before: datetime | None = None
+    ) -> AsyncIterator[Cid]:
+        """The cids of all documents, or of those stored before then.
 
         What is stored or destroyed meanwhile may or may not be among them.
         """
         folder = self._folders[network]
+        latest = math.inf if before is None else before.timestamp()
         for shard in await self._run(folder.list_shards):
-            for cid in await self._run(partial(folder.list_documents, shard)):
+            for cid in await self._run(partial(folder.list_documents, shard, latest)):
                 yield cid
 
     async def probe(self) -> None:

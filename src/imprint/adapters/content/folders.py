@@ -8,6 +8,7 @@ folder up, copy it with any tool while the service runs, leaving `.incoming` out
 copy it back: a name proves its bytes.
 """
 
+import math
 import os
 import stat
 import tempfile
@@ -15,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
+from imprint import failpoints
 from imprint.domain.cids import Cid, NotACid, parse_cid
 
 GLANCE_LIMIT = 65_536
@@ -46,7 +48,9 @@ class DocumentFolder:
         try:
             if not abandoned.is_set():
                 self._prepare(shard)
+                failpoints.reach("during_put")
                 temporary.rename(shard / cid)
+                failpoints.reach("unsynced_put")
                 _sync(shard)
         finally:
             temporary.unlink(missing_ok=True)
@@ -97,14 +101,17 @@ class DocumentFolder:
         """The names of the folders that documents are in."""
         return sorted(path.name for path in self._path.iterdir() if path != self._incoming)
 
-    def list_documents(self, shard: str) -> list[Cid]:
-        """The cids of the documents in one of those folders; what has another name is left out."""
+    def list_documents(self, shard: str, before: float = math.inf) -> list[Cid]:
+        """The cids of the documents in one of those folders; what has another name is left out.
+
+        So is what was stored after `before`, in seconds since 1970.
+        """
         folder = self._path / shard
         cids = []
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            with suppress(NotACid):
+            with suppress(NotACid, FileNotFoundError):
                 cid = parse_cid(path.name)
-                if path == self._shard(cid) / cid:
+                if path == self._shard(cid) / cid and path.stat().st_mtime < before:
                     cids.append(cid)
         return cids
 

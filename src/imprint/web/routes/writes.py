@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
+from imprint import failpoints
 from imprint.auth.logins import LoginClaim
 from imprint.auth.typed_data import TypedDataClaim
 from imprint.domain.documents import ContentTooLarge, NotContent, check_content
@@ -56,13 +57,13 @@ class WriteRoutes:
     async def create(self, request: Request) -> Response:
         body = await self._read_content(request)
         file = await self.drafts.create(_claim(body), body.content)
-        return json_answer(CreatedAnswer(file_record(file)))
+        return _tell(CreatedAnswer(file_record(file)))
 
     async def update(self, request: Request) -> Response:
         cid = query_cid(request)
         body = await self._read_content(request)
         file = await self.drafts.update(_claim(body), cid, body.content)
-        return json_answer(UpdatedAnswer(file_record(file)))
+        return _tell(UpdatedAnswer(file_record(file)))
 
     async def publish(self, request: Request) -> Response:
         cid = query_cid(request)
@@ -73,13 +74,13 @@ class WriteRoutes:
         image = form.file("file")
         if len(image) > self.max_image:
             raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
-        return json_answer(PublishedAnswer(await self.drafts.publish(claim, cid, image, hashtags)))
+        return _tell(PublishedAnswer(await self.drafts.publish(claim, cid, image, hashtags)))
 
     async def delete(self, request: Request) -> Response:
         cid = query_cid(request)
         body = await self.reader.read_json(request, SMALL_BODY, SignedBody)
         file = await self.drafts.delete(_claim(body), cid)
-        return json_answer(DeletedAnswer(DeletedFile(file.id, "deleted")))
+        return _tell(DeletedAnswer(DeletedFile(file.id, "deleted")))
 
     async def _read_content(self, request: Request) -> ContentBody:
         limit = ESCAPED * self.max_content + SMALL_BODY
@@ -91,6 +92,11 @@ class WriteRoutes:
         except NotContent as error:
             raise Refusal(Code.INVALID_REQUEST, str(error)) from None
         return body
+
+
+def _tell(body: CreatedAnswer | UpdatedAnswer | PublishedAnswer | DeletedAnswer) -> Response:
+    failpoints.reach("before_answer")
+    return json_answer(body)
 
 
 def _claim(body: SignedBody) -> TypedDataClaim:
