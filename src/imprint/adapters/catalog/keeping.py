@@ -1,8 +1,10 @@
 """Documents that nothing holds any more: condemned first, forgotten when they are destroyed."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.holding import SWEEP, hold_document
 from imprint.adapters.catalog.rows import micros
 from imprint.adapters.catalog.steps import Query, Row, Steps, Value
 from imprint.domain.cids import Cid
@@ -26,6 +28,7 @@ def condemn(
     A document that something holds again is no longer detached. With a document goes its version,
     so that nothing can restore it, and its place as thumbnail of groups without a live file.
     """
+    yield SWEEP
     expired = yield Query(sql.EXPIRED_INTENTS, {"now": micros(now), "limit": limit})
     for intent_id, cid, network in expired:
         yield Query(sql.END_INTENT, {"id": intent_id})
@@ -36,13 +39,24 @@ def condemn(
     candidates = yield Query(sql.DETACHED_BEFORE, room)
     condemned = list(left)
     for row in candidates:
-        free = yield from _condemn_one(row, now)
+        free = yield from _condemn_one(row, now, detached_before)
         condemned += [row] if free else []
     return [(Cid(cid), Network(network)) for cid, network in condemned]
 
 
-def _condemn_one(row: Row, now: datetime) -> Steps[bool]:
+def detach_strays(cids: Sequence[Cid], network: Network, at: datetime) -> Steps[int]:
+    """Detach the documents that nothing is known of; how many there were. In any doubt, none."""
+    found = 0
+    for cid in cids:
+        values = {"cid": cid, "network": network.value, "detached_at": micros(at)}
+        rows = yield Query(sql.DETACH_STRAY, values)
+        found += len(rows)
+    return found
+
+
+def _condemn_one(row: Row, now: datetime, detached_before: datetime) -> Steps[bool]:
     cid, network = row
+    yield hold_document(cid, network)
     document: dict[str, Value] = {"cid": cid, "network": network}
     holder = sql.LIVE_DOCUMENT if network == Network.PRIVATE else sql.THUMBNAIL_OF_LIVE
     held = yield Query(holder, {"cid": cid})
@@ -50,7 +64,10 @@ def _condemn_one(row: Row, now: datetime) -> Steps[bool]:
     if held or running:
         yield Query(sql.REATTACH, document)
         return False
-    yield Query(sql.CONDEMN, document)
+    # It may have been taken up and let go of again since the row was read.
+    still = yield Query(sql.CONDEMN, document | {"before": micros(detached_before)})
+    if not still:
+        return False
     # An intent that ran out must not be able to end well later, with its document destroyed.
     yield Query(sql.END_INTENTS_FOR, document)
     if network == Network.PUBLIC:

@@ -144,6 +144,9 @@ class SqliteCatalog:
         document = {"cid": cid, "network": network.value}
         await self._writer.commit(last_query(sql.BURY, document))
 
+    async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
+        return await self._writer.commit(keeping.detach_strays(cids, network, at))
+
     async def forget_replays(self, before: datetime) -> None:
         await self._writer.commit(keeping.forget_replays(before))
 
