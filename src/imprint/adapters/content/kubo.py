@@ -1,0 +1,212 @@
+"""The content store on a Kubo node: a document is there if, and only if, its mark is pinned.
+
+A node has one space of blocks, and one pin for a block at most. So that private and public
+documents are kept apart, each has a mark: a small directory that names the network and links to
+the document. Reading asks for the pin of the mark first, and a document without one is not there,
+whatever blocks the node may have.
+
+Pins are as shallow as they can be. For a document of one block, mark and block are pinned alone.
+A larger one has a mark that is pinned with all below it: documents may share pieces, and only the
+node can tell whether another one holds them. It does so by walking through every deep pin when a
+block is deleted, about a tenth of a millisecond for each.
+"""
+
+import logging
+
+from imprint.adapters.content.checking import check_aside
+from imprint.adapters.content.exchanges import PATIENCE, Exchanges, Failure
+from imprint.adapters.content.kubo_rpc import PASSING, KuboRpc, NotThere
+from imprint.adapters.content.nodes import NotANode, has_cid, read_car, read_links, write_mark
+from imprint.domain.cids import Cid, Codec, codec_of
+from imprint.domain.files import Label, Network
+from imprint.domain.unixfs import blocks
+
+STORING_TRIES = 3
+"""How often a document is stored anew when blocks are damaged, or vanish before they are pinned.
+
+The node may collect its garbage in between, or destroy another document with the same pieces.
+"""
+
+DEEP_PATIENCE = 20.0
+"""Seconds that reading a document of several blocks may take, since its size is not known."""
+
+REMOVAL_PATIENCE = 30.0
+"""Seconds that destroying a document may take: nobody waits for it, and the node may walk far."""
+
+_log = logging.getLogger(__name__)
+
+
+class KuboStore:
+    """Documents on one node, whose RPC is at `api`."""
+
+    def __init__(self, api: str, authorization: str | None = None) -> None:
+        """Use the node at `api`; `authorization` is the header that it asks for."""
+        self._exchanges = Exchanges("Kubo", PASSING)
+        self._rpc = KuboRpc(self._exchanges, api, authorization)
+
+    async def put(
+        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
+    ) -> None:
+        """Store a document, and pin it once the node gives the same bytes back.
+
+        The cid that the node answers is not enough: it is that of the bytes it was sent, and a
+        block that it has already it keeps as it is, also a damaged one.
+        """
+        await check_aside(cid, document, network)
+        async with self._exchanges.attempt("store", 2 * len(document)) as deadline:
+            networks = {network}
+            for _ in range(STORING_TRIES):
+                added = await self._rpc.add(document, network is Network.PUBLIC, deadline)
+                if added != cid:
+                    raise Failure("another cid for the same bytes")
+                try:
+                    if await self._rpc.cat(cid, deadline) != document:
+                        _log.critical("Blocks of the document %s are damaged.", cid)
+                        networks |= await self._clear(cid, document, deadline)
+                        continue
+                    for each in networks:
+                        await self._pin(cid, each, label, deadline)
+                except NotThere:
+                    continue
+                return
+            raise Failure("blocks that vanish before they are pinned, or cannot be replaced")
+
+    async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
+        """Put the label into the name of the pin, which `ipfs pin ls --names` shows."""
+        mark, _ = write_mark(cid, network)
+        async with self._exchanges.attempt("label") as deadline:
+            if await self._rpc.is_pinned(mark, _is_deep(cid), deadline):
+                try:
+                    await self._pin(cid, network, label, deadline)
+                except NotThere as error:
+                    raise Failure("a document whose blocks are missing") from error
+
+    async def read(self, cid: Cid, network: Network) -> bytes | None:
+        """The verified bytes of a document; None without the mark of this network."""
+        mark, _ = write_mark(cid, network)
+        deep = _is_deep(cid)
+        async with self._exchanges.attempt("read", patience=_patience(cid)) as deadline:
+            if not await self._rpc.is_pinned(mark, deep, deadline):
+                return None
+            try:
+                document = await self._rpc.cat(cid, deadline)
+            except NotThere as error:
+                # It may have been destroyed between the two questions.
+                if not await self._rpc.is_pinned(mark, deep, deadline):
+                    return None
+                _log.critical("Blocks of the %s document %s are missing.", network, cid)
+                raise Failure("a document whose blocks are missing") from error
+        return await check_aside(cid, document, network)
+
+    async def remove(self, cid: Cid, network: Network) -> None:
+        """Take the mark away, and delete the blocks that nothing else holds.
+
+        The root goes last: as long as it is there, a removal that broke off can be repeated.
+        """
+        mark, _ = write_mark(cid, network)
+        deep = _is_deep(cid)
+        async with self._exchanges.attempt("destroy", patience=REMOVAL_PATIENCE) as deadline:
+            await self._rpc.unpin(mark, deadline)
+            if not await self._rpc.remove_block(mark, deadline):
+                raise Failure("a document that was pinned again while it was destroyed")
+            others = [write_mark(cid, other)[0] for other in Network if other is not network]
+            for other in others:
+                if await self._rpc.is_pinned(other, deep, deadline):
+                    return
+            if not deep:
+                await self._rpc.unpin(cid, deadline)
+            for block in await self._list_blocks(cid, deadline):
+                await self._rpc.remove_block(block, deadline)
+
+    async def export_car(self, cid: Cid, network: Network) -> bytes | None:
+        """A document as a CAR with all its blocks, verified; None if it is not there."""
+        mark, _ = write_mark(cid, network)
+        async with self._exchanges.attempt("export", patience=_patience(cid)) as deadline:
+            if not await self._rpc.is_pinned(mark, _is_deep(cid), deadline):
+                return None
+            try:
+                car = await self._rpc.export(cid, deadline)
+                _check_whole(car, cid)
+            except (NotThere, NotANode) as error:
+                raise Failure("a CAR that is not whole") from error
+            return car
+
+    async def probe(self) -> None:
+        """Return if the node answers."""
+        async with self._exchanges.attempt("answer") as deadline:
+            await self._rpc.show_version(deadline)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._exchanges.close()
+
+    async def _pin(self, cid: Cid, network: Network, label: Label | None, deadline: float) -> None:
+        mark, block = write_mark(cid, network)
+        if await self._rpc.put_block(block, deadline) != mark:
+            raise Failure("another cid for the same mark")
+        deep = _is_deep(cid)
+        name = f"imprint {network}"
+        if label is not None:
+            name = f"imprint {network} {label.status} {label.name} {label.group_id}"
+        # The document first: the mark is what makes it visible.
+        if not deep:
+            await self._rpc.pin([cid], False, name, deadline)
+        await self._rpc.pin([mark], deep, name, deadline)
+
+    async def _clear(self, cid: Cid, document: bytes, deadline: float) -> set[Network]:
+        """Delete the blocks of a damaged document; the networks that it was in."""
+        networks = set()
+        for network in Network:
+            mark, _ = write_mark(cid, network)
+            if await self._rpc.is_pinned(mark, _is_deep(cid), deadline):
+                await self._rpc.unpin(mark, deadline)
+                networks.add(network)
+        if not _is_deep(cid):
+            await self._rpc.unpin(cid, deadline)
+        for block in dict.fromkeys(each for each, _ in blocks(document)):
+            await self._rpc.remove_block(block, deadline)
+        return networks
+
+    async def _list_blocks(self, cid: Cid, deadline: float) -> list[Cid]:
+        """The blocks of a document, each once, every node after all that hang below it."""
+        found: dict[Cid, None] = {}
+        waiting = [cid]
+        while waiting:
+            block = waiting.pop()
+            found.pop(block, None)
+            found[block] = None
+            if codec_of(block) is Codec.DAG_PB:
+                waiting.extend(await self._read_links(block, deadline))
+        return list(reversed(found))
+
+    async def _read_links(self, cid: Cid, deadline: float) -> list[Cid]:
+        try:
+            node = await self._rpc.read_block(cid, deadline)
+            if not has_cid(node, cid):
+                raise Failure("a node that does not match its cid")
+            return read_links(node)
+        except NotThere:
+            return []
+        except NotANode as error:
+            raise Failure("a node of another kind") from error
+
+
+def _is_deep(cid: Cid) -> bool:
+    """Whether the document has blocks below its root, which a pin must reach."""
+    return codec_of(cid) is Codec.DAG_PB
+
+
+def _patience(cid: Cid) -> float:
+    return DEEP_PATIENCE if _is_deep(cid) else PATIENCE
+
+
+def _check_whole(car: bytes, cid: Cid) -> None:
+    """Raise `NotANode` unless the CAR has every block of the document."""
+    blocks = read_car(car)
+    waiting = [cid]
+    while waiting:
+        block = blocks.get(cid_now := waiting.pop())
+        if block is None:
+            raise NotANode("A block of the document is missing.")
+        if codec_of(cid_now) is Codec.DAG_PB:
+            waiting.extend(read_links(block))

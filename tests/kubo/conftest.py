@@ -1,0 +1,49 @@
+"""Real Kubo nodes: one for all tests, and the workbench of the conformance tests on it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.kubo.node import KuboNode
+
+from imprint.adapters.content.kubo import KuboStore
+from imprint.adapters.content.nodes import read_links
+from imprint.domain.cids import Cid, Codec, codec_of
+from imprint.domain.files import Network
+
+
+class KuboWorkbench:
+    """A store on a real node, and that node's files."""
+
+    def __init__(self, node: KuboNode) -> None:
+        self.node = node
+        self.store = KuboStore(node.api)
+
+    async def reopen(self) -> None:
+        await self.store.close()
+        self.store = KuboStore(self.node.api)
+
+    def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
+        if codec_of(cid) is Codec.RAW:
+            self.node.block_file(cid).write_bytes(document)
+            return
+        for leaf in dict.fromkeys(read_links(self.node.block_file(cid).read_bytes())):
+            path = self.node.block_file(leaf)
+            size = path.stat().st_size
+            path.write_bytes(document[:size])
+            document = document[size:]
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[KuboNode]:
+    running = KuboNode(tmp_path / "node")
+    await running.start()
+    yield running
+    await running.stop()
+
+
+@pytest.fixture
+async def bench(node: KuboNode) -> AsyncIterator[KuboWorkbench]:
+    workbench = KuboWorkbench(node)
+    yield workbench
+    await workbench.store.close()

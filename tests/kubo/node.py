@@ -1,0 +1,94 @@
+"""A real Kubo node on loopback, with a repository that is thrown away."""
+
+import asyncio
+import os
+import re
+import signal
+from base64 import b32encode
+from pathlib import Path
+
+from imprint.domain.cids import Cid, cid_bytes
+
+BINARY = Path(__file__).parents[2] / ".tools" / "ipfs"
+START_PATIENCE = 30.0
+
+
+class KuboNode:
+    """One node: alone if it has no `swarm`, otherwise open to neighbours on loopback."""
+
+    def __init__(self, folder: Path, swarm: bool = False, authorization: str = "") -> None:
+        self.folder = folder
+        self.api = ""
+        self._swarm = swarm
+        self._authorization = authorization
+        self._process: asyncio.subprocess.Process | None = None
+        # A repository must not be looked for in the home, nor anything be sent to anybody.
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "IPFS_PATH": str(folder / "repo"),
+            "IPFS_TELEMETRY": "off",
+        }
+
+    async def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not (self.folder / "repo").exists():
+            await self.run("init", "--empty-repo", "--profile=test")
+            await self.run("config", "Routing.Type", "none")
+            swarm = '["/ip4/127.0.0.1/tcp/0"]' if self._swarm else "[]"
+            await self.run("config", "--json", "Addresses.Swarm", swarm)
+            await self.run("config", "Addresses.API", "/ip4/127.0.0.1/tcp/0")
+            await self.run("config", "Addresses.Gateway", "")
+            if self._authorization:
+                access = f'{{"AuthSecret": "{self._authorization}", "AllowedPaths": ["/api/v0"]}}'
+                await self.run("config", "--json", "API.Authorizations.imprint", access)
+        self._process = await asyncio.create_subprocess_exec(
+            str(BINARY),
+            "daemon",
+            "--migrate=false",
+            env=self._environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        async with asyncio.timeout(START_PATIENCE):
+            await self._wait_until_ready()
+
+    async def _wait_until_ready(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        said = []
+        async for line in self._process.stdout:
+            said.append(line.decode())
+            if match := re.search(
+                r"RPC API server listening on /ip4/127.0.0.1/tcp/(\d+)", said[-1]
+            ):
+                self.api = f"http://127.0.0.1:{match[1]}"
+            if "Daemon is ready" in said[-1]:
+                return
+        raise RuntimeError("Kubo did not start: " + "".join(said))
+
+    async def stop(self) -> None:
+        if self._process is not None:
+            if self._process.returncode is None:
+                self._process.send_signal(signal.SIGTERM)
+            await self._process.communicate()
+            self._process = None
+
+    async def run(self, *arguments: str) -> str:
+        """What a command of the node's own client prints."""
+        process = await asyncio.create_subprocess_exec(
+            str(BINARY),
+            *arguments,
+            env=self._environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, errors = await process.communicate()
+        if process.returncode:
+            raise RuntimeError(f"ipfs {arguments[0]}: {errors.decode()}")
+        return out.decode().strip()
+
+    def block_file(self, cid: Cid) -> Path:
+        """Where the node keeps one block: named after its multihash, in upper-case base 32."""
+        name = b32encode(cid_bytes(cid)[2:]).decode().rstrip("=")
+        return self.folder / "repo" / "blocks" / name[-3:-1] / f"{name}.data"
