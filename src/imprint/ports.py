@@ -26,6 +26,8 @@ from imprint.domain.posts import (
     PostFacts,
     Settlement,
 )
+from imprint.inventory import StrayCatalog
+from imprint.sealing import KeyCatalog
 
 
 class Clock(Protocol):
@@ -36,7 +38,7 @@ class Clock(Protocol):
         ...
 
 
-class Catalog(Protocol):
+class Catalog(KeyCatalog, StrayCatalog, Protocol):
     """The records of files, nonces and events. Every change is one transaction, or did not happen.
 
     A nonce is spent in the transaction of the effect that it signs: a method that takes a `Write`
@@ -143,8 +145,9 @@ class Catalog(Protocol):
         """Take the chain's own word, in one transaction.
 
         What is lost is undone first: its files are drafts again, unless another canonical event
-        claims them. Then the events are settled, also those that were lost before, and confirmed;
-        then the follower stands where the step says, and its final block is kept.
+        claims them. Then the events are settled, also those that were lost before, and confirmed,
+        and what deliveries said about where they stand is corrected; then the follower stands
+        where the step says, and its final block is kept.
         """
         ...
 
@@ -245,7 +248,12 @@ class MarketplaceReader(Protocol):
 
 
 class ChainSource(Protocol):
-    """The chain itself: its blocks, and the marketplace's logs in them."""
+    """The chain itself: its blocks, and the marketplace's logs in them.
+
+    Nodes differ in how far they are, and change their mind. So whoever asks says which `head` the
+    question is about: every answer holds for the chain that ends in this block, and a node that
+    does not have it there, because it is behind or on another branch, is `Unavailable`.
+    """
 
     async def head(self) -> BlockMark:
         """The newest block."""
@@ -255,19 +263,19 @@ class ChainSource(Protocol):
         """When the newest block says that it was made."""
         ...
 
-    async def block_at(self, number: int) -> BlockMark | None:
-        """The block at this height; None above the head."""
+    async def block_at(self, number: int, head: BlockMark) -> BlockMark | None:
+        """The block at this height; None above the newest one."""
         ...
 
-    async def logs(self, first: int, last: int) -> list[Log]:
+    async def logs(self, first: int, last: int, head: BlockMark) -> list[Log]:
         """The marketplace's logs in these blocks, in order.
 
         `Unavailable` may mean that the node will not look at so many blocks at once.
         """
         ...
 
-    async def logs_of_block(self, block_hash: str) -> list[Log] | None:
-        """The marketplace's logs in this block; None if the node does not know such a block."""
+    async def logs_of_block(self, block_hash: str, head: BlockMark) -> list[Log] | None:
+        """The marketplace's logs in this block; None if it is not one of this chain."""
         ...
 
 

@@ -141,11 +141,11 @@ class EventReport:
 class Advance:
     """What reading a stretch of the chain says: which events are there, and which are not.
 
-    `stand` is the last block of the stretch, where the follower stands afterwards; `final`, if
-    given, is one that no reorg of the configured depth can replace any more.
+    `stand`, if given, is where the follower stands afterwards: it has read all up to this block.
+    `final`, if given, is one that no reorg of the configured depth can replace any more.
     """
 
-    stand: BlockMark
+    stand: BlockMark | None = None
     final: BlockMark | None = None
     events: tuple[PostCreated, ...] = ()
     dead_letters: tuple[DeadLetter, ...] = ()

@@ -3,25 +3,27 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from imprint.domain.access import Access, decide_access
 from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
 from imprint.domain.files import File
 from imprint.domain.posts import PostFacts
-from imprint.measures import ENTITLEMENTS
+from imprint.flows.flights import SharedFlights
 from imprint.ports import Clock, MarketplaceReader
 
 MAX_GRANTS = 20_000
 """How many answers are kept; the oldest go first."""
 
+Key = tuple[int, Address | None]
+"""A post id, and who wants to read it; None is nobody in particular."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """A yes that was given, for which file, and until when it is believed."""
+    """Facts that let the reader in, and until when they are believed."""
 
-    access: Access
-    cid: Cid
+    facts: PostFacts
     until: datetime
 
 
@@ -32,28 +34,26 @@ class Entitlement:
     marketplace: MarketplaceReader
     clock: Clock
     keep: timedelta
-    _grants: dict[tuple[int, Address | None], _Grant] = field(default_factory=dict)
+    _grants: dict[Key, _Grant] = field(default_factory=dict)
+    _flights: SharedFlights[Key, PostFacts] = field(default_factory=SharedFlights)
     _forgotten: int = 0
 
     async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
         """How `reader` may read this file as this post; None if the chain's entry disagrees.
 
         The entry must name the owner as author and the file's own cid: whatever else stands there
-        is somebody else's post, or none.
+        is somebody else's post, or none. Who asks the same at the same time shares an exchange.
         """
-        kept = self._grants.get((post_id, reader))
-        if kept is not None and kept.cid == file.cid and self.clock.now() < kept.until:
-            ENTITLEMENTS.labels("memory").inc()
-            return kept.access
-        ENTITLEMENTS.labels("chain").inc()
-        asked_at, forgotten = self.clock.now(), self._forgotten
-        facts = await self.marketplace.post_facts(post_id, reader)
-        if not _describes(facts, file):
-            return None
-        access = decide_access(facts, reader)
-        # What was forgotten while the chain was asked may be what it answered.
-        if access is not Access.DENIED and self.keep and forgotten == self._forgotten:
-            self._remember((post_id, reader), _Grant(access, file.cid, asked_at + self.keep))
+        key = (post_id, reader)
+        kept = self._grants.get(key)
+        if kept is not None and self.clock.now() < kept.until and _describes(kept.facts, file):
+            return decide_access(kept.facts, reader)
+        asked_before = self._flights.is_flying(key)
+        access = _judge(await self._ask(key), file, reader)
+        if asked_before and access in (None, Access.DENIED):
+            # That question was older than this reader's, who may have bought in between. What
+            # flies for this key now, if anything, began after it.
+            access = _judge(await self._ask(key), file, reader)
         return access
 
     def forget(self, post_id: int, readers: Collection[Address] | None) -> None:
@@ -71,11 +71,27 @@ class Entitlement:
         self._forgotten += 1
         self._grants.clear()
 
-    def _remember(self, key: tuple[int, Address | None], grant: _Grant) -> None:
+    async def _ask(self, key: Key) -> PostFacts:
+        return await self._flights.join(key, partial(self._fetch, key))
+
+    async def _fetch(self, key: Key) -> PostFacts:
+        asked_at, forgotten = self.clock.now(), self._forgotten
+        facts = await self.marketplace.post_facts(*key)
+        # What was forgotten while the chain was asked may be what it answered.
+        granted = decide_access(facts, key[1]) is not Access.DENIED
+        if granted and self.keep and forgotten == self._forgotten:
+            self._remember(key, _Grant(facts, asked_at + self.keep))
+        return facts
+
+    def _remember(self, key: Key, grant: _Grant) -> None:
         self._grants.pop(key, None)
         self._grants[key] = grant
         if len(self._grants) > MAX_GRANTS:
             del self._grants[next(iter(self._grants))]
+
+
+def _judge(facts: PostFacts, file: File, reader: Address | None) -> Access | None:
+    return decide_access(facts, reader) if _describes(facts, file) else None
 
 
 def _describes(facts: PostFacts, file: File) -> bool:

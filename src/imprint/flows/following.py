@@ -2,37 +2,29 @@
 
 Each round reads the last blocks again, as many as a reorg may replace. An event that stands there
 is settled, whoever else brought it or did not; an event that we count as canonical and that does
-not stand there is undone. Below that depth everything is final: if even a final block is another
-one now, that is an alarm for people, and nothing that is final changes by itself.
+not stand there, or says something else there, is undone. Below that depth everything is final: if
+even a final block is another one now, that is an alarm for people, and until they have seen to it
+nothing that the chain says is believed.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import uuid4
 
-from imprint.domain.marketplace import POST_CREATED, Log, Undecodable, decode_post_created
 from imprint.domain.posts import (
     Advance,
     BlockMark,
-    DeadLetter,
     EventStatus,
     KnownEvent,
     LogPlace,
     PostCreated,
 )
 from imprint.domain.refusals import Unavailable
+from imprint.flows.evidence import Identity, Witness, identify, read_events, say_same
 from imprint.flows.stretches import Stretch, StretchReader
-from imprint.measures import (
-    CHORES_PUT_OFF,
-    DEEP_REORG,
-    EVENTS,
-    EVENTS_UNDONE,
-    FOLLOWED_BLOCK,
-    HEAD_BLOCK,
-)
 from imprint.ports import Catalog, ChainSource, Clock
 
 log = logging.getLogger(__name__)
@@ -46,14 +38,14 @@ LEASE_SECONDS = 6.0
 HEARSAY = timedelta(seconds=30)
 """How long an event that only a delivery speaks of may be ahead of the node that we ask."""
 
+LONGEST_HEARSAY = timedelta(minutes=10)
+"""How long it may be if the node knows no block that was made after the delivery came."""
+
 UNCONFIRMED_AT_ONCE = 500
 """How many events of deliveries one round looks into."""
 
 Progress = Callable[[int, int], None]
 """Told after each stretch: the block reached, and the last one."""
-
-GoOn = Callable[[int, int], Awaitable[bool]]
-"""Asked after each stretch whether to read the next."""
 
 
 @dataclass(slots=True)
@@ -68,10 +60,12 @@ class Follower:
     reorg_depth: int
     holder: str = field(default_factory=lambda: uuid4().hex)
     reader: StretchReader = field(init=False)
+    witness: Witness = field(init=False)
     alarmed: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.reader = StretchReader(self.source)
+        self.witness = Witness(self.source)
 
     async def run(self, interval: float) -> None:
         """Follow for ever; gives the lease back at the end."""
@@ -80,158 +74,151 @@ class Follower:
                 try:
                     await self.follow_once()
                 except Unavailable as problem:
-                    CHORES_PUT_OFF.labels("follower").inc()
                     log.warning("following put off", extra={"code": problem.code})
+                except Exception:  # one bad round must not be the last one
+                    log.exception("following failed")
                 await asyncio.sleep(interval)
         finally:
-            await self.catalog.release_lease(LEASE, self.holder)
+            try:
+                await self.catalog.release_lease(LEASE, self.holder)
+            except Unavailable as problem:
+                log.warning("the lease was not given back", extra={"code": problem.code})
 
     async def follow_once(self) -> bool:
         """One round, if it is this process's turn; whether it was."""
         if not await self._hold_lease():
             return False
         head = await self.source.head()
-        HEAD_BLOCK.set(head.number)
         stand = await self.catalog.stand(self.chain_id)
-        final = await self._check_final(head)
+        kept = await self.catalog.final_block(self.chain_id)
+        if kept is not None and (head.number < kept.number or await self._is_replaced(kept, head)):
+            # What is final is not up for reading again, least of all by a node so far behind.
+            return True
+        final = await self._next_final(kept, head)
+        whole = True
         if stand is None:
-            await self._read(self.start_block, head, final, self._still_ours)
+            whole = await self._read(self.start_block, head, final)
         elif stand != head or final is not None:
             # A node that is behind what was read before has less to read again.
             first = min(stand.number, head.number) - self.reorg_depth + 1
-            await self._read(max(first, self.start_block), head, final, self._still_ours)
-        await self._check_hearsay(head)
+            floor = self.start_block if kept is None else max(self.start_block, kept.number + 1)
+            whole = await self._read(max(first, floor), head, final)
+        if whole:
+            await self._check_hearsay(head)
         return True
 
     async def rebuild(self, first: int, progress: Progress) -> None:
         """Read everything from `first` on again, whatever is final, and make the catalog agree.
 
-        It may run beside a follower: both say what the chain says.
+        It takes no turn: another process may follow meanwhile, since both tell what stands.
         """
-
-        async def go_on(reached: int, last: int) -> bool:
-            progress(reached, last)
-            return True
-
         head = await self.source.head()
-        final = await self._block_at(max(0, head.number - self.reorg_depth))
-        await self._read(first, head, final, go_on)
+        final = await self._block_at(max(0, head.number - self.reorg_depth), head)
+        async for stretch in self.reader.read(first, head.number, head):
+            await self._settle(stretch, head, final)
+            progress(stretch.last, head.number)
         self.alarmed = False
 
-    async def _read(
-        self, first: int, head: BlockMark, final: BlockMark | None, go_on: GoOn
-    ) -> None:
-        async for stretch in self.reader.read(first, head.number):
-            at_head = stretch.last == head.number
-            end = head if at_head else await self._block_at(stretch.last)
-            await self._settle(stretch, end, final if at_head else None)
-            if not await go_on(stretch.last, head.number):
-                return
+    async def _read(self, first: int, head: BlockMark, final: BlockMark | None) -> bool:
+        """Settle these blocks; whether it was this process's turn until the end."""
+        async for stretch in self.reader.read(first, head.number, head):
+            await self._settle(stretch, head, final)
+            if not await self._hold_lease():
+                return False
+        return True
 
-    async def _settle(self, stretch: Stretch, end: BlockMark, final: BlockMark | None) -> None:
+    async def _settle(self, stretch: Stretch, head: BlockMark, final: BlockMark | None) -> None:
+        at_head = stretch.last == head.number
+        end = head if at_head else await self._block_at(stretch.last, head)
         events, dead_letters = read_events(stretch.logs)
-        standing = {identity(event.place) for event in events}
+        standing = {identify(event.place): event for event in events}
         known = await self.catalog.known_events(self.chain_id, stretch.first, stretch.last)
-        suspects = [each.event.place for each in known]
-        lost = await self._lost(place for place in suspects if identity(place) not in standing)
-        settled = {identity(each.event.place) for each in known if each.confirmed}
-        news = tuple(event for event in events if identity(event.place) not in settled)
-        step = Advance(end, final, news, dead_letters, lost)
-        settlement = await self.catalog.advance(self.chain_id, step, self.clock.now())
-        FOLLOWED_BLOCK.set(end.number)
-        self._report(step, settlement.statuses)
+        lost = await self._find_lost(known, standing, head)
+        settled = {identify(each.event.place) for each in known if each.confirmed}
+        settled -= {identify(place) for place in lost}
+        news = tuple(event for event in events if identify(event.place) not in settled)
+        await self._advance(Advance(end, final if at_head else None, news, dead_letters, lost))
 
-    async def _lost(self, suspects: Iterable[LogPlace]) -> tuple[LogPlace, ...]:
-        """Those that the chain denies when it is asked for their very block."""
-        return tuple([place for place in suspects if not await self._stands(place)])
-
-    async def _stands(self, place: LogPlace) -> bool:
-        logs = await self.source.logs_of_block(place.block_hash)
-        if not logs or identity(place) not in {identity(each.place) for each in logs}:
-            return False
-        number = logs[0].place.block_number
-        canonical = None if number is None else await self.source.block_at(number)
-        return canonical is not None and canonical.block_hash == place.block_hash
+    async def _find_lost(
+        self, known: list[KnownEvent], standing: dict[Identity, PostCreated], head: BlockMark
+    ) -> tuple[LogPlace, ...]:
+        """The places of events that do not stand, or say something else where they stand."""
+        lost = []
+        for each in known:
+            there = standing.get(identify(each.event.place))
+            if there is None:
+                # It came after the logs were read, perhaps: its very block decides.
+                there = await self.witness.find(each.event, head)
+            if there is None or not say_same(there, each.event):
+                lost.append(each.event.place)
+        return tuple(lost)
 
     async def _check_hearsay(self, head: BlockMark) -> None:
         """Look into what only deliveries speak of, once the chain has had time to say it too."""
-        now = self.clock.now()
-        doubtful = [
-            each.event
-            for each in await self.catalog.unconfirmed_events(self.chain_id, UNCONFIRMED_AT_ONCE)
-            if _is_due(each, head) or now - each.seen_at > HEARSAY
-        ]
-        if not doubtful:
-            return
-        confirmed = tuple([event for event in doubtful if await self._stands(event.place)])
-        lost = tuple(event.place for event in doubtful if event not in confirmed)
-        step = Advance(head, None, confirmed, (), lost)
-        settlement = await self.catalog.advance(self.chain_id, step, now)
-        self._report(step, settlement.statuses)
+        confirmed, lost = [], []
+        for each in await self.catalog.unconfirmed_events(self.chain_id, UNCONFIRMED_AT_ONCE):
+            number = each.event.place.block_number
+            due = number is not None and number <= head.number
+            if not due and self.clock.now() - each.seen_at <= HEARSAY:
+                continue
+            there = await self.witness.find(each.event, head)
+            if there is not None:
+                confirmed.append(there)
+            elif due or await self._is_overdue(each):
+                lost.append(each.event.place)
+        if confirmed or lost:
+            await self._advance(Advance(events=tuple(confirmed), lost=tuple(lost)))
 
-    async def _check_final(self, head: BlockMark) -> BlockMark | None:
-        """The next final block, if there is one; the last one is looked at again, and if it has
-        been replaced it stays, with the alarm, until people have seen to it."""
-        kept = await self.catalog.final_block(self.chain_id)
-        if kept is not None:
-            canonical = await self.source.block_at(kept.number)
-            self.alarmed = canonical is not None and canonical != kept
-        DEEP_REORG.set(self.alarmed)
-        if self.alarmed:
-            log.critical(
-                "the chain was reorganized deeper than the configured depth; "
-                "run 'imprint reconcile --from-block' with a block before it",
-                extra={"block": kept and kept.number, "depth": self.reorg_depth},
-            )
-            return None
+    async def _is_overdue(self, known: KnownEvent) -> bool:
+        """Whether the node should have this event: it has blocks that were made later.
+
+        A node that has stopped, or is far behind, is no witness against what it cannot know yet.
+        """
+        if self.clock.now() - known.seen_at > LONGEST_HEARSAY:
+            return True
+        return await self.source.head_time() > known.seen_at
+
+    async def _is_replaced(self, kept: BlockMark, head: BlockMark) -> bool:
+        """Whether the block that was final is another one now; says so when that changes."""
+        replaced = await self._block_at(kept.number, head) != kept
+        if replaced is not self.alarmed:
+            self.alarmed = replaced
+            said = {"block": kept.number, "depth": self.reorg_depth}
+            if self.alarmed:
+                log.critical(
+                    "the chain was reorganized deeper than the configured depth; nothing changes "
+                    "until 'imprint reconcile --from-block' is run with a block before it",
+                    extra=said,
+                )
+            else:
+                log.warning("the chain has its final block again", extra=said)
+        return self.alarmed
+
+    async def _next_final(self, kept: BlockMark | None, head: BlockMark) -> BlockMark | None:
         deep = head.number - self.reorg_depth
         if deep < self.start_block or (kept is not None and deep <= kept.number):
             return None
-        return await self.source.block_at(deep)
+        return await self._block_at(deep, head)
 
-    async def _block_at(self, number: int) -> BlockMark:
-        block = await self.source.block_at(number)
+    async def _block_at(self, number: int, head: BlockMark) -> BlockMark:
+        block = await self.source.block_at(number, head)
         if block is None:
             raise Unavailable.chain()
         return block
 
-    async def _still_ours(self, reached: int, last: int) -> bool:
-        if reached < last:
-            log.info("blocks read", extra={"reached": reached, "last": last})
-        return await self._hold_lease()
+    async def _advance(self, step: Advance) -> None:
+        settlement = await self.catalog.advance(self.chain_id, step, self.clock.now())
+        for event, status in zip(step.events, settlement.statuses, strict=True):
+            quiet = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
+            log.log(
+                logging.INFO if quiet else logging.WARNING,
+                "event followed",
+                extra={"post_id": str(event.post_id), "status": status},
+            )
+        for place in step.lost:
+            log.warning("event undone", extra={"block": place.block_number})
 
     async def _hold_lease(self) -> bool:
         now = self.clock.now()
         until = now + timedelta(seconds=LEASE_SECONDS)
         return await self.catalog.take_lease(LEASE, self.holder, now, until)
-
-    def _report(self, step: Advance, statuses: tuple[EventStatus, ...]) -> None:
-        for event, status in zip(step.events, statuses, strict=True):
-            EVENTS.labels("follower", status.value).inc()
-            log.info("event followed", extra={"post_id": str(event.post_id), "status": status})
-        for place in step.lost:
-            EVENTS_UNDONE.inc()
-            log.warning("event undone", extra={"block": place.block_number})
-
-
-def _is_due(known: KnownEvent, head: BlockMark) -> bool:
-    number = known.event.place.block_number
-    return number is not None and number <= head.number
-
-
-def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
-    """The PostCreated among the logs, and those that cannot be decoded."""
-    events, dead_letters = [], []
-    for each in logs:
-        if each.topics[:1] != (POST_CREATED,):
-            continue
-        try:
-            events.append(decode_post_created(each))
-        except Undecodable as error:
-            dead_letters.append(DeadLetter(each.place, str(error), each.data.hex()))
-    return events, tuple(dead_letters)
-
-
-def identity(place: LogPlace) -> tuple[str, int]:
-    """What makes a log of one chain the same log."""
-    return place.block_hash, place.log_index

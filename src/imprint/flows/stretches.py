@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from imprint.domain.marketplace import Log
+from imprint.domain.posts import BlockMark
 from imprint.domain.refusals import Unavailable
 from imprint.ports import ChainSource
 
@@ -13,8 +14,11 @@ FIRST_SIZE = 2_000
 LARGEST_SIZE = 10_000
 """How many blocks are asked for at most: no node allows more by default."""
 
-GROWTH = 2
-"""What a size is divided by after a refusal; it grows back by half as much after each success."""
+SHRINKING = 2
+"""What a size is divided by after a refusal; it grows back by half of itself after each success."""
+
+RESPECT = 100
+"""After how many successes a size that was refused is tried again: its cause may be gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +36,34 @@ class StretchReader:
 
     source: ChainSource
     size: int = FIRST_SIZE
+    ceiling: int = LARGEST_SIZE
+    _successes: int = 0
 
-    async def read(self, first: int, last: int) -> AsyncIterator[Stretch]:
+    async def read(self, first: int, last: int, head: BlockMark) -> AsyncIterator[Stretch]:
         """The blocks from `first` to `last`, in order. Raises `Unavailable` if a node is away."""
         while first <= last:
             until = min(first + self.size - 1, last)
             try:
-                logs = await self.source.logs(first, until)
+                logs = await self.source.logs(first, until, head)
             except Unavailable:
-                # Too many blocks or results, or too slow? Then the node still knows its head, and
+                # Too many blocks or results, or too slow? Then the node still knows the head, and
                 # asking for less may do. If it does not, this raises what there is to raise.
                 if until == first:
                     raise
-                await self.source.head()
-                self.size = max(1, (until - first + 1) // GROWTH)
+                await self.source.block_at(until, head)
+                self._shrink(until - first + 1)
                 continue
             yield Stretch(first, until, logs)
-            self.size = min(LARGEST_SIZE, self.size + max(1, self.size // GROWTH))
+            self._grow()
             first = until + 1
+
+    def _shrink(self, refused: int) -> None:
+        self.ceiling = refused - 1
+        self.size = max(1, refused // SHRINKING)
+        self._successes = 0
+
+    def _grow(self) -> None:
+        self._successes += 1
+        if self._successes >= RESPECT:
+            self.ceiling, self._successes = LARGEST_SIZE, 0
+        self.size = min(self.ceiling, self.size + max(1, self.size // SHRINKING))

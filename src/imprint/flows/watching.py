@@ -36,6 +36,8 @@ class Watcher:
                 await self.watch_once()
             except Unavailable as problem:
                 log.debug("watching put off", extra={"code": problem.code})
+            except Exception:  # one bad look must not be the last one
+                log.exception("watching failed")
             await asyncio.sleep(interval)
 
     async def watch_once(self) -> None:
@@ -44,18 +46,17 @@ class Watcher:
         seen = self._seen
         if seen == head:
             return
-        if seen is None or head.number - seen.number > LONGEST_GAP or not await self._holds(seen):
-            # Nothing is known of what happened, or it happened on a chain that is gone.
+        if seen is None or head.number - seen.number > LONGEST_GAP:
+            self.entitlement.forget_all()
+        elif await self.source.block_at(seen.number, head) != seen:
+            # What happened since then happened on a chain that is gone.
             self.entitlement.forget_all()
         else:
-            await self._drop_changed(seen.number + 1, head.number)
+            await self._drop_changed(seen.number + 1, head)
         self._seen = head
 
-    async def _holds(self, seen: BlockMark) -> bool:
-        return await self.source.block_at(seen.number) == seen
-
-    async def _drop_changed(self, first: int, last: int) -> None:
-        async for stretch in self.reader.read(first, last):
+    async def _drop_changed(self, first: int, head: BlockMark) -> None:
+        async for stretch in self.reader.read(first, head.number, head):
             for each in stretch.logs:
                 if each.topics[:1] == (POST_CREATED,):
                     continue

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.holding import hold_events
 from imprint.adapters.catalog.rows import event_of, identity_values, micros, moment_of
 from imprint.adapters.catalog.settling import apply_claims, apply_kept, settle, unbind
 from imprint.adapters.catalog.steps import Query, Row, Steps, Value
@@ -61,12 +62,22 @@ def report_events(limit: int) -> Steps[EventReport]:
 
 def advance(chain_id: int, step: Advance, at: datetime) -> Steps[Settlement]:
     """Take the chain's own word: undo what is lost, settle what stands, remember where we are."""
+    yield from _hold(step)
     yield from _lose(step.lost)
     settlement = yield from settle(None, step.events, step.dead_letters, at, canonical=True)
-    yield _note_mark(chain_id, STAND, step.stand)
+    if step.stand is not None:
+        yield _note_mark(chain_id, STAND, step.stand)
     if step.final is not None:
         yield _note_mark(chain_id, FINAL, step.final)
     return settlement
+
+
+def _hold(step: Advance) -> Steps[None]:
+    touched = list(step.events)
+    for place in step.lost:
+        rows = yield Query(sql.CANONICAL_EVENT, identity_values(place))
+        touched += [event_of(row) for row in rows]
+    yield hold_events(touched)
 
 
 def _lose(places: Iterable[LogPlace]) -> Steps[None]:

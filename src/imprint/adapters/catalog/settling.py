@@ -4,6 +4,8 @@ An event binds the file of its cid to its post id if its author is the owner. Tw
 one post id only if one of them stands in a block that left the chain, or will leave it. Until the
 follower knows which, the one in the higher block holds the post id (the later one, if both are
 equally high): the other file is a draft again, and the event that held it is no longer canonical.
+But what the follower has read itself gives way only to what it reads itself: a delivery may be
+wrong, and nobody would ever read again what is final.
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ from hashlib import sha256
 from uuid import NAMESPACE_OID, uuid5
 
 from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.holding import hold_events, hold_owner
 from imprint.adapters.catalog.ordering import next_position, retag
 from imprint.adapters.catalog.rows import (
     event_of,
@@ -50,6 +53,8 @@ def settle(
     `canonical` is the word of somebody who has read the chain: it also brings back an event whose
     block had left. A delivery alone cannot, so that an old one repeated revives nothing.
     """
+    if events:
+        yield hold_events(events)
     if key is not None and not (yield from _remember(key, at)):
         return Settlement(duplicate=True)
     source = None if key is None else key.provider
@@ -77,7 +82,10 @@ def apply_kept(draft: File) -> Steps[File]:
 
 def apply_claims(post_id: str) -> Steps[None]:
     """Apply the events that claimed a post id while another file held it."""
-    rows = yield Query(sql.KEPT_FOR_POST, {"post_id": post_id, "limit": _KEPT_AT_ONCE})
+    claims = Query(sql.KEPT_FOR_POST, {"post_id": post_id, "limit": _KEPT_AT_ONCE})
+    rows = yield claims
+    yield hold_events(event_of(row) for row in rows)
+    rows = yield claims
     for row in rows:
         if row[10] is None:
             yield from _apply(event_of(row), moment_of(row[9]), canonical=False)
@@ -128,12 +136,14 @@ def _settle_one(
         yield Query(sql.ADD_EVENT, {**event_values(event), "source": source, "seen_at": micros(at)})
     if not stands and not canonical:
         return EventStatus.UNKNOWN_FILE
-    status = EventStatus.ALREADY_ONCHAIN
-    if holds is None:
-        status = yield from _apply(event, at, canonical)
     if canonical:
-        yield Query(sql.CONFIRM_EVENT, identity_values(event.place))
-    return status
+        # A delivery may have left out, or got wrong, what nobody checked when it came.
+        yield Query(sql.CORRECT_EVENT, event_values(event))
+    if holds is None:
+        return (yield from _apply(event, at, canonical))
+    if canonical:
+        yield Query(sql.CORRECT_FILE, {"id": holds, "tx_hash": event.place.tx_hash})
+    return EventStatus.ALREADY_ONCHAIN
 
 
 def _apply(event: PostCreated, at: datetime, canonical: bool) -> Steps[EventStatus]:
@@ -162,16 +172,28 @@ def _judge(event: PostCreated, file: File | None, canonical: bool) -> Steps[Even
         return EventStatus.AUTHOR_MISMATCH
     if file.state is State.ONCHAIN:
         return EventStatus.ALREADY_ONCHAIN
-    rows = yield Query(sql.FILE_BY_POST, {"post_id": str(event.post_id)})
-    if not rows:
+    holder = yield from _holder(event)
+    if holder is None:
         return EventStatus.ONCHAIN
-    holder = file_of(rows[0])
-    height = yield Query(sql.HEIGHT_OF_BINDING, {"file_id": holder.id})
-    held, claimed = height[0][0], event.place.block_number
-    if not canonical and held is not None and claimed is not None and claimed < held:
+    ((held, confirmed),) = yield Query(sql.BINDING_OF_FILE, {"file_id": holder.id})
+    claimed = event.place.block_number
+    higher = held is None or claimed is None or claimed >= held
+    if not canonical and (confirmed or not higher):
         return EventStatus.ALREADY_ONCHAIN
     yield from unbind(holder.id)
     return EventStatus.ONCHAIN
+
+
+def _holder(claim: PostCreated) -> Steps[File | None]:
+    """The file that has the post id of a claim; its owner, if another one, is held from now on."""
+    held = {claim.author}
+    while True:
+        rows = yield Query(sql.FILE_BY_POST, {"post_id": str(claim.post_id)})
+        holder = file_of(rows[0]) if rows else None
+        if holder is None or holder.owner in held:
+            return holder
+        yield hold_owner(holder.owner)
+        held.add(holder.owner)
 
 
 def _bind(event: PostCreated, file: File, at: datetime) -> Steps[None]:

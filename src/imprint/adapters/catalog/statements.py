@@ -135,6 +135,13 @@ ON CONFLICT (cid, network) DO UPDATE SET detached_at = excluded.detached_at"""
 DETACH_UNLESS_KNOWN = """
 INSERT INTO detached (cid, network, detached_at) VALUES (:cid, :network, :detached_at)
 ON CONFLICT DO NOTHING"""
+DETACH_STRAY = """
+INSERT INTO detached (cid, network, detached_at)
+SELECT :cid, :network, CAST(:detached_at AS BIGINT)
+WHERE NOT EXISTS (SELECT 1 FROM files WHERE cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
+ON CONFLICT DO NOTHING RETURNING 1"""
 CONDEMNED = "SELECT 1 FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
 ALL_CONDEMNED = """
 SELECT cid, network FROM detached WHERE condemned = 1
@@ -149,7 +156,9 @@ SELECT 1 FROM intents
 WHERE cid = :cid AND network = :network AND lease_until >= :now LIMIT 1"""
 LIVE_DOCUMENT = "SELECT 1 FROM files WHERE cid = :cid AND state IN ('pending', 'onchain')"
 END_INTENTS_FOR = "DELETE FROM intents WHERE cid = :cid AND network = :network"
-CONDEMN = "UPDATE detached SET condemned = 1 WHERE cid = :cid AND network = :network"
+CONDEMN = """
+UPDATE detached SET condemned = 1
+WHERE cid = :cid AND network = :network AND detached_at < :before RETURNING 1"""
 REATTACH = "DELETE FROM detached WHERE cid = :cid AND network = :network"
 BURY = "DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
 FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
@@ -184,7 +193,7 @@ WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_ind
 RELEASE_EVENT = """
 UPDATE events SET status = 'unknown_file', file_id = NULL, canonical = 0, confirmed = 0
 WHERE file_id = :file_id"""
-HEIGHT_OF_BINDING = "SELECT block_number FROM events WHERE file_id = :file_id"
+BINDING_OF_FILE = "SELECT block_number, confirmed FROM events WHERE file_id = :file_id"
 KEPT_FOR_CID = _EVENT + (
     " WHERE cid = :cid AND author = :author AND canonical = 1"
     " ORDER BY block_number, log_index LIMIT :limit"
@@ -199,9 +208,11 @@ CANONICAL_EVENT = _EVENT + (
 LOSE_EVENT = """
 UPDATE events SET status = 'unknown_file', file_id = NULL, canonical = 0, confirmed = 0
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
-CONFIRM_EVENT = """
-UPDATE events SET confirmed = 1
+CORRECT_EVENT = """
+UPDATE events SET confirmed = 1, block_number = :block_number, tx_hash = :tx_hash,
+       post_id = :post_id, author = :author, spelled_cid = :spelled_cid, cid = :cid
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
+CORRECT_FILE = "UPDATE files SET tx_hash = :tx_hash WHERE id = :id AND state = 'onchain'"
 KNOWN_EVENTS = _EVENT + (
     " WHERE chain_id = :chain_id AND block_number BETWEEN :first AND :last AND canonical = 1"
     " ORDER BY block_number, block_hash"

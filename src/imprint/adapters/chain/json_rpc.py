@@ -139,6 +139,8 @@ class JsonRpc:
         return _match_answers(ids, body)
 
     async def _post(self, address: str, batch: bytes) -> bytes:
+        if self._closed:
+            raise NodeFailure("closed by ourselves")
         session = self._open_session()
         async with session.post(address, data=batch, allow_redirects=False) as response:
             if response.status != 200:

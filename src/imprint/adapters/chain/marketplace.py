@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from imprint.adapters.chain.failures import ChainMisconfigured, NodeFailure, check_chain_id
-from imprint.adapters.chain.flights import SharedFlights
 from imprint.adapters.chain.json_rpc import Call, JsonRpc
 from imprint.domain.abi import NotAbi, decode_uint256, encode_call
 from imprint.domain.addresses import Address
@@ -71,15 +70,18 @@ class JsonRpcMarketplace:
         self._clock = clock
         self._timeout = timeout
         self._max_head_age = max_head_age
-        self._flights: SharedFlights[tuple[int, Address | None], PostFacts] = SharedFlights()
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The entry and the reader's balance (0 for nobody), from one block.
+        """The entry and the reader's balance (0 for nobody), from one block."""
+        calls = [encode_call(GET_POST_INFO, post_id)]
+        if reader is not None:
+            calls.append(encode_call(BALANCE_OF, reader, post_id))
 
-        Who asks the same at the same time shares an exchange.
-        """
-        key = (post_id, reader)
-        return await self._flights.join(key, lambda: self._ask_post_facts(post_id, reader))
+        def read(returned: Sequence[bytes]) -> PostFacts:
+            balance = decode_uint256(returned[1]) if reader is not None else 0
+            return PostFacts(decode_post_info(returned[0]), balance)
+
+        return await self._ask_contract(calls, read, self._set_deadline())
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         """The entry under which this cid, in its canonical spelling, is published."""
@@ -115,20 +117,8 @@ class JsonRpcMarketplace:
         await self._rpc.exchange(calls, read, self._set_deadline())
 
     async def close(self) -> None:
-        """End what runs, and let go of connections."""
-        await self._flights.close()
+        """Let go of connections; what is being asked finds the chain unavailable."""
         await self._rpc.close()
-
-    async def _ask_post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        calls = [encode_call(GET_POST_INFO, post_id)]
-        if reader is not None:
-            calls.append(encode_call(BALANCE_OF, reader, post_id))
-
-        def read(returned: Sequence[bytes]) -> PostFacts:
-            balance = decode_uint256(returned[1]) if reader is not None else 0
-            return PostFacts(decode_post_info(returned[0]), balance)
-
-        return await self._ask_contract(calls, read, self._set_deadline())
 
     async def _ask_contract(
         self, calls: Sequence[bytes], read: Callable[[Sequence[bytes]], Read], deadline: float

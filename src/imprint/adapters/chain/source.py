@@ -8,12 +8,7 @@ from typing import TypeVar
 from imprint.adapters.chain.failures import ChainMisconfigured, NodeFailure, check_chain_id
 from imprint.adapters.chain.json_rpc import Call, JsonRpc
 from imprint.domain.addresses import Address, NotAnAddress, parse_address
-from imprint.domain.hexadecimal import (
-    NotHexadecimal,
-    parse_hash,
-    parse_hex_bytes,
-    parse_hex_number,
-)
+from imprint.domain.hexadecimal import parse_hash, parse_hex_bytes, parse_hex_number
 from imprint.domain.marketplace import (
     POST_CREATED,
     POST_PRICE_UPDATED,
@@ -33,7 +28,11 @@ _TOPICS.append("0x" + TRANSFER.hex())
 
 
 class JsonRpcSource:
-    """A `ChainSource` over JSON-RPC. Every exchange begins with the node's chain id."""
+    """A `ChainSource` over JSON-RPC.
+
+    Every exchange begins with the node's chain id and ends with its block at the height of the
+    head in question: a node takes a batch in order, so what it said between held for that head.
+    """
 
     def __init__(
         self, rpc: JsonRpc, chain_id: int, marketplace: Address, timeout: float = TIMEOUT
@@ -45,7 +44,7 @@ class JsonRpcSource:
 
     async def head(self) -> BlockMark:
         """The newest block."""
-        block = await self._block("latest")
+        block = await self._ask(_block_call("latest"), _read_mark)
         if block is None:
             raise ChainMisconfigured("The node has no newest block.")
         return block
@@ -56,47 +55,71 @@ class JsonRpcSource:
         def read(result: object) -> datetime:
             return datetime.fromtimestamp(parse_hex_number(_members(result).get("timestamp")), UTC)
 
-        return await self._ask(Call("eth_getBlockByNumber", ("latest", False)), read)
+        return await self._ask(_block_call("latest"), read)
 
-    async def block_at(self, number: int) -> BlockMark | None:
-        """The block at this height; None above the head."""
-        return await self._block(hex(number))
+    async def block_at(self, number: int, head: BlockMark) -> BlockMark | None:
+        """The block at this height; None above the newest one."""
+        return await self._ask(_block_call(hex(number)), _read_mark, head)
 
-    async def logs(self, first: int, last: int) -> list[Log]:
+    async def logs(self, first: int, last: int, head: BlockMark) -> list[Log]:
         """The marketplace's logs in these blocks, in order."""
+
+        def read(result: object) -> list[Log]:
+            logs = self._read_logs(result)
+            if any(not first <= (log.place.block_number or 0) <= last for log in logs):
+                raise NodeFailure("logs of other blocks")
+            return logs
+
         wanted = {"fromBlock": hex(first), "toBlock": hex(last)}
-        return await self._logs(wanted)
+        return await self._ask(self._logs_call(wanted), read, head)
 
-    async def logs_of_block(self, block_hash: str) -> list[Log] | None:
-        """The marketplace's logs in this block; None if the node does not know such a block."""
-        known = await self._ask(Call("eth_getBlockByHash", (block_hash, False)), _read_mark)
-        if known is None:
+    async def logs_of_block(self, block_hash: str, head: BlockMark) -> list[Log] | None:
+        """The marketplace's logs in this block; None if it is not one of this chain."""
+        known = Call("eth_getBlockByHash", (block_hash, False))
+        found = await self._ask(known, _read_mark, head)
+        # A node may know blocks that were never in its chain, or are no longer.
+        if found is None or await self.block_at(found.number, head) != found:
             return None
-        return await self._logs({"blockHash": block_hash})
 
-    async def _block(self, which: str) -> BlockMark | None:
-        return await self._ask(Call("eth_getBlockByNumber", (which, False)), _read_mark)
+        def read(result: object) -> list[Log]:
+            logs = self._read_logs(result)
+            if any(log.place.block_hash != found.block_hash for log in logs):
+                raise NodeFailure("logs of other blocks")
+            return logs
 
-    async def _logs(self, wanted: Mapping[str, object]) -> list[Log]:
+        return await self._ask(self._logs_call({"blockHash": block_hash}), read, head)
+
+    def _logs_call(self, wanted: Mapping[str, object]) -> Call:
         question = {"address": self._marketplace, "topics": [_TOPICS], **wanted}
-        return await self._ask(Call("eth_getLogs", (question,)), self._read_logs)
+        return Call("eth_getLogs", (question,))
 
-    async def _ask(self, call: Call, read: Callable[[object], Read]) -> Read:
+    async def _ask(
+        self, call: Call, read: Callable[[object], Read], head: BlockMark | None = None
+    ) -> Read:
         def read_batch(results: list[object]) -> Read:
             try:
                 check_chain_id(parse_hex_number(results[0]), self._chain_id)
+                if head is not None and _read_mark(results[2]) != head:
+                    raise NodeFailure("another block where the head should be")
                 return read(results[1])
-            except (NotHexadecimal, NotAnAddress) as error:
+            except (NotAnAddress, ValueError, OverflowError, OSError) as error:
                 raise NodeFailure("a block or a log that is none") from error
 
+        calls = [Call("eth_chainId"), call]
+        if head is not None:
+            calls.append(_block_call(hex(head.number)))
         deadline = asyncio.get_running_loop().time() + self._timeout
-        return await self._rpc.exchange([Call("eth_chainId"), call], read_batch, deadline)
+        return await self._rpc.exchange(calls, read_batch, deadline)
 
     def _read_logs(self, result: object) -> list[Log]:
         if not isinstance(result, list):
             raise NodeFailure("logs that are none")
         logs = [_read_log(log, self._chain_id) for log in result]
         return [log for log in logs if log.address == self._marketplace and not log.removed]
+
+
+def _block_call(which: str) -> Call:
+    return Call("eth_getBlockByNumber", (which, False))
 
 
 def _read_mark(result: object) -> BlockMark | None:

@@ -17,10 +17,14 @@ class SharedFlights(Generic[Key, Answer]):
     def __init__(self) -> None:
         self._flying: dict[Key, asyncio.Task[Answer]] = {}
 
+    def is_flying(self, key: Key) -> bool:
+        """Whether who joins now would get the answer to a question that was asked before."""
+        return key in self._flying
+
     async def join(self, key: Key, start: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
         """The answer of the task that runs for this key; if none does, `start` makes it.
 
-        Raises what the task raises, and `Unavailable` if it was ended by `close`.
+        Raises what the task raises, and `Unavailable` if somebody ended it.
         """
         task = self._flying.get(key)
         if task is None:
@@ -32,13 +36,6 @@ class SharedFlights(Generic[Key, Answer]):
             if task.cancelled():
                 raise Unavailable.chain() from None
             raise
-
-    async def close(self) -> None:
-        """End what runs."""
-        flying = list(self._flying.values())
-        for task in flying:
-            task.cancel()
-        await asyncio.gather(*flying, return_exceptions=True)
 
     def _land(self, key: Key, task: asyncio.Task[Answer]) -> None:
         del self._flying[key]
