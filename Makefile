@@ -38,7 +38,7 @@ test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modu
 
 test-chain: $(READY) tests/anvil/node_modules/.ready contracts/node_modules/.ready ## Compile the contract and run against a real node (needs Node)
 	npm --prefix contracts run check
-	$(BIN)/pytest -q tests/anvil
+	$(BIN)/pytest -q -n 2 --dist worksteal tests/anvil
 
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error

@@ -35,13 +35,13 @@ export class Imprint {
 
   // Sessions, which are for reading
 
-  /** A session of two hours (EIP-4361). In a page, `domain` is `location.host`. */
-  async signIn(wallet, domain = new URL(this.url).host) {
+  /** A session of two hours (EIP-4361). In a page, `origin` is `location.origin`. */
+  async signIn(wallet, origin = this.url) {
     const { address } = wallet.account;
     const message = createSiweMessage({
       address,
-      domain,
-      uri: `${new URL(this.url).protocol}//${domain}`,
+      domain: new URL(origin).host,
+      uri: origin,
       version: "1",
       chainId: this.facts.chain.id,
       nonce: generateSiweNonce(),
@@ -142,9 +142,10 @@ export class Imprint {
 
   /** All files, newest first: posts, posts with all of these `tags`, or the drafts of a `session`. */
   async *listAll({ tags, session } = {}) {
-    let page = session
-      ? await this.read("/pendingFilesByOwner", { owner: session.address }, session)
-      : await (tags ? this.read("/filesByTags", { tags: tags.join(",") }) : this.read("/filesMetaData"));
+    let [path, query] = ["/filesMetaData", {}];
+    if (tags) [path, query] = ["/filesByTags", { tags: tags.join(",") }];
+    if (session) [path, query] = ["/pendingFilesByOwner", { owner: session.address }];
+    let page = await this.read(path, query, session);
     for (;;) {
       yield* page.files;
       if (page.next_page_token === null) return;
@@ -176,7 +177,7 @@ export class Imprint {
 
 async function fetchJson(url, options) {
   const answer = await fetch(url, options);
-  const body = await answer.json();
-  if (!answer.ok) throw new Refusal(body);
-  return body;
+  if (answer.ok) return answer.json();
+  const { status } = answer; // what stands before the service may answer in its own words
+  throw new Refusal(await answer.json().catch(() => ({ status, detail: `The service answered ${status}.` })));
 }

@@ -38,7 +38,9 @@ class Client:
     http: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        self.http = httpx.Client(base_url=self.url, timeout=10)
+        # A connection that is kept would make a service that is asked to end wait for it.
+        once = httpx.Limits(max_keepalive_connections=0)
+        self.http = httpx.Client(base_url=self.url, timeout=10, limits=once)
 
     def log_in(self, account: LocalAccount) -> dict[str, str]:
         """The headers of a session."""
