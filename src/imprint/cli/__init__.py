@@ -11,7 +11,7 @@ from imprint import __version__
 
 __all__ = ["main"]
 
-COMMANDS = ("check", "contract", "dev", "events", "reconcile", "serve")
+COMMANDS = ("check", "contract", "dev", "events", "reconcile", "rotate-key", "serve")
 """The modules of this package that hold a command of the same name."""
 
 
