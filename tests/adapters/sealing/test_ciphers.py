@@ -159,6 +159,19 @@ def test_an_encrypted_document_without_any_master_key_is_an_alarm(
     assert [record.levelno for record in caplog.records] == [logging.CRITICAL]
 
 
+def test_documents_sealed_by_earlier_versions_open_for_ever():
+    document = bytes.fromhex(
+        "969ffcee09020751818973d1185b1db34ed6b9d388ce12746a52950c744a24495f34a4979d5779dba9844dc0"
+        "5697"
+    )
+    wrapped_key = bytes.fromhex(
+        "018ad84d63f2d5bf5e6ff153824089bc856ef6eaee4bd5768ea8c00b5ad19e7090e94d37b73f8666143a637a"
+        "3c0868ee0e9a483c20937fa5aa48c354a0c84ffbca2c3f7c23"
+    )
+    cipher = AesCipher(bytes(range(32)))
+    assert cipher.open(document, wrapped_key, "0xa1_7") == b'{"content":"kept"}'
+
+
 @pytest.mark.parametrize("key", [b"", b"short", b"k" * 33])
 def test_a_master_key_of_another_length_is_refused(key: bytes):
     with pytest.raises(ValueError, match="32 bytes"):

@@ -196,10 +196,10 @@ WHERE file_id = :file_id"""
 BINDING_OF_FILE = "SELECT block_number, confirmed FROM events WHERE file_id = :file_id"
 KEPT_FOR_CID = _EVENT + (
     " WHERE cid = :cid AND author = :author AND canonical = 1"
-    " ORDER BY block_number, log_index LIMIT :limit"
+    " ORDER BY block_number NULLS FIRST, log_index LIMIT :limit"
 )
 KEPT_FOR_POST = _EVENT + (
-    " WHERE post_id = :post_id AND canonical = 1 ORDER BY block_number LIMIT :limit"
+    " WHERE post_id = :post_id AND canonical = 1 ORDER BY block_number NULLS FIRST LIMIT :limit"
 )
 CANONICAL_EVENT = _EVENT + (
     " WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"
