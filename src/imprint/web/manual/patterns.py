@@ -54,9 +54,10 @@ def hashtags_pattern(most: int, longest: int, none_allowed: bool) -> str:
     return f"^({some})?$" if none_allowed else f"^{some}$"
 
 
-def login_message_patterns(domains: Sequence[str], chain_id: int) -> list[str]:
+def login_message_pattern(domains: Sequence[str], chain_id: int) -> str:
     """The login messages for each domain: its URI must be there, and nowhere else."""
-    return [_login_message(_literal(domain), chain_id) for domain in domains]
+    messages = [_login_message(_literal(domain), chain_id) for domain in domains]
+    return f"^({'|'.join(messages)})$"
 
 
 def chain_id_pattern(chain_id: int) -> str:
@@ -68,13 +69,13 @@ def chain_id_pattern(chain_id: int) -> str:
 
 def _login_message(domain: str, chain_id: int) -> str:
     return (
-        f"^(https?://)?{domain} wants you to sign in with your Ethereum account:\\n"
+        f"(https?://)?{domain} wants you to sign in with your Ethereum account:\\n"
         f"0x([0-9a-f]{{40}}|[0-9A-F]{{40}})\\n\\n({_STATEMENT}\\n)?\\n"
         f"(URI: https?://{domain}{_REST_OF_URI}\\n)?"
-        f"Version: 1\\nChain ID: {chain_id}\\nNonce: [A-Za-z0-9]{{8,}}\\nIssued At: {_INSTANT}"
+        f"Version: 1\\nChain ID: {chain_id}\\nNonce: [A-Za-z0-9]{{8,256}}\\nIssued At: {_INSTANT}"
         f"(\\nExpiration Time: {_INSTANT})?(\\nNot Before: {_INSTANT})?"
         f"(\\nRequest ID: {_SEGMENT.replace('@/', '@')})?"
-        f"(\\nResources:(\\n- [a-z][a-z0-9+.\\-]*://[A-Za-z0-9.\\-]+{_REST_OF_URI})*)?$"
+        f"(\\nResources:(\\n- [a-z][a-z0-9+.\\-]*://[A-Za-z0-9.\\-]+{_REST_OF_URI})*)?"
     )
 
 

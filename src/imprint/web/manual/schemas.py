@@ -98,7 +98,7 @@ def _texts(facts: Mapping[str, Any]) -> dict[str, Schema]:
             patterns.hashtags_pattern(most, longest, none_allowed=True),
         ),
         "PageToken": text("An opaque page token.", patterns.PAGE_TOKEN),
-        "EntityTags": text("One or more entity tags, as RFC 9110 writes them.", "^[!-~ ]*$"),
+        "EntityTags": text("One or more entity tags, as RFC 9110 writes them."),
         "Content": text(
             f"The text, without NUL; it may be empty. At most {limits['content_bytes']} bytes of "
             "UTF-8.",
@@ -155,13 +155,12 @@ def _signed(action: Action) -> dict[str, Schema]:
 
 
 def _login_message(facts: Mapping[str, Any]) -> Schema:
-    domains = facts["login"]["domains"]
-    spelled = patterns.login_message_patterns(domains, facts["signing"]["chainId"])
+    domains, chain_id = facts["login"]["domains"], facts["signing"]["chainId"]
     return text(
-        "The exact text of a login message (EIP-4361) for one of this service's domains: lines "
-        "end with LF, and the last one with nothing. Its address is the one beside it.",
-        maxLength=MAX_MESSAGE_BYTES,
-        anyOf=[{"pattern": pattern} for pattern in spelled],
+        "The exact text of a login message (EIP-4361) for one of this service's domains, at most "
+        f"{MAX_MESSAGE_BYTES} bytes: lines end with LF, and the last one with nothing. Its address "
+        "is the one beside it.",
+        patterns.login_message_pattern(domains, chain_id),
     )
 
 
@@ -172,7 +171,7 @@ def _publish_form(limits: Mapping[str, Any]) -> Schema:
         format="binary",
     )
     fields = {"file": file, **_signed(Action.PUBLISH), "hashtags": ref("HashtagsOrNone")}
-    return record(fields, "hashtags")
+    return closed(fields, "hashtags")
 
 
 def _delivery_a() -> Schema:

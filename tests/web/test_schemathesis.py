@@ -1,0 +1,132 @@
+"""The running service against its own description: what it promises is what it does."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import Status, events, from_schema
+from schemathesis.engine.recorder import ScenarioRecorder
+from tests.web.live import Live, run_live
+
+from imprint.web.openapi import OPERATIONS
+
+LABELS = [
+    f"{each.method.upper()} {path}"
+    for each in OPERATIONS
+    for path in (each.path, each.alias)
+    if path is not None
+]
+
+UNPROMISED = ["/filesByNextPageToken", "/auth/login"]
+"""No pattern makes up a page token, or says that the addresses beside and in a message agree."""
+
+EXAMPLES = 25
+"""As much as a test run bears, beside the examples and the edge cases of every operation."""
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with run_live(tmp_path_factory.mktemp("live")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def description(live: Live) -> dict[str, Any]:
+    """The service's own description, whose examples name what it holds."""
+    described: dict[str, Any] = httpx.get(f"{live.origin}/openapi.json").json()
+    real = {
+        ("/fileByCid", "cid"): live.draft_cid,
+        ("/filesMetaData", "cid"): live.draft_cid,
+        ("/ipfs/{cid}", "cid"): live.thumbnail_cid,
+        ("/fileByPostId", "user"): live.reader,
+        ("/fileByPostId", "postId"): str(live.paid_post),
+        ("/freeFileByPostId", "postId"): str(live.free_post),
+        ("/pendingFilesByOwner", "owner"): live.reader,
+        ("/filesByNextPageToken", "next_page_token"): live.page_token,
+    }
+    for (path, name), value in real.items():
+        parameters = described["paths"][path]["get"]["parameters"]
+        next(each for each in parameters if each["name"] == name)["example"] = value
+    return described
+
+
+def configure(live: Live) -> SchemathesisConfig:
+    lenient = {"checks": {"positive_data_acceptance": {"enabled": False}}}
+    return SchemathesisConfig.from_dict(
+        {
+            "seed": 1,
+            "base-url": live.origin,
+            "headers": live.session,
+            "generation": {"max-examples": EXAMPLES, "database": "none"},
+            "phases": {"stateful": {"enabled": False}},
+            "operations": [{"include-path": path, **lenient} for path in UNPROMISED],
+        }
+    )
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the whole run found out about one operation."""
+
+    statuses: set[int] = field(default_factory=set)
+    complaints: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
+    """One run over the whole interface, sorted by method and path."""
+    schema = schemathesis.openapi.from_dict(description, config=configure(live))
+    found: dict[str, Findings] = defaultdict(Findings)
+    for event in from_schema(schema).execute():
+        if isinstance(event, events.FatalError):
+            raise event.exception
+        if isinstance(event, events.NonFatalError):
+            found[event.label].complaints.append(repr(event.value))
+        if isinstance(event, events.ScenarioFinished):
+            record(event.recorder, found[event.recorder.label])
+    return found
+
+
+def record(recorder: ScenarioRecorder, findings: Findings) -> None:
+    answers = (each.response for each in recorder.interactions.values())
+    findings.statuses |= {answer.status_code for answer in answers if answer is not None}
+    for case, checks in recorder.checks.items():
+        for check in checks:
+            if check.status is Status.FAILURE and check.failure_info is not None:
+                request = recorder.cases[case].value.as_curl_command()
+                complaint = f"{check.name}: {check.failure_info.failure}\n{request}"
+                findings.complaints.append(complaint)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_every_answer_is_as_described(label: str, findings: dict[str, Findings]) -> None:
+    assert findings[label].statuses, "nothing was asked"
+    assert not findings[label].complaints, "\n\n".join(findings[label].complaints)
+
+
+def test_nothing_a_client_sends_breaks_the_service(findings: dict[str, Findings]) -> None:
+    statuses = {label: each.statuses for label, each in findings.items()}
+    assert {status for each in statuses.values() for status in each if status >= 500} == set()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/fileByCid",
+        "/fileByPostId",
+        "/freeFileByPostId",
+        "/pendingFilesByOwner",
+        "/filesByNextPageToken",
+        "/filesMetaData",
+    ],
+)
+def test_the_examples_lead_to_content(path: str, description: dict[str, Any], live: Live) -> None:
+    parameters = description["paths"][path]["get"]["parameters"]
+    query = {each["name"]: each["example"] for each in parameters if "example" in each}
+    answer = httpx.get(f"{live.origin}{path}", params=query, headers=live.session)
+    assert answer.status_code == 200, answer.text
