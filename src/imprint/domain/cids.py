@@ -6,6 +6,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NewType
 
+from imprint.domain.varints import write_varint
+
 Cid = NewType("Cid", str)
 """A CIDv1 in lower-case base32, checked: one text for one content."""
 
@@ -15,12 +17,24 @@ MAX_CID_LENGTH = 128
 _SHA2_256 = b"\x12\x20"
 """The multihash code of SHA-256, and its length of 32 bytes."""
 
+_DIGEST = 32
+"""How many bytes a digest has."""
+
 
 class Codec(IntEnum):
-    """What the hashed bytes are: the content itself, or a node that links to pieces of it."""
+    """What the hashed bytes are: the content itself, or a node that links to pieces of it.
+
+    `DAG_JSON` is for the manifests of exports, which nobody names to the service: such a cid is
+    made and split here, but never parsed from a text.
+    """
 
     RAW = 0x55
     DAG_PB = 0x70
+    DAG_JSON = 0x0129
+
+
+_PREFIXES = {codec: b"\x01" + write_varint(codec) + _SHA2_256 for codec in Codec}
+"""How the binary form of a cid begins; the digest follows."""
 
 
 class NotACid(ValueError):
@@ -115,17 +129,32 @@ def parse_cid(text: str) -> Cid:
 
 def cid_of(codec: Codec, digest: bytes) -> Cid:
     """The cid of what has this SHA-256 digest."""
-    return _write(bytes([1, codec]) + _SHA2_256 + digest)
+    return _write(_PREFIXES[codec] + digest)
 
 
 def cid_bytes(cid: Cid) -> bytes:
-    """The cid in its binary form, 36 bytes."""
-    return b32decode(cid[1:].upper() + "=" * 6)
+    """The cid in its binary form: 36 bytes, or 37 with DAG-JSON."""
+    return b32decode(cid[1:].upper() + "=" * (-(len(cid) - 1) % 8))
 
 
 def codec_of(cid: Cid) -> Codec:
     """Whether the cid is of the content itself, or of a node above pieces of it."""
-    return Codec(cid_bytes(cid)[1])
+    binary = cid_bytes(cid)
+    return next(codec for codec, prefix in _PREFIXES.items() if binary.startswith(prefix))
+
+
+def digest_of(cid: Cid) -> bytes:
+    """The SHA-256 digest in a cid."""
+    return cid_bytes(cid)[-_DIGEST:]
+
+
+def split_cid(data: bytes) -> tuple[Cid, bytes]:
+    """The cid in binary that `data` begins with, and what follows it. Refuses with `NotACid`."""
+    for prefix in _PREFIXES.values():
+        end = len(prefix) + _DIGEST
+        if data.startswith(prefix) and len(data) >= end:
+            return _write(data[:end]), data[end:]
+    raise NotACid("Only CIDv1 of raw, dag-pb or dag-json with SHA-256 is understood here.")
 
 
 def _decode(text: str, spelling: _Spelling, size: int) -> bytes:

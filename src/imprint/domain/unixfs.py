@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from imprint.domain.cids import Cid, Codec, cid_of
+from imprint.domain.varints import write_varint
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +84,17 @@ def _join(children: Sequence[_Node]) -> _Node:
     """
     links = b"".join(_field(2, _link(child)) for child in children)
     length = sum(child.length for child in children)
-    sizes = b"".join(b"\x20" + _varint(child.length) for child in children)
-    block = links + _field(1, b"\x08\x02\x18" + _varint(length) + sizes)
+    sizes = b"".join(b"\x20" + write_varint(child.length) for child in children)
+    block = links + _field(1, b"\x08\x02\x18" + write_varint(length) + sizes)
     total = len(block) + sum(child.total for child in children)
     return _Node(Codec.DAG_PB, sha256(block).digest(), block, length, total, children)
 
 
 def _link(child: _Node) -> bytes:
     binary = bytes([1, child.codec, 0x12, 0x20]) + child.digest
-    return _field(1, binary) + _field(2, b"") + b"\x18" + _varint(child.total)
+    return _field(1, binary) + _field(2, b"") + b"\x18" + write_varint(child.total)
 
 
 def _field(number: int, value: bytes) -> bytes:
     """A protobuf field of bytes."""
-    return bytes([number << 3 | 2]) + _varint(len(value)) + value
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    return bytes([number << 3 | 2]) + write_varint(len(value)) + value

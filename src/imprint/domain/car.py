@@ -1,0 +1,121 @@
+"""CAR: blocks in one file or stream, version 1 of the format of IPFS.
+
+    header   its length as varint, then DAG-CBOR of {"roots": [cid, …], "version": 1}
+    section  its length as varint, then a cid in binary, then the block; as often as there are any
+
+The header is the only DAG-CBOR ever written here, and it is read as strictly as it is written.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+
+from imprint.domain.cids import Cid, NotACid, cid_bytes, digest_of, split_cid
+from imprint.domain.varints import NotAVarint, take_varint, write_varint
+
+MAX_BLOCK = 2 * 1024 * 1024
+"""The largest block that IPFS nodes pass on; a larger one is refused unread."""
+
+MAX_ROOTS = 23
+"""How many roots a header may name: as many as fit into one byte of CBOR."""
+
+_LONGEST_CID = 37
+_LONGEST_HEADER = 64 + MAX_ROOTS * (_LONGEST_CID + 5)
+_ROOTS = b"\xa2\x65roots"
+_VERSION_1 = b"\x67version\x01"
+_ARRAY, _CID_TAG, _BYTES = 0x80, b"\xd8\x2a", 0x58
+
+Read = Callable[[int], bytes]
+"""Reads up to so many bytes; fewer only at the end."""
+
+
+class NotACar(ValueError):
+    """The bytes are no CAR, or not a whole one, or a block in it is not what its cid says."""
+
+
+def write_header(roots: Sequence[Cid]) -> bytes:
+    """The beginning of a CAR with these roots."""
+    if not 1 <= len(roots) <= MAX_ROOTS:
+        raise ValueError(f"A CAR has 1 to {MAX_ROOTS} roots here.")
+    links = b"".join(_write_link(cid_bytes(root)) for root in roots)
+    header = _ROOTS + bytes([_ARRAY + len(roots)]) + links + _VERSION_1
+    return write_varint(len(header)) + header
+
+
+def write_section(cid: Cid, block: bytes | memoryview) -> bytes:
+    """A block with its cid, as it stands in a CAR."""
+    binary = cid_bytes(cid)
+    return b"".join((write_varint(len(binary) + len(block)), binary, block))
+
+
+def write_car(root: Cid, blocks: Iterable[tuple[Cid, bytes | memoryview]]) -> Iterator[bytes]:
+    """A whole CAR, piece by piece."""
+    yield write_header([root])
+    for cid, block in blocks:
+        yield write_section(cid, block)
+
+
+def read_header(read: Read) -> tuple[Cid, ...]:
+    """The roots that a CAR names. Refuses, with `NotACar`, every other header than ours."""
+    length = _take_length(read)
+    if length is None or length > _LONGEST_HEADER:
+        raise NotACar("This is no CAR: it does not begin with a header.")
+    header = _take(read, length)
+    if not header.startswith(_ROOTS) or not header.endswith(_VERSION_1):
+        raise NotACar("The header is not one of a CAR of version 1.")
+    links = header[len(_ROOTS) : -len(_VERSION_1)]
+    try:
+        roots = tuple(_read_links(links))
+    except (NotACid, IndexError) as error:
+        raise NotACar("The header does not name its roots as it should.") from error
+    if not roots or write_header(roots)[-length:] != header:
+        raise NotACar("The header does not name its roots as it should.")
+    return roots
+
+
+def read_sections(read: Read) -> Iterator[tuple[Cid, bytes]]:
+    """Every block after the header, each verified against its cid.
+
+    Refuses, with `NotACar`, a block that is wrong or too large, and a CAR that ends inside one.
+    """
+    while (length := _take_length(read)) is not None:
+        if length > MAX_BLOCK + _LONGEST_CID:
+            raise NotACar(f"A block has more than {MAX_BLOCK} bytes.")
+        try:
+            cid, block = split_cid(_take(read, length))
+        except NotACid as error:
+            raise NotACar("A block has a cid of a kind that is not understood here.") from error
+        if len(block) > MAX_BLOCK:
+            raise NotACar(f"A block has more than {MAX_BLOCK} bytes.")
+        if sha256(block).digest() != digest_of(cid):
+            raise NotACar(f"The block {cid} is damaged: its bytes have another hash.")
+        yield cid, block
+
+
+def _write_link(binary: bytes) -> bytes:
+    # A cid in DAG-CBOR is tag 42 around its bytes, which a zero byte precedes.
+    return _CID_TAG + bytes([_BYTES, len(binary) + 1]) + b"\0" + binary
+
+
+def _read_links(links: bytes) -> Iterator[Cid]:
+    at = 1
+    for _ in range(min(links[0] - _ARRAY, MAX_ROOTS)):
+        end = at + 4 + links[at + 3]
+        cid, rest = split_cid(links[at + 5 : end])
+        if rest:
+            raise NotACid("Something follows a cid.")
+        yield cid
+        at = end
+
+
+def _take_length(read: Read) -> int | None:
+    try:
+        return take_varint(read)
+    except NotAVarint as error:
+        raise NotACar("The CAR is damaged or cut off: a length is wrong.") from error
+
+
+def _take(read: Read, length: int) -> bytes:
+    taken = read(length)
+    if len(taken) != length:
+        raise NotACar("The CAR is cut off: it ends inside a block.")
+    return taken

@@ -1,0 +1,78 @@
+"""DAG-JSON: values with links in them, one sequence of bytes for one value.
+
+Members are sorted, there are no spaces, a link is `{"/": cid}` and bytes are
+`{"/": {"bytes": base64}}`. There are no fractions here.
+"""
+
+import json
+from base64 import b32decode, b64decode, b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from imprint.domain.cids import Cid, Codec, cid_of, split_cid
+
+
+class NotDagJson(ValueError):
+    """The bytes are no DAG-JSON in its one form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to another block."""
+
+    cid: Cid
+
+
+def write_node(value: Any) -> bytes:
+    """The node of a value: of texts, whole numbers, links, bytes, lists and objects."""
+    text = json.dumps(
+        value, default=_write_special, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return text.encode()
+
+
+def read_node(data: bytes) -> Any:
+    """The value of a node. Refuses, with `NotDagJson`, bytes that `write_node` would not write."""
+    try:
+        value = json.loads(data, object_hook=_read_special)
+        if write_node(value) == data:
+            return value
+    except (ValueError, TypeError, RecursionError) as error:
+        raise NotDagJson("A block is no DAG-JSON.") from error
+    raise NotDagJson("A block is DAG-JSON in another form than the canonical one.")
+
+
+def node_cid(data: bytes) -> Cid:
+    """The cid of a node."""
+    return cid_of(Codec.DAG_JSON, sha256(data).digest())
+
+
+def _write_special(value: object) -> dict[str, Any]:
+    if isinstance(value, Link):
+        return {"/": value.cid}
+    if isinstance(value, bytes):
+        return {"/": {"bytes": b64encode(value).decode().rstrip("=")}}
+    raise TypeError(f"A {type(value).__name__} has no place in DAG-JSON.")
+
+
+def _read_special(members: dict[str, Any]) -> Any:
+    if members.keys() == {"bytes"}:
+        text = members["bytes"]
+        return _Bytes(b64decode(text + "=" * (-len(text) % 4), validate=True))
+    if members.keys() != {"/"}:
+        return members
+    special = members["/"]
+    if isinstance(special, _Bytes):
+        return special.value
+    cid, rest = split_cid(b32decode(special[1:].upper() + "=" * (-(len(special) - 1) % 8)))
+    if rest or cid != special:
+        raise NotDagJson("A link is no cid.")
+    return Link(cid)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """The inside of bytes; anywhere else than there it cannot be written, and so is refused."""
+
+    value: bytes

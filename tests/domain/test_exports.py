@@ -1,0 +1,159 @@
+"""The nodes of an export: one form each, and nothing that was made up gets through."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid, Codec, cid_of
+from imprint.domain.dag_json import Link, NotDagJson, node_cid, read_node, write_node
+from imprint.domain.exports import (
+    Exported,
+    Manifest,
+    NotAnExport,
+    Seal,
+    read_manifest,
+    read_page,
+    read_seal,
+    write_index,
+    write_manifest,
+    write_page,
+    write_seal,
+)
+from imprint.domain.files import File, Publication, State
+from imprint.domain.posts import LogPlace, PostCreated
+
+CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
+OTHER = cid_of(Codec.DAG_PB, bytes(32))
+NODE = node_cid(b"{}")
+OWNER = Address("0x" + "a1" * 20)
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+DRAFT = File(
+    id="0d7b2b8e-3f43-4a86-9f1a-3a2b6d8c1e01",
+    group_id="0d7b2b8e-3f43-4a86-9f1a-3a2b6d8c1e02",
+    owner=OWNER,
+    name=f"{OWNER}_1767323045678901",
+    cid=CID,
+    size=11,
+    created_at=MOMENT,
+    state=State.PENDING,
+    position=0,
+    hashtags=("essay", "über"),
+    thumbnail_cid=OTHER,
+    wrapped_key=b"\x01" * 69,
+)
+PLACE = LogPlace(31337, "0x" + "ab" * 32, 7, 0, "0x" + "cd" * 32)
+EVENT = PostCreated(PLACE, 2**256 - 1, OWNER, CID, CID)
+POST = replace(
+    DRAFT, state=State.ONCHAIN, publication=Publication(EVENT.post_id, MOMENT, PLACE.tx_hash)
+)
+RECORD = json.loads(write_page([Exported(POST, EVENT)]))["files"][0]
+
+
+def page_with(record):
+    text = json.dumps(
+        {"files": [record]}, separators=(",", ":"), sort_keys=True, ensure_ascii=False
+    )
+    return text.encode()
+
+
+def test_a_node_is_written_in_one_form():
+    value = {"b": [1, None, "ü"], "a": Link(CID), "c": b"\xff\x00"}
+    assert write_node(value).decode() == (
+        f'{{"a":{{"/":"{CID}"}},"b":[1,null,"ü"],"c":{{"/":{{"bytes":"/wA"}}}}}}'
+    )
+    assert read_node(write_node(value)) == value
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b'{"a": 1}',
+        b'{"b":1,"a":2}',
+        b'{"a":1,"a":1}',
+        b'"\\u00fc"',
+        b'{"/":"bafy"}',
+        b'{"/":1}',
+        b'{"/":{"bytes":"/wA="}}',
+        b'{"bytes":"/wA"}',
+        b"\xff",
+        b"[" * 100_000,
+        b"NaN",
+    ],
+)
+def test_every_other_form_is_refused(data):
+    with pytest.raises(NotDagJson):
+        read_node(data)
+
+
+@pytest.mark.parametrize("exported", [Exported(DRAFT), Exported(POST, EVENT)])
+def test_a_page_tells_all_of_a_file(exported):
+    assert read_page(write_page([exported])) == [exported]
+
+
+def test_an_index_links_to_pages():
+    assert read_page(write_index([NODE, NODE])) == (NODE, NODE)
+
+
+@pytest.mark.parametrize("owner", [None, OWNER])
+def test_a_manifest_is_read_as_it_was_written(owner):
+    manifest = Manifest(MOMENT, 31337, OWNER, owner, 2, (NODE,))
+    assert read_manifest(write_manifest(manifest)) == manifest
+
+
+def test_a_seal_is_read_as_it_was_written():
+    seal = Seal(NODE, bytes(32), bytes(64))
+    assert read_seal(write_seal(seal)) == seal
+
+
+def test_an_export_of_a_later_version_is_refused_in_words():
+    with pytest.raises(NotAnExport, match="newer version"):
+        read_seal(write_seal(Seal(NODE, b"", b"")).replace(b'"version":1', b'"version":2'))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "1"},
+        {"group_id": None},
+        {"owner": "0x" + "b0" * 20},
+        {"owner": OWNER.upper()},
+        {"name": f"{OWNER}_01"},
+        {"name": f"{OWNER}_{2**63}"},
+        {"size": -1},
+        {"size": True},
+        {"size": 1.5},
+        {"created_at": "2026-01-02T03:04:05Z"},
+        {"hashtags": "essay"},
+        {"hashtags": ["a,b"]},
+        {"hashtags": ["essay", "essay"]},
+        {"hashtags": [""]},
+        {"hashtags": [1]},
+        {"thumbnail_cid": {"/": NODE}},
+        {"thumbnail_cid": CID},
+        {"wrapped_key": "key"},
+        {"state": "onchain"},
+        {"post": {}},
+        {"post": RECORD["post"] | {"post_id": "01"}},
+        {"post": RECORD["post"] | {"post_id": str(2**256)}},
+        {"post": RECORD["post"] | {"spelled_cid": OTHER}},
+        {"post": RECORD["post"] | {"block_hash": "0x12"}},
+        {"post": RECORD["post"] | {"chain_id": "31337"}},
+        {"post": RECORD["post"] | {"published_at": None}},
+    ],
+)
+def test_a_record_that_was_made_up_is_refused(change):
+    read_page(page_with(RECORD | {"wrapped_key": None}))
+    with pytest.raises(NotAnExport):
+        read_page(page_with(RECORD | change))
+
+
+@pytest.mark.parametrize("block", [b"[]", b"{}", b'{"files":1}', b'{"pages":[1]}', b"x"])
+def test_what_is_no_page_manifest_or_seal_is_refused(block):
+    for read in (read_page, read_manifest, read_seal):
+        with pytest.raises(NotAnExport):
+            read(block)
