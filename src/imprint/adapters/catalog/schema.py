@@ -1,4 +1,4 @@
-"""The schema of a SQLite catalog: numbered steps forward, applied when it is opened."""
+"""The schema of a catalog: numbered steps forward, applied when it is opened; here to SQLite."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ class Migration:
     script: str
 
 
-def known_migrations() -> tuple[Migration, ...]:
-    """The migrations that come with the service, in order."""
-    folder = resources.files("imprint.adapters.catalog") / "migrations" / "sqlite"
+def known_migrations(database: str = "sqlite") -> tuple[Migration, ...]:
+    """The migrations for this database that come with the service, in order."""
+    folder = resources.files("imprint.adapters.catalog") / "migrations" / database
     scripts = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".sql")),
         key=lambda entry: entry.name,

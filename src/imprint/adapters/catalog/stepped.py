@@ -1,0 +1,134 @@
+"""The catalog's port as steps: which steps each method is; how they run is up to the database."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+
+from imprint.adapters.catalog import drafts, following, keeping, keys, listing, nonces, settling
+from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.steps import Steps, T, last_query
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.files import File, Intent, Network, Version, Write
+from imprint.domain.paging import ListFilter
+from imprint.domain.posts import (
+    Advance,
+    BlockMark,
+    DeadLetter,
+    DeliveryKey,
+    EventReport,
+    KnownEvent,
+    PostCreated,
+    Settlement,
+)
+from imprint.sealing import KeyRecord
+
+_UNKNOWN_REACH = 1_000_000
+"""For a read that may look at any number of rows."""
+
+
+class SteppedCatalog(ABC):
+    """`Catalog`, `KeyCatalog` and `StrayCatalog` for a database that can run steps."""
+
+    @abstractmethod
+    async def _change(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
+        """Run the steps in a transaction; without `durable` its commit need not be on the disk."""
+
+    @abstractmethod
+    async def _read(self, make: Callable[[], Steps[T]], reach: int = 0) -> T:
+        """Run steps that change nothing and look at about so many rows."""
+
+    async def begin_write(self, intent: Intent) -> int | None:
+        return await self._change(partial(nonces.begin, intent), durable=False)
+
+    async def check_nonce(self, signer: Address, nonce: str) -> None:
+        await self._read(partial(nonces.refuse_spent, signer, nonce))
+
+    async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
+        return await self._change(partial(nonces.spend_login, address, nonce, at))
+
+    async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
+        return await self._change(partial(drafts.add_draft, write, intent, version))
+
+    async def replace_draft(
+        self, write: Write, intent: Intent, old: Cid, version: Version
+    ) -> File | None:
+        return await self._change(partial(drafts.replace_draft, write, intent, old, version))
+
+    async def dress_draft(
+        self, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
+    ) -> File | None:
+        return await self._change(partial(drafts.dress_draft, write, intent, cid, hashtags))
+
+    async def discard_draft(self, write: Write, cid: Cid) -> File | None:
+        return await self._change(partial(drafts.discard_draft, write, cid))
+
+    async def file_by_cid(self, cid: Cid) -> File | None:
+        return await self._read(partial(listing.find, sql.FILE_BY_CID, {"cid": cid}))
+
+    async def file_by_post_id(self, post_id: int) -> File | None:
+        return await self._read(partial(listing.find, sql.FILE_BY_POST, {"post_id": str(post_id)}))
+
+    async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+        plan = await self._read(partial(listing.plan_list, which, before, limit))
+        if plan is None:
+            return []
+        return await self._read(partial(listing.read_list, plan), plan.reach)
+
+    async def is_public(self, cid: Cid) -> bool:
+        return await self._read(partial(listing.find_public, cid))
+
+    async def settle(
+        self,
+        key: DeliveryKey | None,
+        events: Sequence[PostCreated],
+        dead_letters: Sequence[DeadLetter],
+        at: datetime,
+    ) -> Settlement:
+        return await self._change(partial(settling.settle, key, events, dead_letters, at))
+
+    async def condemn_documents(
+        self, now: datetime, detached_before: datetime, limit: int
+    ) -> list[tuple[Cid, Network]]:
+        return await self._change(partial(keeping.condemn, now, detached_before, limit))
+
+    async def bury(self, cid: Cid, network: Network) -> None:
+        document = {"cid": cid, "network": network.value}
+        await self._change(partial(last_query, sql.BURY, document))
+
+    async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
+        return await self._change(partial(keeping.detach_strays, cids, network, at))
+
+    async def forget_replays(self, before: datetime) -> None:
+        await self._change(partial(keeping.forget_replays, before))
+
+    async def stand(self, chain_id: int) -> BlockMark | None:
+        return await self._read(partial(following.read_mark, chain_id, following.STAND))
+
+    async def final_block(self, chain_id: int) -> BlockMark | None:
+        return await self._read(partial(following.read_mark, chain_id, following.FINAL))
+
+    async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
+        return await self._read(partial(following.known_events, chain_id, first, last))
+
+    async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
+        return await self._read(partial(following.unconfirmed_events, chain_id, limit))
+
+    async def report_events(self, limit: int) -> EventReport:
+        return await self._read(partial(following.report_events, limit), _UNKNOWN_REACH)
+
+    async def advance(self, chain_id: int, step: Advance, at: datetime) -> Settlement:
+        return await self._change(partial(following.advance, chain_id, step, at))
+
+    async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
+        return await self._change(partial(following.take_lease, name, holder, now, until))
+
+    async def release_lease(self, name: str, holder: str) -> None:
+        await self._change(partial(following.release_lease, name, holder))
+
+    async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
+        return await self._read(partial(keys.list_keys, after, limit))
+
+    async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
+        return await self._change(partial(keys.replace_keys, changes))
