@@ -83,6 +83,7 @@ def test_a_node_is_written_in_one_form():
         b"\xff",
         b"[" * 100_000,
         b"NaN",
+        b"1.5",
     ],
 )
 def test_every_other_form_is_refused(data):

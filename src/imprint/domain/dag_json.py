@@ -35,7 +35,9 @@ def write_node(value: Any) -> bytes:
 def read_node(data: bytes) -> Any:
     """The value of a node. Refuses, with `NotDagJson`, bytes that `write_node` would not write."""
     try:
-        value = json.loads(data, object_hook=_read_special)
+        value = json.loads(
+            data, object_hook=_read_special, parse_float=_refuse, parse_constant=_refuse
+        )
         if write_node(value) == data:
             return value
     except (ValueError, TypeError, RecursionError) as error:
@@ -46,6 +48,10 @@ def read_node(data: bytes) -> Any:
 def node_cid(data: bytes) -> Cid:
     """The cid of a node."""
     return cid_of(Codec.DAG_JSON, sha256(data).digest())
+
+
+def _refuse(text: str) -> None:
+    raise NotDagJson(f"{text} has no place in DAG-JSON here.")
 
 
 def _write_special(value: object) -> dict[str, Any]:
