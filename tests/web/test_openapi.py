@@ -127,7 +127,7 @@ def examples() -> Iterator[Any]:
                     yield pytest.param(media["schema"], media["example"], id=f"{place} {name}")
 
 
-@pytest.mark.parametrize(("schema", "example"), examples())
+@pytest.mark.parametrize(("schema", "example"), list(examples()))
 def test_every_example_satisfies_its_schema(schema: dict[str, Any], example: Any) -> None:
     whole = {"components": DOCUMENT["components"], "allOf": [schema]}
     jsonschema_rs.validate(whole, example)
