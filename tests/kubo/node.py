@@ -1,6 +1,7 @@
 """A real Kubo node on loopback, with a repository that is thrown away."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -30,18 +31,15 @@ class KuboNode:
             "IPFS_TELEMETRY": "off",
         }
 
-    async def start(self) -> None:
+    async def prepare(self) -> None:
+        """Make the repository, if there is none."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "repo").exists():
             await self.run("init", "--empty-repo", "--profile=test")
-            await self.run("config", "Routing.Type", "none")
-            swarm = '["/ip4/127.0.0.1/tcp/0"]' if self._swarm else "[]"
-            await self.run("config", "--json", "Addresses.Swarm", swarm)
-            await self.run("config", "Addresses.API", "/ip4/127.0.0.1/tcp/0")
-            await self.run("config", "Addresses.Gateway", "")
-            if self._authorization:
-                access = f'{{"AuthSecret": "{self._authorization}", "AllowedPaths": ["/api/v0"]}}'
-                await self.run("config", "--json", "API.Authorizations.imprint", access)
+            self._write_settings()
+
+    async def start(self) -> None:
+        await self.prepare()
         self._process = await asyncio.create_subprocess_exec(
             str(BINARY),
             "daemon",
@@ -52,6 +50,21 @@ class KuboNode:
         )
         async with asyncio.timeout(START_PATIENCE):
             await self._wait_until_ready()
+
+    def _write_settings(self) -> None:
+        """Let the node listen on loopback only, on ports of its own, and look for nobody."""
+        path = self.folder / "repo" / "config"
+        settings = json.loads(path.read_text())
+        settings["Routing"]["Type"] = "none"
+        settings["Addresses"] |= {
+            "API": "/ip4/127.0.0.1/tcp/0",
+            "Gateway": "",
+            "Swarm": ["/ip4/127.0.0.1/tcp/0"] if self._swarm else [],
+        }
+        if self._authorization:
+            access = {"AuthSecret": self._authorization, "AllowedPaths": ["/api/v0"]}
+            settings["API"]["Authorizations"] = {"imprint": access}
+        path.write_text(json.dumps(settings))
 
     async def _wait_until_ready(self) -> None:
         assert self._process is not None

@@ -9,10 +9,14 @@ from typing import Protocol
 from tests.adapters.content.kubo_fake import KuboFake
 
 from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.adapters.content.exchanges import Pace
 from imprint.adapters.content.kubo import KuboStore
 from imprint.domain.cids import Cid, Codec, codec_of
 from imprint.domain.files import Network
 from imprint.ports import ContentStore
+
+HASTE = Pace(pause=0.001)
+"""As patient as a service is, but with pauses that a test does not notice."""
 
 
 class WallClock:
@@ -55,11 +59,11 @@ class KuboFakeWorkbench:
 
     def __init__(self, fake: KuboFake) -> None:
         self.fake = fake
-        self.store = KuboStore(fake.address)
+        self.store = KuboStore(fake.address, pace=HASTE)
 
     async def reopen(self) -> None:
         await self.store.close()
-        self.store = KuboStore(self.fake.address)
+        self.store = KuboStore(self.fake.address, pace=HASTE)
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
         leaves = [each for each in self.fake.below(cid) if codec_of(each) is Codec.RAW]

@@ -13,20 +13,8 @@ from yarl import URL
 
 from imprint.domain.refusals import Unavailable
 
-PATIENCE = 4.5
-"""Seconds that one call of a store may take in all, for a document of few bytes."""
-
 BYTES_PER_SECOND = 1024 * 1024
 """How fast a document must travel at least; a large one gets more time accordingly."""
-
-CONNECT_PATIENCE = 1.0
-"""Seconds until a host that does not take a connection is tried again."""
-
-FIRST_PAUSE = 0.1
-"""Seconds before the second try; the pause doubles with each one after."""
-
-MAX_TRIES = 5
-"""How often one exchange is tried, if time allows."""
 
 MAX_ANSWER = 4 * 1024 * 1024
 """How many bytes an answer may have that is not a document."""
@@ -37,6 +25,28 @@ MAX_DOCUMENT = 128 * 1024 * 1024
 _PIECE = 64 * 1024
 _QUOTED = 160
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How patient a store is, in seconds.
+
+    One call may take `patience` in all, for a document of few bytes; `patience_deep` for one of
+    several blocks whose size is not known yet; `patience_removal` to destroy one, for which nobody
+    waits. A host that takes no connection within `connect` is tried again. Between tries, `tries`
+    at most, there is a pause that doubles each time.
+    """
+
+    patience: float = 4.5
+    patience_deep: float = 20.0
+    patience_removal: float = 30.0
+    connect: float = 1.0
+    pause: float = 0.1
+    tries: int = 5
+
+
+PACE = Pace()
+"""The pace of a service: a reader who waits hears of a store that is away within five seconds."""
 
 
 class Failure(Exception):
@@ -78,16 +88,15 @@ def quote(text: str) -> str:
 class Exchanges:
     """Connections to one service. `passing` are the statuses after which it is asked again."""
 
-    def __init__(self, service: str, passing: frozenset[int]) -> None:
+    def __init__(self, service: str, passing: frozenset[int], pace: Pace) -> None:
         self._service = service
         self._passing = passing
+        self._pace = pace
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
     @asynccontextmanager
-    async def attempt(
-        self, purpose: str, size: int = 0, patience: float = PATIENCE
-    ) -> AsyncIterator[float]:
+    async def attempt(self, purpose: str, patience: float, size: int = 0) -> AsyncIterator[float]:
         """A deadline, on the clock of the running loop, for one call of a store.
 
         Whatever fails inside, or is not done by then, is `Unavailable`, and logged.
@@ -108,9 +117,9 @@ class Exchanges:
 
         Raises `Failure` when there is none, or only one that asks for more time than is left.
         """
-        for attempt in range(1, MAX_TRIES + 1):
-            last = attempt == MAX_TRIES or not request.repeatable
-            pause = FIRST_PAUSE * 2 ** (attempt - 1)
+        for attempt in range(1, self._pace.tries + 1):
+            last = attempt == self._pace.tries or not request.repeatable
+            pause = self._pace.pause * 2 ** (attempt - 1)
             try:
                 answer = await self._send(request)
                 if last or answer.status not in self._passing:
@@ -156,7 +165,7 @@ class Exchanges:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 headers={"Accept-Encoding": "identity", "User-Agent": "imprint"},
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_PATIENCE),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._pace.connect),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )

@@ -14,7 +14,7 @@ block is deleted, about a tenth of a millisecond for each.
 import logging
 
 from imprint.adapters.content.checking import check_aside
-from imprint.adapters.content.exchanges import PATIENCE, Exchanges, Failure
+from imprint.adapters.content.exchanges import PACE, Exchanges, Failure, Pace
 from imprint.adapters.content.kubo_rpc import PASSING, KuboRpc, NotThere
 from imprint.adapters.content.nodes import NotANode, has_cid, read_car, read_links, write_mark
 from imprint.domain.cids import Cid, Codec, codec_of
@@ -27,21 +27,16 @@ STORING_TRIES = 3
 The node may collect its garbage in between, or destroy another document with the same pieces.
 """
 
-DEEP_PATIENCE = 20.0
-"""Seconds that reading a document of several blocks may take, since its size is not known."""
-
-REMOVAL_PATIENCE = 30.0
-"""Seconds that destroying a document may take: nobody waits for it, and the node may walk far."""
-
 _log = logging.getLogger(__name__)
 
 
 class KuboStore:
     """Documents on one node, whose RPC is at `api`."""
 
-    def __init__(self, api: str, authorization: str | None = None) -> None:
+    def __init__(self, api: str, authorization: str | None = None, pace: Pace = PACE) -> None:
         """Use the node at `api`; `authorization` is the header that it asks for."""
-        self._exchanges = Exchanges("Kubo", PASSING)
+        self._pace = pace
+        self._exchanges = Exchanges("Kubo", PASSING, pace)
         self._rpc = KuboRpc(self._exchanges, api, authorization)
 
     async def put(
@@ -53,7 +48,9 @@ class KuboStore:
         block that it has already it keeps as it is, also a damaged one.
         """
         await check_aside(cid, document, network)
-        async with self._exchanges.attempt("store", 2 * len(document)) as deadline:
+        async with self._exchanges.attempt(
+            "store", self._pace.patience, 2 * len(document)
+        ) as deadline:
             networks = {network}
             for _ in range(STORING_TRIES):
                 added = await self._rpc.add(document, network is Network.PUBLIC, deadline)
@@ -74,7 +71,7 @@ class KuboStore:
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Put the label into the name of the pin, which `ipfs pin ls --names` shows."""
         mark, _ = write_mark(cid, network)
-        async with self._exchanges.attempt("label") as deadline:
+        async with self._exchanges.attempt("label", self._pace.patience) as deadline:
             if await self._rpc.is_pinned(mark, _is_deep(cid), deadline):
                 try:
                     await self._pin(cid, network, label, deadline)
@@ -85,7 +82,7 @@ class KuboStore:
         """The verified bytes of a document; None without the mark of this network."""
         mark, _ = write_mark(cid, network)
         deep = _is_deep(cid)
-        async with self._exchanges.attempt("read", patience=_patience(cid)) as deadline:
+        async with self._exchanges.attempt("read", self._patience(cid)) as deadline:
             if not await self._rpc.is_pinned(mark, deep, deadline):
                 return None
             try:
@@ -105,7 +102,7 @@ class KuboStore:
         """
         mark, _ = write_mark(cid, network)
         deep = _is_deep(cid)
-        async with self._exchanges.attempt("destroy", patience=REMOVAL_PATIENCE) as deadline:
+        async with self._exchanges.attempt("destroy", self._pace.patience_removal) as deadline:
             await self._rpc.unpin(mark, deadline)
             if not await self._rpc.remove_block(mark, deadline):
                 raise Failure("a document that was pinned again while it was destroyed")
@@ -121,7 +118,7 @@ class KuboStore:
     async def export_car(self, cid: Cid, network: Network) -> bytes | None:
         """A document as a CAR with all its blocks, verified; None if it is not there."""
         mark, _ = write_mark(cid, network)
-        async with self._exchanges.attempt("export", patience=_patience(cid)) as deadline:
+        async with self._exchanges.attempt("export", self._patience(cid)) as deadline:
             if not await self._rpc.is_pinned(mark, _is_deep(cid), deadline):
                 return None
             try:
@@ -133,12 +130,15 @@ class KuboStore:
 
     async def probe(self) -> None:
         """Return if the node answers."""
-        async with self._exchanges.attempt("answer") as deadline:
+        async with self._exchanges.attempt("answer", self._pace.patience) as deadline:
             await self._rpc.show_version(deadline)
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._exchanges.close()
+
+    def _patience(self, cid: Cid) -> float:
+        return self._pace.patience_deep if _is_deep(cid) else self._pace.patience
 
     async def _pin(self, cid: Cid, network: Network, label: Label | None, deadline: float) -> None:
         mark, block = write_mark(cid, network)
@@ -194,10 +194,6 @@ class KuboStore:
 def _is_deep(cid: Cid) -> bool:
     """Whether the document has blocks below its root, which a pin must reach."""
     return codec_of(cid) is Codec.DAG_PB
-
-
-def _patience(cid: Cid) -> float:
-    return DEEP_PATIENCE if _is_deep(cid) else PATIENCE
 
 
 def _check_whole(car: bytes, cid: Cid) -> None:

@@ -1,0 +1,200 @@
+"""What is particular to documents on a real Kubo node."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.kubo.conftest import KuboWorkbench
+from tests.kubo.node import KuboNode
+
+from imprint.adapters.content.kubo import KuboStore
+from imprint.adapters.content.nodes import write_mark
+from imprint.domain.addresses import Address
+from imprint.domain.files import Label, Network, State
+from imprint.domain.refusals import Unavailable
+from imprint.domain.unixfs import blocks, document_cid
+
+PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
+SMALL = b'{"content":"Hi","name":"n","salt":"00"}'
+LARGE = b"first piece".ljust(262_144) + b"second piece"
+OWNER = Address("0x" + "ab" * 20)
+LABEL = Label(f"{OWNER}_7", OWNER, "group-1", State.PENDING)
+
+
+def kept_blocks(node: KuboNode) -> set[bytes]:
+    return {path.read_bytes() for path in (node.folder / "repo" / "blocks").glob("*/*.data")}
+
+
+async def expect_nothing_left(node: KuboNode, before: set[bytes], document: bytes) -> None:
+    """Nothing but the directory that `add` makes on its way, with an entry for the document.
+
+    Nobody holds it; it goes when the node collects its garbage.
+    """
+    left = kept_blocks(node) - before
+    assert len(left) <= 1
+    assert not any(document[:10] in block or document[-10:] in block for block in left)
+    await node.run("repo", "gc", "--quiet")
+    assert kept_blocks(node) <= before
+
+
+@pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
+async def test_nothing_is_left_of_a_removed_document(bench: KuboWorkbench, document: bytes) -> None:
+    before = kept_blocks(bench.node)
+    cid = document_cid(document)
+    await bench.store.put(cid, document, PRIVATE)
+    assert len(kept_blocks(bench.node)) > len(before)
+    await bench.store.remove(cid, PRIVATE)
+    await expect_nothing_left(bench.node, before, document)
+    assert "imprint" not in await bench.node.run("pin", "ls", "--names", "--type=all")
+
+
+async def test_a_piece_that_another_document_shares_is_kept(bench: KuboWorkbench) -> None:
+    other = LARGE[:262_144] + b"another end"
+    for document in (LARGE, other):
+        await bench.store.put(document_cid(document), document, PRIVATE)
+    await bench.store.remove(document_cid(LARGE), PRIVATE)
+    assert await bench.store.read(document_cid(LARGE), PRIVATE) is None
+    assert await bench.store.read(document_cid(other), PRIVATE) == other
+
+
+async def test_a_removal_that_broke_off_can_be_repeated(bench: KuboWorkbench) -> None:
+    before = kept_blocks(bench.node)
+    cid = document_cid(LARGE)
+    await bench.store.put(cid, LARGE, PRIVATE)
+    await bench.node.run("pin", "rm", write_mark(cid, PRIVATE)[0])
+    leaf = list(blocks(LARGE))[1][0]
+    await bench.node.run("block", "rm", leaf)
+    await bench.store.remove(cid, PRIVATE)
+    await expect_nothing_left(bench.node, before, LARGE)
+
+
+@pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
+async def test_the_node_does_not_take_documents_for_garbage(
+    bench: KuboWorkbench, document: bytes
+) -> None:
+    cid = document_cid(document)
+    await bench.store.put(cid, document, PRIVATE)
+    await bench.node.run("repo", "gc", "--quiet")
+    assert await bench.store.read(cid, PRIVATE) == document
+
+
+async def test_garbage_collection_never_spoils_what_is_being_stored(bench: KuboWorkbench) -> None:
+    documents = [f"{number}".encode().ljust(300_000) for number in range(30)]
+
+    async def collect() -> None:
+        for _ in range(5):
+            await bench.node.run("repo", "gc", "--quiet")
+
+    puts = [bench.store.put(document_cid(each), each, PRIVATE) for each in documents]
+    *stored, _ = await asyncio.gather(*puts, collect(), return_exceptions=True)
+    assert [each for each in stored if not isinstance(each, Unavailable | None)] == []
+    for document, outcome in zip(documents, stored, strict=True):
+        if outcome is None:
+            assert await bench.store.read(document_cid(document), PRIVATE) == document
+
+
+async def test_documents_are_there_after_the_node_was_restarted(bench: KuboWorkbench) -> None:
+    for document in (SMALL, LARGE):
+        await bench.store.put(document_cid(document), document, PRIVATE)
+    await bench.node.stop()
+    await bench.node.start()
+    await bench.reopen()
+    for document in (SMALL, LARGE):
+        assert await bench.store.read(document_cid(document), PRIVATE) == document
+
+
+async def test_blocks_that_somebody_else_put_there_are_no_document(bench: KuboWorkbench) -> None:
+    (bench.node.folder / "document").write_bytes(SMALL)
+    options = ["--quieter", "--cid-version=1"]
+    added = await bench.node.run("add", *options, str(bench.node.folder / "document"))
+    assert added == document_cid(SMALL)
+    assert await bench.store.read(document_cid(SMALL), PUBLIC) is None
+    assert await bench.store.read(document_cid(SMALL), PRIVATE) is None
+
+
+@pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
+async def test_labels_are_the_names_of_pins(bench: KuboWorkbench, document: bytes) -> None:
+    cid = document_cid(document)
+    await bench.store.put(cid, document, PRIVATE, LABEL)
+    names = await bench.node.run("pin", "ls", "--names", "--type=all")
+    assert f"imprint private pending {OWNER}_7 group-1" in names
+    label = Label(LABEL.name, OWNER, "group-1", State.ONCHAIN)
+    await bench.store.relabel(cid, PRIVATE, label)
+    names = await bench.node.run("pin", "ls", "--names", "--type=all")
+    assert "pending" not in names
+    assert f"imprint private onchain {OWNER}_7 group-1" in names
+    assert await bench.store.read(cid, PRIVATE) == document
+
+
+async def test_a_label_does_not_bring_a_document_back(bench: KuboWorkbench) -> None:
+    await bench.store.put(document_cid(SMALL), SMALL, PRIVATE)
+    await bench.store.remove(document_cid(SMALL), PRIVATE)
+    await bench.store.relabel(document_cid(SMALL), PRIVATE, LABEL)
+    assert await bench.store.read(document_cid(SMALL), PRIVATE) is None
+
+
+async def test_a_node_that_is_down_is_unavailable_and_soon_known_to_be(
+    bench: KuboWorkbench,
+) -> None:
+    await bench.node.stop()
+    for call in (
+        bench.store.put(document_cid(SMALL), SMALL, PRIVATE),
+        bench.store.read(document_cid(SMALL), PRIVATE),
+        bench.store.probe(),
+    ):
+        began = time.monotonic()
+        with pytest.raises(Unavailable):
+            await call
+        assert time.monotonic() - began < 5
+
+
+@pytest.fixture
+async def neighbours(tmp_path: Path) -> AsyncIterator[tuple[KuboNode, KuboNode]]:
+    first, second = (KuboNode(tmp_path / name, swarm=True) for name in ("first", "second"))
+    for node in (first, second):
+        await node.start()
+    addresses = (await first.run("id", "--format=<addrs>")).splitlines()
+    await second.run("swarm", "connect", addresses[0])
+    yield first, second
+    for node in (first, second):
+        await node.stop()
+
+
+@pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
+async def test_a_connected_node_can_fetch_a_public_document(
+    neighbours: tuple[KuboNode, KuboNode], document: bytes
+) -> None:
+    first, second = neighbours
+    store = KuboStore(first.api)
+    await store.put(document_cid(document), document, PUBLIC)
+    await store.close()
+    fetched = await second.run("cat", "--timeout=20s", document_cid(document))
+    assert fetched.encode() == document
+
+
+@pytest.mark.parametrize(
+    ("secret", "header"),
+    [
+        ("bearer:a-long-token", "Bearer a-long-token"),
+        ("basic:imprint:pass word", "Basic aW1wcmludDpwYXNzIHdvcmQ="),
+    ],
+)
+async def test_a_node_that_wants_authorization_gets_it(
+    tmp_path: Path, secret: str, header: str
+) -> None:
+    node = KuboNode(tmp_path / "node", authorization=secret)
+    await node.start()
+    try:
+        allowed, stranger = KuboStore(node.api, header), KuboStore(node.api)
+        await allowed.put(document_cid(SMALL), SMALL, PRIVATE)
+        with pytest.raises(Unavailable):
+            await stranger.read(document_cid(SMALL), PRIVATE)
+        with pytest.raises(Unavailable):
+            await stranger.probe()
+        await allowed.probe()
+        for store in (allowed, stranger):
+            await store.close()
+    finally:
+        await node.stop()
