@@ -31,7 +31,7 @@ fix: $(READY) ## Repair what lint and formatting can repair
 	$(BIN)/python tools/write_settings_table.py
 
 bench: $(READY) ## Measure the service on this machine
-	$(BIN)/python bench/run.py
+	$(BIN)/python -m bench.run $(if $(QUICK),--quick)
 
 test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready ## Run JavaScript clients against the service (needs Node)
 	$(BIN)/pytest -q tests/clients
@@ -39,6 +39,13 @@ test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modu
 test-chain: $(READY) tests/anvil/node_modules/.ready contracts/node_modules/.ready ## Compile the contract and run against a real node (needs Node)
 	npm --prefix contracts run check
 	$(BIN)/pytest -q -n 2 --dist worksteal tests/anvil
+
+test-kubo: $(READY) ## Run the content store against a real IPFS node (needs Go; builds it once)
+	tools/build-kubo
+	$(BIN)/pytest -q -n 2 --dist worksteal tests/kubo
+
+test-pinata: $(READY) tests/pinata_sdk/node_modules/.ready ## Run Pinata's own client against our double of it (needs Node)
+	$(BIN)/pytest -q tests/pinata_sdk
 
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
@@ -51,9 +58,9 @@ lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 		--custom-compile-command "make lock" --output-file requirements.lock
 
 clean: ## Remove everything that the other targets made
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis build dist
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis .tools build dist
 	rm -rf contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test check fix bench test-clients test-chain lock clean
+.PHONY: help run test check fix bench test-clients test-chain test-kubo test-pinata lock clean
 .SECONDARY:
