@@ -1,0 +1,103 @@
+"""The books of a service that is not running, read from its disk and held against each other."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from imprint.domain.cids import Cid
+from imprint.domain.files import Network
+from imprint.domain.unixfs import document_cid
+
+Document = tuple[str, str]
+"""A cid and the network it is in."""
+
+LIVE = "state IN ('pending', 'onchain')"
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(folder / "imprint.db")) as connection:
+        yield connection
+
+
+def stored_documents(folder: Path) -> set[Document]:
+    """Every document on the disk."""
+    return {
+        (path.name, network.value)
+        for network in Network
+        for path in (folder / "content" / network).glob("??/*")
+    }
+
+
+def known_documents(folder: Path) -> set[Document]:
+    """Every document that a record, an intent or a tombstone is about."""
+    with _reading(folder) as catalog:
+        versions = {(cid, "private") for (cid,) in catalog.execute("SELECT cid FROM files")}
+        thumbnails = {
+            (cid, "public")
+            for (cid,) in catalog.execute(
+                "SELECT thumbnail_cid FROM file_groups WHERE thumbnail_cid IS NOT NULL"
+            )
+        }
+        noted = set(catalog.execute("SELECT cid, network FROM intents"))
+        return (
+            versions
+            | thumbnails
+            | noted
+            | set(catalog.execute("SELECT cid, network FROM detached"))
+        )
+
+
+def find_faults(folder: Path) -> list[str]:
+    """Everything on the disk that must not be so, whatever happened."""
+    faults = [f"{document} is unknown" for document in sorted(_unknown(folder))]
+    stored = stored_documents(folder)
+    with _reading(folder) as catalog:
+        (verdict,) = catalog.execute("PRAGMA integrity_check").fetchone()
+        faults += [] if verdict == "ok" else [f"the database is damaged: {verdict}"]
+        for (cid,) in catalog.execute(f"SELECT cid FROM files WHERE {LIVE}"):
+            faults += _look_at(folder, cid, "private", stored)
+        held = f"""SELECT DISTINCT g.thumbnail_cid FROM file_groups g JOIN files f
+            ON f.group_id = g.id WHERE f.{LIVE} AND g.thumbnail_cid IS NOT NULL"""
+        for (cid,) in catalog.execute(held):
+            faults += _look_at(folder, cid, "public", stored)
+        burnt = """SELECT nonce FROM nonces WHERE action IN ('create', 'update', 'publish')
+            AND file_id NOT IN (SELECT id FROM files)"""
+        faults += [f"nonce {nonce} is spent on nothing" for (nonce,) in catalog.execute(burnt)]
+        faults += _miscounted_tags(catalog)
+    return faults
+
+
+def open_intents(folder: Path) -> int:
+    """How many intents nobody has ended."""
+    with _reading(folder) as catalog:
+        (number,) = catalog.execute("SELECT count(*) FROM intents").fetchone()
+        return int(number)
+
+
+def _unknown(folder: Path) -> set[Document]:
+    return stored_documents(folder) - known_documents(folder)
+
+
+def _look_at(folder: Path, cid: str, network: str, stored: set[Document]) -> Iterator[str]:
+    if (cid, network) not in stored:
+        yield f"{cid} is live and not stored"
+        return
+    (path,) = (folder / "content" / network).glob(f"??/{cid}")
+    if document_cid(path.read_bytes()) != Cid(cid):
+        yield f"{cid} has other bytes"
+
+
+def _miscounted_tags(catalog: sqlite3.Connection) -> Iterator[str]:
+    live = catalog.execute(
+        f"SELECT g.hashtags FROM files f JOIN file_groups g ON g.id = f.group_id WHERE f.{LIVE}"
+    )
+    counts: dict[str, int] = {}
+    for (hashtags,) in live:
+        for tag in json.loads(hashtags):
+            counts[tag] = counts.get(tag, 0) + 1
+    for tag, count in catalog.execute("SELECT tag, posts + drafts FROM tags"):
+        if counts.get(tag, 0) != count:
+            yield f"the tag {tag} is counted {count} times, not {counts.get(tag, 0)}"

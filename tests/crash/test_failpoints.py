@@ -1,0 +1,180 @@
+"""A service that ends at any step of any write leaves the whole effect, or none of it."""
+
+import ast
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.crash.ledger import find_faults, open_intents, stored_documents
+from tests.crash.victim import LEASE_SECONDS, ROOT, open_scene
+from tests.world import MovableClock, Wallet, World, open_world, picture, problem
+
+from imprint import failpoints
+from imprint.flows.keeping import LEASE_TIME, Janitor
+
+STORING = (
+    "before_intent",
+    "after_intent",
+    "during_put",
+    "unsynced_put",
+    "after_put",
+    "before_commit",
+    "during_commit:2",
+    "after_commit",
+    "before_answer",
+)
+"""Where a write with a document can end: its intent is the first commit, its effect the second."""
+
+DELETING = ("before_commit", "during_commit:1", "after_commit", "before_answer")
+SWEEPING = ("after_condemn", "after_condemn:3", "after_remove", "after_remove:2", "after_bury")
+DONE = ("after_commit", "before_answer")
+"""Where the effect is there, and only the answer is missing."""
+
+CASES = [(kind, at) for kind in ("create", "update", "publish") for at in STORING] + [
+    ("delete", at) for at in DELETING
+]
+NONCE = "the-same-nonce-again"
+PICTURE = picture()
+
+
+@dataclass(slots=True)
+class Before:
+    """What was there, acknowledged, before the write that is cut off."""
+
+    drafts: list[str]
+    clock: MovableClock = field(default_factory=lambda: MovableClock(datetime.now(UTC)))
+
+
+async def prepare(folder: Path) -> Before:
+    async with open_world(folder) as world:
+        author = world.wallet(0)
+        made = [(await world.create(author, f"Words {n}."))["cid"] for n in range(2)]
+        await world.publish(author, made[1], "kept")
+    return Before(made)
+
+
+async def write(world: World, kind: str, cid: str) -> httpx.Response:
+    author = world.wallet(0)
+    send: dict[str, Callable[[], Awaitable[httpx.Response]]] = {
+        "create": lambda: world.send_create(author, "New words.", NONCE),
+        "update": lambda: world.send_update(author, cid, "New words.", NONCE),
+        "publish": lambda: world.send_publish(author, cid, "new", PICTURE, NONCE),
+        "delete": lambda: world.send_delete(author, cid, NONCE),
+    }
+    return await send[kind]()
+
+
+async def read(world: World, author: Wallet, cid: str) -> str | None:
+    answer = await world.read_draft(author, cid)
+    return answer.json()["content"] if answer.status_code == 200 else problem(answer)[1]
+
+
+async def sweep(world: World, grace: timedelta = timedelta(hours=24)) -> None:
+    """One pass of the janitor, after every lease of the dead process has run out."""
+    world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
+    await Janitor(world.parts.catalog, world.parts.content, world.clock, grace).sweep()
+
+
+@pytest.mark.parametrize(("kind", "at"), CASES)
+async def test_a_write_cut_off_is_whole_or_absent(tmp_path: Path, kind: str, at: str):
+    before = await prepare(tmp_path)
+    target, other = before.drafts
+    async with open_scene(tmp_path, at) as scene:
+        await scene.victim.start(scene.world.client)
+        with pytest.raises(httpx.TransportError):
+            await write(scene.world, kind, target)
+        assert await scene.victim.end() == failpoints.KILLED
+    async with open_world(tmp_path, clock=MovableClock(datetime.now(UTC))) as world:
+        if kind != "create" and at not in DONE:
+            assert await read(world, world.wallet(0), target) == "Words 0."
+        again = await write(world, kind, target)
+        if at in DONE:
+            await check_repeated(world, kind, target, again)
+        else:
+            assert again.status_code == 200, again.text
+        assert await read(world, world.wallet(0), other) == "Words 1."
+        assert (await world.metadata(other))["hashtags"] == ["kept"]
+        await check_once(world, kind, target)
+        await sweep(world)
+    assert find_faults(tmp_path) == []
+    assert open_intents(tmp_path) == 0
+    # Of a version or picture that was never held, nothing is left; the replaced one is kept a day.
+    expected = {"create": 3 + 1, "update": 3 + 1, "publish": 3 + 1, "delete": 3}
+    assert len(stored_documents(tmp_path)) == expected[kind]
+
+
+async def check_repeated(world: World, kind: str, cid: str, again: httpx.Response) -> None:
+    """The repetition tells what became of the write."""
+    assert problem(again) == (409, "nonce_used")
+    file = again.json()["file"]
+    if kind == "delete":
+        assert file is None
+    elif kind == "publish":
+        assert (file["cid"], file["state" if "state" in file else "status"]) == (cid, "pending")
+    else:
+        assert await read(world, world.wallet(0), file["cid"]) == "New words."
+
+
+async def check_once(world: World, kind: str, cid: str) -> None:
+    """The effect is there exactly once."""
+    author = world.wallet(0)
+    session = await world.login(author)
+    listed = await world.client.get(
+        "/pendingFilesByOwner", params={"owner": author.address}, headers=session
+    )
+    drafts = {file["cid"] for file in listed.json()["files"]}
+    assert len(drafts) == {"create": 3, "update": 2, "publish": 2, "delete": 1}[kind]
+    assert (cid in drafts) == (kind in ("create", "publish"))
+    if kind == "publish":
+        assert (await world.metadata(cid))["hashtags"] == ["new"]
+
+
+@pytest.mark.parametrize("at", SWEEPING)
+async def test_a_sweep_cut_off_is_finished_by_the_next(tmp_path: Path, at: str):
+    before = await prepare(tmp_path)
+    async with open_world(tmp_path) as world:
+        author = world.wallet(0)
+        first = await world.update(author, before.drafts[0], "Second words.")
+        await world.update(author, first["cid"], "Third words.")
+        await world.publish(author, before.drafts[1], "later")
+        assert len(stored_documents(tmp_path)) == 6
+    async with open_scene(tmp_path, at, JANITOR_SECONDS="1", GRACE_HOURS="0") as scene:
+        scene.victim.process.spawn()
+        assert await scene.victim.end() == failpoints.KILLED
+    assert find_faults(tmp_path) == []
+    async with open_world(tmp_path, clock=MovableClock(datetime.now(UTC))) as world:
+        await sweep(world, timedelta(0))
+        assert await read(world, world.wallet(0), before.drafts[1]) == "Words 1."
+    assert find_faults(tmp_path) == []
+    assert len(stored_documents(tmp_path)) == 3
+
+
+async def test_a_service_that_nobody_armed_passes_every_failpoint(tmp_path: Path):
+    before = await prepare(tmp_path)
+    async with open_scene(tmp_path) as scene:
+        await scene.victim.start(scene.world.client)
+        for kind in ("create", "update"):
+            body = await write(scene.world, kind, before.drafts[0])
+            assert body.status_code in (200, 409), body.text
+        assert scene.victim.process.stop() == 0
+
+
+def test_every_failpoint_in_the_code_is_a_case_here():
+    reached = {
+        node.args[0].value
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "failpoints.reach"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    tested = {at.partition(":")[0] for at in (*STORING, *DELETING, *SWEEPING)}
+    assert reached == tested == set(failpoints.NAMES)
+
+
+def test_a_failpoint_that_does_not_exist_cannot_be_armed():
+    with pytest.raises(ValueError, match="no failpoint"):
+        failpoints.arm("after_lunch")

@@ -1,0 +1,133 @@
+"""A service in a process of its own that ends where, or when, a test wants it to."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+from tests.processes import Process, free_port
+from tests.world import MovableClock, Node, World
+
+from imprint import failpoints
+from imprint.cli import main
+from imprint.devchain.chain import Chain
+from imprint.devchain.deployment import deploy_marketplace
+from imprint.settings import DEVELOPMENT, read_settings
+
+ROOT = Path(__file__).parents[2]
+READY_POLL = 0.005
+PATIENCE = 30.0
+LEASE_SECONDS = 2
+
+
+class PresentClock(MovableClock):
+    """The real time, for wallets that sign for a service in another process."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    @property
+    def seconds(self) -> int:
+        return int(time.time())
+
+
+@dataclass(slots=True)
+class Victim:
+    """`imprint serve` on a folder, started as often as it is killed."""
+
+    folder: Path
+    given: Mapping[str, str]
+    failpoint: str = ""
+    wrapper: Sequence[str] = ()
+    port: int = field(default_factory=free_port)
+    process: Process = field(init=False)
+
+    def __post_init__(self) -> None:
+        settings = {"PORT": str(self.port), "DATA_DIR": str(self.folder), **self.given}
+        command = [*self.wrapper, sys.executable, "-m", "tests.crash.victim", self.failpoint]
+        self.process = Process(
+            command,
+            self.folder / "victim.log",
+            {f"IMPRINT_{name}": text for name, text in settings.items()}
+            | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def start(self, client: httpx.AsyncClient) -> float:
+        """Run it until it is ready to write; how many seconds that took."""
+        began = time.monotonic()
+        self.process.spawn()
+        while time.monotonic() < began + PATIENCE:
+            assert self.process.runs, self.process.tail()
+            with suppress(httpx.TransportError):
+                if (await client.get("/readyz")).status_code == 200:
+                    return time.monotonic() - began
+            await asyncio.sleep(READY_POLL)
+        raise TimeoutError(self.process.tail())
+
+    async def end(self) -> int:
+        """The exit status, once it has ended by itself."""
+        return await asyncio.to_thread(self.process.wait, PATIENCE)
+
+
+@dataclass(slots=True)
+class Scene:
+    """A victim, and a world whose requests go to it."""
+
+    victim: Victim
+    world: World
+
+
+@asynccontextmanager
+async def open_scene(
+    folder: Path, failpoint: str = "", wrapper: Sequence[str] = (), **given: str
+) -> AsyncIterator[Scene]:
+    """A chain with a node, and a victim that is not running yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    clock = PresentClock()
+    chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)
+    marketplace = deploy_marketplace(chain)
+    node = Node(chain)
+    await node.start()
+    environ = {
+        **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
+        "CHAIN_RPC_URL": node.url,
+        "MARKETPLACE_ADDRESS": marketplace,
+        "LOGIN_DOMAINS": "imprint.test",
+        "JWT_SECRET": "5f0c81be27d4693b1f0c8e9d2a7465fd",
+        "WEBHOOK_A_SECRET": "",
+        "WEBHOOK_B_SECRET": "",
+        "CHAIN_FOLLOW_SECONDS": "0",
+        "JANITOR_SECONDS": "0",
+        "WRITE_LEASE_SECONDS": str(LEASE_SECONDS),
+        **given,
+    }
+    environ.pop("PORT", None)
+    victim = Victim(folder, environ, failpoint, wrapper)
+    settings = read_settings({f"IMPRINT_{name}": text for name, text in environ.items()})
+    limits = httpx.Limits(max_connections=64)
+    try:
+        async with httpx.AsyncClient(base_url=victim.url, timeout=20, limits=limits) as client:
+            parts, app = None, None
+            yield Scene(
+                victim, World(chain, node, marketplace, settings, parts, app, client, clock)
+            )
+    finally:
+        victim.process.kill()
+        await node.stop()
+        chain.close()
+
+
+if __name__ == "__main__":
+    if sys.argv[1]:
+        failpoints.arm(sys.argv[1])
+    main(["serve"])
