@@ -3,7 +3,8 @@
     Problem
     ├── Refusal            the request is wrong, too late, or not allowed
     │   ├── NonceUsed      … and here is the file that this nonce produced
-    │   └── RateLimited    … for now; try again after so many seconds
+    │   ├── RateLimited    … for now; try again after so many seconds
+    │   └── OutOfRange     … of a document that has only so many bytes
     └── Unavailable        chain, storage or database did not answer; try again
 
 A code is part of the interface and never changes its meaning; the detail is for people.
@@ -43,8 +44,10 @@ class Code(StrEnum):
     NONCE_USED = "nonce_used"
     NOT_PENDING = "not_pending"
     ALREADY_ONCHAIN = "already_onchain"
+    NOT_CACHED = "not_cached"
     TOO_LARGE = "too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     RATE_LIMITED = "rate_limited"
     CHAIN_UNAVAILABLE = "chain_unavailable"
     STORAGE_UNAVAILABLE = "storage_unavailable"
@@ -79,6 +82,14 @@ class RateLimited(Refusal):
     def __init__(self, retry_after: int) -> None:
         super().__init__(Code.RATE_LIMITED, "Too many requests. Please try again later.")
         self.retry_after = retry_after
+
+
+class OutOfRange(Refusal):
+    """A range of bytes that the document does not have; `size` says how many it has."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(Code.RANGE_NOT_SATISFIABLE, f"The document has only {size} bytes.")
+        self.size = size
 
 
 class Unavailable(Problem):

@@ -73,10 +73,12 @@ class Reading:
             log.error("stored bytes are no document", extra={"cid": file.cid})
             raise Unavailable.storage() from error
 
-    async def thumbnail(self, cid: Cid) -> bytes:
-        """The bytes of a public thumbnail. Refuses every other cid, as not found."""
-        if not await self.catalog.is_public(cid):
-            raise _not_found("There is no public document with this cid.")
+    async def is_public(self, cid: Cid) -> bool:
+        """Whether everybody may fetch this document: it is the thumbnail of a live file."""
+        return await self.catalog.is_public(cid)
+
+    async def public_document(self, cid: Cid) -> bytes:
+        """The bytes of a document that is public."""
         return await self._document(cid, Network.PUBLIC)
 
     async def _document(self, cid: Cid, network: Network) -> bytes:

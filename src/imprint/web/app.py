@@ -27,6 +27,7 @@ from imprint.web.pages import docs_page
 from imprint.web.problems import answer_http_error, answer_problem
 from imprint.web.requests import BodyReader
 from imprint.web.routes.about import AboutRoutes
+from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
@@ -98,7 +99,7 @@ def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list
         Route("/pendingFilesByOwner", reads.pending_files_by_owner),
         Route("/filesByNextPageToken", reads.files_by_next_page_token),
         Route("/filesMetaData", reads.files_meta_data),
-        Route("/ipfs/{cid}", reads.thumbnail),
+        Route("/ipfs/{cid}", GatewayRoutes(flows.reading).fetch),
         Route("/auth/login", writes.login, methods=["POST"]),
         Route("/create/group", writes.create, methods=["POST"]),
         Route("/update/file", writes.update, methods=["POST"]),
@@ -123,7 +124,22 @@ def _with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
         app,
         allow_origins=origins,
         allow_methods=["GET", "HEAD", "POST"],
-        allow_headers=["Authorization", "Content-Type", "If-None-Match", "X-Request-Id"],
-        expose_headers=["ETag", "Retry-After", "WWW-Authenticate", "X-Request-Id"],
+        allow_headers=[
+            "Authorization",
+            "Content-Type",
+            "If-None-Match",
+            "If-Range",
+            "Range",
+            "X-Request-Id",
+        ],
+        expose_headers=[
+            "Accept-Ranges",
+            "Content-Range",
+            "ETag",
+            "Retry-After",
+            "WWW-Authenticate",
+            "X-Ipfs-Roots",
+            "X-Request-Id",
+        ],
         max_age=600,
     )

@@ -31,9 +31,14 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string"},
     },
     "ETag": {
-        "description": "The quoted cid.",
+        "description": "The quoted cid; another representation than the usual is named after it.",
         "required": True,
-        "schema": {"type": "string", "pattern": '^"[a-z2-7]+"$'},
+        "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z]+)*"$'},
+    },
+    "Content-Range": {
+        "description": "Which bytes these are, and of how many; or only how many there are.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^bytes ([0-9]+-[0-9]+|\\*)/[0-9]+$"},
     },
     "Retry-After": {
         "description": "Seconds after which it is worth trying again.",
@@ -145,7 +150,10 @@ def _describe_responses(
         media["example"] = examples[answer.component]
     tag = ["ETag"] if answer.tagged else []
     content = dict.fromkeys(answer.media_types, media)
+    content |= {kind: {"schema": ref(component)} for kind, component in answer.others}
     yield "200", _response(answer.description, tag, content)
+    if answer.ranged:
+        yield "206", _response("The part that was asked for.", [*tag, "Content-Range"], content)
     if answer.tagged:
         yield "304", _response("The caller's copy is current. There is no body.", tag)
     for status, codes in STATUSES.items():
@@ -158,6 +166,7 @@ def _describe_refusals(operation: Operation, status: int, codes: list[Code]) -> 
     headers = [
         *(["Retry-After"] if status in _RETRIED else []),
         *(["WWW-Authenticate"] if set(codes) <= set(CHALLENGED) else []),
+        *(["Content-Range"] if Code.RANGE_NOT_SATISFIABLE in codes else []),
     ]
     members: Schema = {"status": {"const": status}, "code": {"enum": codes}}
     if Code.NONCE_USED in codes:

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.domain.refusals import Code, NonceUsed, Problem, RateLimited, Unavailable
+from imprint.domain.refusals import Code, NonceUsed, OutOfRange, Problem, RateLimited, Unavailable
 from imprint.web.bodies import file_record
 
 STATUSES: dict[int, tuple[Code, ...]] = {
@@ -37,8 +37,10 @@ STATUSES: dict[int, tuple[Code, ...]] = {
     405: (Code.METHOD_NOT_ALLOWED,),
     408: (Code.REQUEST_TIMEOUT,),
     409: (Code.NONCE_USED, Code.NOT_PENDING, Code.ALREADY_ONCHAIN),
+    412: (Code.NOT_CACHED,),
     413: (Code.TOO_LARGE,),
     415: (Code.UNSUPPORTED_MEDIA_TYPE,),
+    416: (Code.RANGE_NOT_SATISFIABLE,),
     429: (Code.RATE_LIMITED,),
     503: (
         Code.CHAIN_UNAVAILABLE,
@@ -69,6 +71,8 @@ def problem_answer(problem: Problem) -> Response:
         extra["file"] = file_record(problem.file) if problem.file else None
     if isinstance(problem, RateLimited):
         headers["Retry-After"] = str(problem.retry_after)
+    if isinstance(problem, OutOfRange):
+        headers["Content-Range"] = f"bytes */{problem.size}"
     if isinstance(problem, Unavailable):
         headers["Retry-After"] = str(RETRY_AFTER_OUTAGE)
     if problem.code in CHALLENGED:

@@ -96,6 +96,9 @@ def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
         "Description": {"type": "object", "description": "An OpenAPI 3.1 document."},
         "Page": text("HTML."),
         "Picture": text("A PNG or JPEG.", format="binary"),
+        "Block": text("The root block.", format="binary"),
+        "Blocks": text("All blocks, in a CAR of version 1.", format="binary"),
+        "Bytes": text("Bytes of no other kind.", format="binary"),
         "Health": record({"status": {"const": "alive"}}),
         "Readiness": record(
             {"status": {"enum": ["ready", "degraded", "unavailable"]}, "checks": record(checks)}

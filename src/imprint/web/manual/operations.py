@@ -61,6 +61,10 @@ class Answer:
     media_types: tuple[str, ...] = ("application/json",)
     tagged: bool = False
     """Whether it carries an entity tag, and is 304 for a caller who holds it already."""
+    others: tuple[tuple[str, str], ...] = ()
+    """Other media types that may be asked for, with their components."""
+    ranged: bool = False
+    """Whether a part of it may be asked for, which is 206."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +97,20 @@ SESSION_CODES = (Code.SESSION_MISSING, Code.SESSION_INVALID, Code.SESSION_EXPIRE
 
 SIGNATURE_CODES = (Code.INVALID_ADDRESS, Code.SIGNATURE_STALE, Code.SIGNATURE_INVALID)
 """What may be wrong with anything that a wallet signs."""
+
+STORED_CODES = (
+    Code.NOT_FOUND,
+    Code.STORAGE_UNAVAILABLE,
+    Code.DATABASE_UNAVAILABLE,
+    *EVERYWHERE,
+)
+"""What may keep a stored document from being read."""
+
+IF_NONE_MATCH = Parameter(
+    "If-None-Match",
+    "EntityTags",
+    "Entity tags of copies that the caller holds; if one is current, the answer is 304.",
+    place="header",
+    required=False,
+)
+"""The header of every operation whose answer carries an entity tag."""

@@ -1,30 +1,25 @@
-"""The operations of readers: contents, thumbnails, lists."""
+"""The operations of readers: contents and lists."""
 
 from imprint.domain.refusals import Code
+from imprint.web.manual.fetching import FETCH_DOCUMENT
 from imprint.web.manual.operations import (
     EVERYWHERE,
+    IF_NONE_MATCH,
     SESSION_CODES,
+    STORED_CODES,
     Answer,
     Operation,
     Parameter,
     Topic,
 )
-from imprint.web.manual.samples import CID, OWNER, PAGE_TOKEN, POST_ID, TAGS, THUMBNAIL_CID
+from imprint.web.manual.samples import CID, OWNER, PAGE_TOKEN, POST_ID, TAGS
 
-_IF_NONE_MATCH = Parameter(
-    "If-None-Match",
-    "EntityTags",
-    "Entity tags of copies that the caller holds; if one is current, the answer is 304.",
-    place="header",
-    required=False,
-)
 _POST_ID = Parameter(
     "postId", "PostId", "The post's id, which is its token id in the marketplace.", POST_ID
 )
 
 _LIST_CODES = (Code.DATABASE_UNAVAILABLE, *EVERYWHERE)
-_STORED_CODES = (Code.NOT_FOUND, Code.STORAGE_UNAVAILABLE, *_LIST_CODES)
-_POST_CODES = (Code.INVALID_POST_ID, Code.CHAIN_UNAVAILABLE, *_STORED_CODES)
+_POST_CODES = (Code.INVALID_POST_ID, Code.CHAIN_UNAVAILABLE, *STORED_CODES)
 
 READ_DRAFT = Operation(
     "readDraft",
@@ -35,8 +30,8 @@ READ_DRAFT = Operation(
     "The content of one of the reader's own drafts. A file that is `onchain` is not found here: "
     "read it as a post.",
     Answer("The content and its record.", "DraftAnswer", tagged=True),
-    (Code.INVALID_CID, Code.NOT_OWNER, *SESSION_CODES, *_STORED_CODES),
-    parameters=(Parameter("cid", "Cid", "The draft's cid.", CID), _IF_NONE_MATCH),
+    (Code.INVALID_CID, Code.NOT_OWNER, *SESSION_CODES, *STORED_CODES),
+    parameters=(Parameter("cid", "Cid", "The draft's cid.", CID), IF_NONE_MATCH),
     needs_session=True,
 )
 
@@ -60,7 +55,7 @@ READ_POST = Operation(
     parameters=(
         Parameter("user", "Address", "The reader: the address of the session.", OWNER),
         _POST_ID,
-        _IF_NONE_MATCH,
+        IF_NONE_MATCH,
     ),
     needs_session=True,
 )
@@ -74,23 +69,7 @@ READ_FREE_POST = Operation(
     "The content of a post whose price on the chain is zero now, for everybody.",
     Answer("The content and its record.", "PostAnswer", tagged=True),
     (Code.NOT_FREE, *_POST_CODES),
-    parameters=(_POST_ID, _IF_NONE_MATCH),
-)
-
-FETCH_THUMBNAIL = Operation(
-    "fetchThumbnail",
-    "get",
-    "/ipfs/{cid}",
-    Topic.CONTENT,
-    "Fetch a thumbnail",
-    "The public picture of a file. It never changes, so it may be cached for ever. The cid of a "
-    "draft or a post is not found here.",
-    Answer("The picture.", "Picture", ("image/png", "image/jpeg"), tagged=True),
-    (Code.INVALID_CID, *_STORED_CODES),
-    parameters=(
-        Parameter("cid", "Cid", "The `thumbnailCid` of a publication.", THUMBNAIL_CID, "path"),
-        _IF_NONE_MATCH,
-    ),
+    parameters=(_POST_ID, IF_NONE_MATCH),
 )
 
 LIST_BY_TAGS = Operation(
@@ -157,7 +136,7 @@ READ_OPERATIONS = (
     READ_DRAFT,
     READ_POST,
     READ_FREE_POST,
-    FETCH_THUMBNAIL,
+    FETCH_DOCUMENT,
     LIST_BY_TAGS,
     LIST_DRAFTS,
     LIST_ON,

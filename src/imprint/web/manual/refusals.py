@@ -32,8 +32,11 @@ MEANINGS: dict[Code, str] = {
     Code.NONCE_USED: "This signer has used this nonce; `file` is what it produced.",
     Code.NOT_PENDING: "The file is published, or another request has changed it meanwhile.",
     Code.ALREADY_ONCHAIN: "The file is published on the chain and cannot be deleted.",
+    Code.NOT_CACHED: "The caller wants only what is here already, and this is not.",
     Code.TOO_LARGE: "The body, the content or the picture is larger than allowed.",
     Code.UNSUPPORTED_MEDIA_TYPE: "The body or the picture is of another type than expected.",
+    Code.RANGE_NOT_SATISFIABLE: "The range begins behind the end of the document; `Content-Range` "
+    "tells its size.",
     Code.RATE_LIMITED: "Too many requests: try again after `Retry-After` seconds.",
     Code.CHAIN_UNAVAILABLE: "The chain cannot be asked, so the answer is neither yes nor no.",
     Code.STORAGE_UNAVAILABLE: "The content store cannot be reached.",

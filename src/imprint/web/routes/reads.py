@@ -1,4 +1,4 @@
-"""The endpoints of readers: contents, lists, thumbnails."""
+"""The endpoints of readers: contents and lists."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,6 @@ from imprint.flows.login import Login
 from imprint.flows.reading import Reading
 from imprint.web.answers import (
     FREE_POST,
-    IMMUTABLE,
     PRIVATE,
     entity_tag,
     is_current,
@@ -22,16 +21,12 @@ from imprint.web.answers import (
 )
 from imprint.web.bodies import ContentAnswer, files_answer, read_record, tagged_answer
 from imprint.web.requests import (
-    canonical_cid,
     query_address,
     query_cid,
     query_post_id,
     query_tags,
     query_text,
 )
-
-PNG_SIGNATURE = b"\x89PNG"
-"""How a PNG begins; the only other thumbnails are JPEG."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +69,6 @@ class ReadRoutes:
         if "cid" in request.query_params:
             return json_answer(files_answer(await self.listing.metadata(query_cid(request))))
         return json_answer(files_answer(await self.listing.recent()))
-
-    async def thumbnail(self, request: Request) -> Response:
-        cid = canonical_cid(request.path_params["cid"])
-        tag = entity_tag(cid)
-        picture = await self.reading.thumbnail(cid)
-        if is_current(request, tag):
-            return not_modified(tag, IMMUTABLE)
-        media_type = "image/png" if picture.startswith(PNG_SIGNATURE) else "image/jpeg"
-        headers = {"ETag": tag, "Cache-Control": IMMUTABLE}
-        return Response(picture, headers=headers, media_type=media_type)
 
     def _session(self, request: Request) -> Session:
         return self.login_flow.recognize(request.headers.get("authorization"))
