@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.flows.conftest import ALICE, BOB, CHAIN, DEPTH, Ledger, forge, wait_until
-from tests.flows.scripted_chain import SeveralNodes, copy_chain, say_created
+from tests.flows.conftest import ALICE, BOB, DEPTH, Ledger, forge, wait_until
+from tests.flows.scripted_chain import CHAIN, SeveralNodes, copy_chain, say_created
 
-from imprint.domain.files import State
+from imprint.domain.files import File, State
 from imprint.domain.marketplace import decode_post_created
 from imprint.domain.posts import Advance, BlockMark, EventStatus
 from imprint.domain.refusals import Unavailable
@@ -32,12 +32,16 @@ async def test_a_stranger_who_publishes_a_draft_changes_nothing(ledger: Ledger) 
 async def test_an_event_is_applied_once_whoever_brings_it_first(ledger: Ledger) -> None:
     one, two = await ledger.draft(), await ledger.draft()
     first, second = ledger.post(one, 1), ledger.post(two, 2)
+
+    async def both() -> list[File | None]:
+        return [await ledger.catalog.file_by_cid(file.cid) for file in (one, two)]
+
     assert await ledger.deliver_block(first) == [EventStatus.ONCHAIN]
     await ledger.follow()
-    positions = [(await ledger.catalog.file_by_cid(f.cid)).position for f in (one, two)]
+    positions = [file and file.position for file in await both()]
     assert await ledger.deliver_block(second) == [EventStatus.ALREADY_ONCHAIN]
     await ledger.follow()
-    assert positions == [(await ledger.catalog.file_by_cid(f.cid)).position for f in (one, two)]
+    assert positions == [file and file.position for file in await both()]
 
 
 async def test_an_idle_chain_is_not_read_again(ledger: Ledger) -> None:

@@ -1,8 +1,8 @@
 """Reorgs: what left the chain is undone, what came with the new one takes its place."""
 
 import pytest
-from tests.flows.conftest import BOB, CHAIN, DEPTH, Ledger
-from tests.flows.scripted_chain import say_created
+from tests.flows.conftest import BOB, DEPTH, Ledger
+from tests.flows.scripted_chain import CHAIN, say_created
 
 from imprint.domain.files import File, State
 from imprint.domain.posts import EventStatus
