@@ -10,7 +10,7 @@ from tests.kubo.conftest import KuboWorkbench
 from tests.kubo.node import KuboNode
 
 from imprint.adapters.content.kubo import KuboStore
-from imprint.adapters.content.nodes import write_mark
+from imprint.adapters.content.marks import write_mark
 from imprint.domain.addresses import Address
 from imprint.domain.files import Label, Network, State
 from imprint.domain.refusals import Unavailable

@@ -10,8 +10,9 @@ from typing import Any
 from aiohttp import BodyPartReader, web
 from aiohttp.test_utils import TestServer
 
-from imprint.adapters.content.nodes import read_links
-from imprint.domain.cids import Cid, Codec, cid_bytes, cid_of, codec_of, parse_cid
+from imprint.domain.assembly import read_links
+from imprint.domain.car import write_car
+from imprint.domain.cids import Cid, Codec, cid_of, codec_of, parse_cid
 from imprint.domain.unixfs import Layout, blocks
 
 Fault = Callable[["KuboFake", web.Request], Awaitable[web.StreamResponse]]
@@ -177,11 +178,8 @@ class KuboFake:
 
     async def run_dag_export(self, request: web.Request) -> web.StreamResponse:
         root = parse_cid(request.query["arg"])
-        header = b"\xa2eroots\x81\xd8*X%\x00" + cid_bytes(root) + b"gversion\x01"
-        car = varint(len(header)) + header
-        for cid in dict.fromkeys(self.below(root)):
-            block = self.find(cid)
-            car += varint(36 + len(block)) + cid_bytes(cid) + block
+        cids = dict.fromkeys(self.below(root))
+        car = b"".join(write_car(root, ((cid, self.find(cid)) for cid in cids)))
         return web.Response(body=car, content_type="application/vnd.ipld.car")
 
     async def run_version(self, request: web.Request) -> web.StreamResponse:
@@ -216,14 +214,6 @@ def lines(*objects: dict[str, Any]) -> web.Response:
 
 def complain(message: str, status: int = 500) -> web.Response:
     return web.json_response({"Message": message, "Code": 0, "Type": "error"}, status=status)
-
-
-def varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
 
 
 def always(response: Callable[[], web.Response]) -> Fault:
