@@ -145,7 +145,7 @@ async def test_the_address_beside_a_login_must_be_the_one_in_it(town: World) -> 
     alice, eve = town.stranger(), town.stranger()
     body = alice.sign_login(alice.login_message()) | {"address": eve.account.address}
     answer = await town.client.post("/auth/login", json=body)
-    assert problem(answer) == (400, "invalid_login_message")
+    assert problem(answer) == (401, "signature_invalid")
 
 
 async def test_a_refused_login_spends_no_nonce(town: World) -> None:

@@ -9,7 +9,7 @@ What is wrong, and how it is refused, in the order of the checks:
 | its domain is not allowed, or its scheme is neither http nor https     | `invalid_login_message` |
 | its chain id is another (a version other than 1 fails the grammar)     | `invalid_login_message` |
 | its URI is given and names another host or port than its domain        | `invalid_login_message` |
-| its address is not the one beside it                                   | `invalid_login_message` |
+| its address is not the one beside it                                   | `signature_invalid`     |
 | issued too long ago or in the future, expired, not valid yet           | `signature_stale`       |
 | the signature is malformed or not of that address                      | `signature_invalid`     |
 """
@@ -80,7 +80,8 @@ class LoginVerifier:
         address = parse_signer(claim.address)
         self._check_place(message)
         if parse_address(message.address) != address:
-            _refuse("The address in the login message is not the one that logs in.")
+            detail = "The address in the login message is not the one that logs in."
+            raise Refusal(Code.SIGNATURE_INVALID, detail)
         self._check_time(message, now)
         verify_signer(personal_digest(claim.message.encode()), claim.signature, address)
         return Login(address, message.nonce)

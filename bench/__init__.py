@@ -1,0 +1,1 @@
+"""Measurements of the service, each beside the floor it stands on."""

@@ -1,0 +1,98 @@
+"""A catalog of many files, written at once, to measure what its size costs."""
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from imprint.domain.cids import Codec, cid_of
+
+OWNERS = 1_000
+"""How many owners share the drafts."""
+
+TAGS = 100_000
+"""How many hashtags there are; each file has three."""
+
+EPOCH = 1_700_000_000_000_000
+"""The time of the first file, in microseconds."""
+
+Row = tuple[str | int | None, ...]
+
+
+def fill_sqlite(path: Path, count: int) -> None:
+    """Add `count` files to a catalog that is there and not in use: nine posts to each draft."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous=OFF")
+    connection.execute("BEGIN")
+    connection.executemany(
+        "INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at)"
+        " VALUES (?, ?, ?, NULL, ?)",
+        _groups(count),
+    )
+    connection.executemany(
+        "INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position,"
+        " post_id, published_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        _files(count),
+    )
+    connection.executemany(
+        "INSERT INTO file_tags (tag, position, state) VALUES (?, ?, ?)", _file_tags(count)
+    )
+    connection.execute(
+        "INSERT INTO tags (tag, posts, drafts) SELECT tag, sum(state = 'onchain'),"
+        " sum(state = 'pending') FROM file_tags GROUP BY tag"
+    )
+    connection.execute("UPDATE counters SET value = ? WHERE name = 'position'", (count,))
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+def is_draft(number: int) -> bool:
+    """Whether the file of this number is a draft."""
+    return number % 10 == 0
+
+
+def owner_of(number: int) -> str:
+    """Who owns it."""
+    return f"0x{number // 10 % OWNERS:040x}"
+
+
+def tags_of(number: int) -> list[str]:
+    """Its hashtags: a common one, one in a hundred, and a rare one."""
+    return ["all", f"topic{number % 100}", f"rare{number % TAGS}"]
+
+
+def _groups(count: int) -> Iterator[Row]:
+    for number in range(1, count + 1):
+        yield _id("group", number), owner_of(number), json.dumps(tags_of(number)), EPOCH + number
+
+
+def _files(count: int) -> Iterator[Row]:
+    for number in range(1, count + 1):
+        draft = is_draft(number)
+        yield (
+            _id("file", number),
+            _id("group", number),
+            owner_of(number),
+            f"{owner_of(number)}_{number}",
+            cid_of(Codec.RAW, sha256(str(number).encode()).digest()),
+            4096,
+            EPOCH + number,
+            "pending" if draft else "onchain",
+            number,
+            None if draft else str(number),
+            None if draft else EPOCH + number,
+        )
+
+
+def _file_tags(count: int) -> Iterator[Row]:
+    for number in range(1, count + 1):
+        state = "pending" if is_draft(number) else "onchain"
+        for tag in tags_of(number):
+            yield tag, number, state
+
+
+def _id(kind: str, number: int) -> str:
+    return str(uuid.UUID(bytes=sha256(f"{kind} {number}".encode()).digest()[:16]))
