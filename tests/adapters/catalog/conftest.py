@@ -7,8 +7,10 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.adapters.catalog.databases import Database, PostgresqlServer, SqliteFile, open_any
+from tests.postgresql import Server
 
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.adapters.catalog.stepped import SteppedCatalog
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, File, Intent, Network, Version, Write
@@ -25,7 +27,7 @@ BOB = Address("0x" + "b0" * 20)
 class World:
     """One catalog, a clock that is moved by hand, and numbers that never repeat."""
 
-    catalog: SqliteCatalog
+    catalog: SteppedCatalog
     now: datetime = START
     alice: Address = ALICE
     bob: Address = BOB
@@ -147,16 +149,36 @@ class World:
         return {(cid, network.value) for cid, network in rows}
 
 
-Opener = Callable[[], SqliteCatalog]
+@pytest.fixture(params=["sqlite", "postgresql"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """The databases that a test of the port runs on."""
+    return str(request.param)
 
 
-@pytest.fixture(params=["sqlite"])
-async def open_another(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opener]:
+@pytest.fixture
+def server(kind: str, request: pytest.FixtureRequest) -> Server | None:
+    """The server, started only if a test needs one."""
+    return request.getfixturevalue("postgresql") if kind == "postgresql" else None
+
+
+@pytest.fixture
+async def database(server: Server | None, tmp_path: Path) -> Database:
+    """An empty catalog's database."""
+    if server is None:
+        return SqliteFile(tmp_path / "catalog.db")
+    return await PostgresqlServer.clean(server)
+
+
+Opener = Callable[[], SteppedCatalog]
+
+
+@pytest.fixture
+async def open_another(database: Database) -> AsyncIterator[Opener]:
     """Opens the same catalog once more, as another process would."""
-    opened: list[SqliteCatalog] = []
+    opened: list[SteppedCatalog] = []
 
-    def open_one() -> SqliteCatalog:
-        opened.append(open_catalog(tmp_path / "catalog.db"))
+    def open_one() -> SteppedCatalog:
+        opened.append(open_any(database.address))
         return opened[-1]
 
     yield open_one

@@ -1,7 +1,5 @@
 """Lists: what they show, in which order, page by page while others write."""
 
-import asyncio
-
 import pytest
 
 from imprint.domain.paging import OwnDrafts, PublicList
@@ -93,21 +91,6 @@ async def test_tags_follow_what_happens_to_a_file(world):
     await world.see(world.event(new))
     assert await tagged("c") == [new.cid]
     assert cids(await world.pages(PublicList(("c",)))) == [new.cid]
-
-
-async def test_many_tags_in_common_are_found_away_from_the_event_loop_too(world, monkeypatch):
-    both = [await world.post("a", "b") for _ in range(3)]
-    plans = []
-    run = asyncio.get_running_loop().run_in_executor
-
-    def count_run(*arguments):
-        plans.append(arguments)
-        return run(*arguments)
-
-    monkeypatch.setattr(world.catalog, "_long_reach", 2)
-    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", count_run)
-    assert cids(await world.pages(PublicList(("a", "b")))) == cids(reversed(both))
-    assert plans
 
 
 @pytest.mark.parametrize("which", [PublicList(), PublicList(("a",)), PublicList(("a", "b"))])

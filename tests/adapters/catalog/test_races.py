@@ -1,17 +1,12 @@
 """Many writers at once: one effect for each nonce, one winner for each draft."""
 
 import asyncio
-import multiprocessing
 from collections import Counter
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 
 import pytest
 
-from imprint.adapters.catalog.sqlite import open_catalog
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
-from imprint.domain.files import Action, File, Intent, Network, Version, Write
+from imprint.domain.files import Action, File
 from imprint.domain.paging import OwnDrafts, PublicList
 from imprint.domain.posts import EventStatus
 from imprint.domain.refusals import NonceUsed, Unavailable
@@ -68,66 +63,20 @@ async def test_two_catalogs_on_one_database_see_each_other(world, open_another):
     assert await other.file_by_cid(file.cid) == file
 
 
-async def test_a_caller_who_stops_waiting_breaks_nothing(world):
+async def test_a_caller_who_stops_waiting_breaks_nothing(world, open_another):
     write, version = world.write(Action.CREATE, nonce="n"), world.version()
     intent = await world.begin(write, version)
     task = asyncio.ensure_future(world.catalog.add_draft(write, intent, version))
     await asyncio.sleep(0)
     task.cancel()
-    await world.catalog.probe()
-    file = await world.catalog.file_by_cid(version.cid)
+    await world.catalog.close()
+    again = open_another()
+    file = await again.file_by_cid(version.cid)
     if file is None:
-        await world.catalog.check_nonce(world.alice, "n")
+        await again.check_nonce(world.alice, "n")
     else:
         with pytest.raises(NonceUsed):
-            await world.catalog.check_nonce(world.alice, "n")
-
-
-async def _send(catalog, process: int, number: int) -> int:
-    owner = Address("0x" + "0" * 40)
-    write = Write(owner, Action.CREATE, f"nonce-{number}", AT)
-    unique = number * 10 + process
-    version = Version(f"f{unique}", f"g{unique}", owner, unique, Cid(f"bafy{unique}"), 1, AT)
-    intent = Intent(
-        f"i{unique}", write, version.cid, Network.PRIVATE, AT + timedelta(hours=1), None
-    )
-    try:
-        await catalog.begin_write(intent)
-        await catalog.add_draft(write, intent, version)
-    except NonceUsed:
-        return 0
-    return 1
-
-
-async def _send_all(path: Path, process: int) -> int:
-    catalog = open_catalog(path)
-    try:
-        return sum(await asyncio.gather(*(_send(catalog, process, n) for n in range(200))))
-    finally:
-        await catalog.close()
-
-
-def _run_process(path: Path, process: int, results: "multiprocessing.Queue[int]") -> None:
-    results.put(asyncio.run(_send_all(path, process)))
-
-
-async def test_the_same_200_nonces_from_two_processes_have_200_effects(tmp_path):
-    spawn = multiprocessing.get_context("spawn")
-    results = spawn.Queue()
-    path = tmp_path / "catalog.db"
-    others = [
-        spawn.Process(target=_run_process, args=(path, process, results)) for process in (1, 2)
-    ]
-    for process in others:
-        process.start()
-    effects = [await asyncio.to_thread(results.get, True, 60) for _ in others]
-    for process in others:
-        await asyncio.to_thread(process.join)
-    assert sum(effects) == 200
-    catalog = open_catalog(path)
-    owner = Address("0x" + "0" * 40)
-    assert len(await catalog.list_files(OwnDrafts(owner), None, 1000)) == 200
-    await catalog.close()
+            await again.check_nonce(world.alice, "n")
 
 
 async def test_two_catalogs_that_write_at_once_both_get_through(world, open_another):

@@ -50,6 +50,11 @@ asyncio.run(after()) if how == "after" else before()
 """
 
 
+@pytest.fixture
+def kind():
+    return "sqlite"
+
+
 async def crash(path, how):
     process = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", WRITE, str(path), how], capture_output=True
@@ -219,3 +224,18 @@ async def test_a_damaged_database_is_unavailable_and_never_a_wrong_answer(world,
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(Unavailable):
         await open_catalog(path).file_by_cid(file.cid)
+
+
+async def test_many_tags_in_common_are_found_away_from_the_event_loop_too(world, monkeypatch):
+    both = [await world.post("a", "b") for _ in range(3)]
+    plans = []
+    run = asyncio.get_running_loop().run_in_executor
+
+    def count_run(*arguments):
+        plans.append(arguments)
+        return run(*arguments)
+
+    monkeypatch.setattr(world.catalog, "_long_reach", 2)
+    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", count_run)
+    assert await world.pages(PublicList(("a", "b"))) == both[::-1]
+    assert plans

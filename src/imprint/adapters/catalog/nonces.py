@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from imprint.adapters.catalog import statements as sql
-from imprint.adapters.catalog.holding import hold_document
+from imprint.adapters.catalog.holding import hold_write
 from imprint.adapters.catalog.rows import file_of, intent_values, key_text, micros
 from imprint.adapters.catalog.steps import Query, Steps, Value
 from imprint.domain.addresses import Address
@@ -49,7 +49,7 @@ def begin(intent: Intent) -> Steps[int | None]:
 
     Refuses a spent nonce, and a document that is being destroyed.
     """
-    yield hold_document(intent.cid, intent.network)
+    yield hold_write(intent.write, intent)
     yield from refuse_spent(intent.write.signer, intent.write.nonce)
     yield from _refuse_condemned(intent.cid, intent.network)
     if intent.number is not None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TypeAlias
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
@@ -14,7 +15,7 @@ from imprint.domain.refusals import Unavailable
 
 _log = logging.getLogger(__name__)
 
-Connection = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
 
 CONNECT_SECONDS = 3.0
 """How long a connection may take to be made, or to become free."""
@@ -57,7 +58,7 @@ LOST = (
 _TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 
-async def connect(url: str) -> asyncpg.Connection[asyncpg.Record]:
+async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
     """A connection of its own, with no limit on how long a statement takes."""
     settings = {**SESSION, "statement_timeout": "0", "lock_timeout": "0"}
     return await asyncpg.connect(
@@ -123,7 +124,7 @@ class Pool:
         except (*_TROUBLE, asyncio.CancelledError):
             self._pool.terminate()
 
-    async def _open(self) -> asyncpg.Pool[asyncpg.Record]:
+    async def _open(self) -> "asyncpg.Pool[asyncpg.Record]":
         async with self._opening:
             if self._closed:
                 raise asyncpg.InterfaceError("The catalog is closed.")

@@ -10,10 +10,10 @@ _TURN = 0x1A9819_0001
 _TABLE = """
 CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)"""
 
-_Connection = asyncpg.Connection[asyncpg.Record]
 
-
-async def migrate(connection: _Connection, migrations: tuple[Migration, ...]) -> None:
+async def migrate(
+    connection: "asyncpg.Connection[asyncpg.Record]", migrations: tuple[Migration, ...]
+) -> None:
     """Bring the schema up to date in one transaction; whoever comes second finds it done.
 
     Refuses with `NewerSchema` a database that is ahead of these migrations. One that is up to date
@@ -35,7 +35,7 @@ async def migrate(connection: _Connection, migrations: tuple[Migration, ...]) ->
             )
 
 
-async def _find(connection: _Connection) -> int:
+async def _find(connection: "asyncpg.Connection[asyncpg.Record]") -> int:
     """The number of the last migration; 0 for a database without a catalog."""
     if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
         return 0

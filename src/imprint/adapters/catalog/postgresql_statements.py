@@ -21,7 +21,7 @@ _COLUMNS = sql.list_tagged(1, True).partition(" FROM ")[0]
 
 _COUNT_IN_STATE = """
 (SELECT count(*) FROM
- (SELECT 1 FROM file_tags WHERE tag = :tag AND state = '{state}' LIMIT {counted}) AS some)"""
+ (SELECT 1 FROM file_tags WHERE tag = :tag AND state = '{state}' LIMIT {counted}) AS counted)"""
 
 _LIST_TAGGED = """
 WITH found AS MATERIALIZED (

