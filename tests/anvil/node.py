@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +13,7 @@ import httpx
 from eth_abi.abi import encode
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
-from tests.processes import Process, free_port
+from tests.processes import POLL_SECONDS, Process, free_port
 
 from imprint.domain.keccak import keccak256
 
@@ -22,6 +23,7 @@ CHAIN_ID = 31337
 MNEMONIC = "test test test test test test test test test test test junk"
 PRICE = 10**16
 GAS = 5_000_000
+MINING_SECONDS = 20
 POST_CREATED = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77"
 
 Receipt = dict[str, Any]
@@ -118,7 +120,7 @@ class Anvil:
         }
         signed = sender.sign_transaction(fields)
         tx_hash = self.rpc("eth_sendRawTransaction", signed.raw_transaction.to_0x_hex())
-        receipt: Receipt = self.rpc("eth_getTransactionReceipt", tx_hash)
+        receipt = self._await_receipt(tx_hash)
         if receipt["status"] != "0x1":
             raise Reverted
         return receipt
@@ -153,6 +155,14 @@ class Anvil:
 
     def set_price(self, author: LocalAccount, post_id: int, price: int) -> Receipt:
         return self._call(author, "updatePostPrice", ["uint256"] * 2, [post_id, price])
+
+    def _await_receipt(self, tx_hash: str) -> Receipt:
+        # The node mines by itself, but answers before it has.
+        deadline = time.monotonic() + MINING_SECONDS
+        while (receipt := self.rpc("eth_getTransactionReceipt", tx_hash)) is None:
+            assert time.monotonic() < deadline, "The node does not mine."
+            time.sleep(POLL_SECONDS)
+        return dict(receipt)
 
     def _call(
         self, sender: LocalAccount, name: str, kinds: list[str], values: list[Any], value: int = 0
