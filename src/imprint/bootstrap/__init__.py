@@ -10,7 +10,8 @@ from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.bootstrap.chores import Chores, build_follower
 from imprint.bootstrap.facts import describe_service
-from imprint.bootstrap.parts import CannotStart, Parts, check_chain, examine_chain, open_parts
+from imprint.bootstrap.parts import Parts, check_chain, examine_chain, open_parts
+from imprint.bootstrap.starting import CannotStart
 from imprint.domain.rates import Pacer
 from imprint.flows.confirming import Confirming
 from imprint.flows.drafts import Drafts

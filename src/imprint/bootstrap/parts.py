@@ -4,8 +4,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from imprint.adapters.catalog.schema import NewerSchema
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.adapters.chain.failures import ChainMisconfigured
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
@@ -17,6 +15,8 @@ from imprint.adapters.deliveries.provider_b import ProviderB
 from imprint.adapters.images import SandboxedRecoder
 from imprint.adapters.sealing.aes import AesCipher
 from imprint.adapters.sealing.plain import PlainCipher
+from imprint.bootstrap.databases import open_database
+from imprint.bootstrap.starting import CannotStart
 from imprint.domain.refusals import Unavailable
 from imprint.inventory import Inventory
 from imprint.ports import (
@@ -29,13 +29,9 @@ from imprint.ports import (
     MarketplaceReader,
 )
 from imprint.sealing import DocumentCipher
-from imprint.settings import EmbeddedContent, Secret, Settings, SqliteDatabase, decode_key
+from imprint.settings import EmbeddedContent, Secret, Settings, decode_key
 
 log = logging.getLogger(__name__)
-
-
-class CannotStart(Exception):
-    """The service must not start; the text tells the operator why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,7 @@ def open_parts(settings: Settings, clock: Clock | None = None) -> Parts:
     chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     return Parts(
-        _open_catalog(settings),
+        open_database(settings.storage.database, settings.storage.connections),
         content,
         cipher,
         JsonRpcMarketplace(
@@ -112,19 +108,6 @@ async def check_chain(marketplace: MarketplaceReader) -> None:
         await examine_chain(marketplace)
     except Unavailable:
         log.warning("No node answers; posts cannot be read until one does.")
-
-
-def _open_catalog(settings: Settings) -> SqliteCatalog:
-    database = settings.storage.database
-    if not isinstance(database, SqliteDatabase):
-        raise CannotStart("IMPRINT_DATABASE_URL: this version keeps records in SQLite only.")
-    try:
-        database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return open_catalog(database.path)
-    except NewerSchema as error:
-        raise CannotStart(str(error)) from error
-    except (Unavailable, OSError) as error:
-        raise CannotStart(f"The database {database.path} cannot be opened.") from error
 
 
 def _open_content(settings: Settings, clock: Clock) -> EmbeddedStore:

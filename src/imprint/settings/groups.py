@@ -57,7 +57,8 @@ class Server:
     )
     metrics_port: int = setting(
         "METRICS_PORT",
-        "The port of the Prometheus metrics, on the same address; 0 switches them off.",
+        "The port of the Prometheus metrics, on the same address; each further worker has the next"
+        " one; 0 switches them off.",
         integer(0, 65_535),
         "0",
     )
@@ -86,6 +87,12 @@ class Storage:
         read_database,
         "sqlite:///{IMPRINT_DATA_DIR}/imprint.db",
         secret=True,
+    )
+    connections: int = setting(
+        "DATABASE_CONNECTIONS",
+        "How many connections to PostgreSQL a process has at most.",
+        integer(1, 1_000),
+        "10",
     )
     content: ContentPlace = setting(
         "CONTENT_STORE",
