@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from imprint.adapters.catalog.steps import Hold
 from imprint.domain.cids import Cid
-from imprint.domain.files import Intent, Network, Write
+from imprint.domain.files import File, Intent, Network, Write
 from imprint.domain.posts import PostCreated
 
 SWEEP = Hold(frozenset({"sweep"}))
@@ -42,6 +42,14 @@ def hold_events(events: Iterable[PostCreated]) -> Hold:
         names.add(_owner(event.author))
         if event.cid is not None:
             names.add(_document(event.cid, Network.PRIVATE))
+    return Hold(frozenset(names))
+
+
+def hold_file(file: File) -> Hold:
+    """Hold a file, with its documents."""
+    names = {_owner(file.owner), _document(file.cid, Network.PRIVATE)}
+    if file.thumbnail_cid is not None:
+        names.add(_document(file.thumbnail_cid, Network.PUBLIC))
     return Hold(frozenset(names))
 
 

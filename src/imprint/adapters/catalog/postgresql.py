@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 from imprint.adapters.catalog import statements as sql
-from imprint.adapters.catalog.postgresql_changes import Changer, read
+from imprint.adapters.catalog.postgresql_changes import Changer, ReadRun, read
 from imprint.adapters.catalog.postgresql_pool import Pool, connect, translated
 from imprint.adapters.catalog.postgresql_schema import migrate
 from imprint.adapters.catalog.schema import known_migrations
@@ -66,6 +67,14 @@ class PostgresqlCatalog(SteppedCatalog):
         if self._running:
             await asyncio.wait(self._running)
         await self._pool.close()
+
+    @asynccontextmanager
+    async def _snapshot(self) -> AsyncIterator[ReadRun]:
+        with translated():
+            async with self._pool.connection() as connection:
+                await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                yield ReadRun(connection)
+                await connection.execute("ROLLBACK")
 
     async def _change(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
         if self._closed:

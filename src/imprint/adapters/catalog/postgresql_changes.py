@@ -71,6 +71,17 @@ async def _read(pool: Pool, steps: Steps[T]) -> T:
         return await _Run(connection, final=True).finish(steps)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """Reads on one connection, in the transaction that it is in."""
+
+    connection: Connection
+
+    async def read(self, steps: Steps[T]) -> T:
+        """Run steps that change nothing."""
+        return await _Run(self.connection, final=True).finish(steps)
+
+
 @dataclass(slots=True)
 class Changer:
     """Runs changes, each in a transaction of its own."""

@@ -7,8 +7,10 @@ thread and back. Lists by several common tags can take longer, and go to a threa
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -86,6 +88,16 @@ class SqliteCatalog(SteppedCatalog):
         """Write a whole, consistent copy to `path` while others write; refuses one that exists."""
         await asyncio.to_thread(_translated, partial(copy_catalog, self._path, path))
 
+    @asynccontextmanager
+    async def _snapshot(self) -> AsyncIterator["_SqliteSnapshot"]:
+        connection = await asyncio.to_thread(_translated, partial(connect_reader, self._path))
+        try:
+            # The first read inside fixes the moment.
+            connection.execute("BEGIN")
+            yield _SqliteSnapshot(connection)
+        finally:
+            connection.close()
+
     async def _change(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
         return await self._writer.commit(make(), durable)
 
@@ -100,6 +112,17 @@ class SqliteCatalog(SteppedCatalog):
         read = partial(run_steps, self._long_reading, steps)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._long_reader, partial(_translated, read))
+
+
+@dataclass(frozen=True, slots=True)
+class _SqliteSnapshot:
+    """A read transaction of its own, whose reads go to threads: they may be many and large."""
+
+    connection: sqlite3.Connection
+
+    async def read(self, steps: Steps[T]) -> T:
+        work = partial(run_steps, self.connection, steps)
+        return await asyncio.to_thread(_translated, work)
 
 
 def _translated(action: Callable[[], T]) -> T:

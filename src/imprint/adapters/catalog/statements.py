@@ -100,6 +100,25 @@ INSERT INTO tags (tag, posts, drafts) VALUES (:tag, :posts, :drafts)
 ON CONFLICT (tag) DO UPDATE
 SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts"""
 
+# Files on their way to archives and from them
+
+_WALK = (
+    _COLUMNS
+    + """, e.chain_id, e.block_hash, e.block_number, e.log_index, e.tx_hash, e.post_id, e.author,
+       e.spelled_cid, e.cid
+FROM files f JOIN file_groups g ON g.id = f.group_id LEFT JOIN events e ON e.file_id = f.id
+WHERE f.state IN ('pending', 'onchain') AND f.position > :after"""
+)
+WALK_FILES = _WALK + " ORDER BY f.position LIMIT :limit"
+WALK_FILES_OF_OWNER = _WALK + " AND f.owner = :owner ORDER BY f.position LIMIT :limit"
+PRIVATE_DOCUMENTS = "SELECT cid FROM files WHERE cid > :after ORDER BY cid LIMIT :limit"
+PUBLIC_DOCUMENTS = """
+SELECT DISTINCT thumbnail_cid FROM file_groups
+WHERE thumbnail_cid > :after ORDER BY thumbnail_cid LIMIT :limit"""
+RIVALS = """
+SELECT id FROM files WHERE id = :id UNION ALL SELECT id FROM files WHERE name = :name"""
+OWNER_OF_GROUP = "SELECT owner FROM file_groups WHERE id = :id"
+
 # The keys of documents
 
 WRAPPED_KEYS = """

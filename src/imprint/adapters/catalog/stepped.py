@@ -1,15 +1,28 @@
 """The catalog's port as steps: which steps each method is; how they run is up to the database."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
+from typing import Protocol
 
-from imprint.adapters.catalog import drafts, following, keeping, keys, listing, nonces, settling
+from imprint.adapters.catalog import (
+    adopting,
+    drafts,
+    following,
+    keeping,
+    keys,
+    listing,
+    nonces,
+    settling,
+)
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.steps import Steps, T, last_query
+from imprint.archiving import Adoption
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.export_records import Exported
 from imprint.domain.files import File, Intent, Network, Version, Write
 from imprint.domain.paging import ListFilter
 from imprint.domain.posts import (
@@ -28,8 +41,16 @@ _UNKNOWN_REACH = 1_000_000
 """For a read that may look at any number of rows."""
 
 
+class Snapshot(Protocol):
+    """A database as it was at one moment."""
+
+    async def read(self, steps: Steps[T]) -> T:
+        """Run steps that change nothing."""
+        ...
+
+
 class SteppedCatalog(ABC):
-    """`Catalog`, `KeyCatalog` and `StrayCatalog` for a database that can run steps."""
+    """All ports of a catalog, for a database that can run steps."""
 
     @abstractmethod
     async def _change(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
@@ -38,6 +59,34 @@ class SteppedCatalog(ABC):
     @abstractmethod
     async def _read(self, make: Callable[[], Steps[T]], reach: int = 0) -> T:
         """Run steps that change nothing and look at about so many rows."""
+
+    @abstractmethod
+    def _snapshot(self) -> AbstractAsyncContextManager["Snapshot"]:
+        """All that was committed before, and nothing that is committed from now on."""
+
+    async def walk_files(self, owner: Address | None, size: int) -> AsyncIterator[list[Exported]]:
+        async with self._snapshot() as snapshot:
+            files, last = await snapshot.read(adopting.walk(owner, -1, size))
+            while files:
+                yield files
+                files, last = await snapshot.read(adopting.walk(owner, last, size))
+
+    async def documents_after(self, network: Network, after: str, limit: int) -> list[Cid]:
+        return await self._read(partial(adopting.list_documents, network, after, limit), limit)
+
+    async def compare_file(self, exported: Exported) -> Adoption:
+        return await self._read(partial(adopting.compare, exported))
+
+    async def adopt_file(self, exported: Exported) -> Adoption:
+        return await self._change(partial(adopting.adopt, exported))
+
+    @abstractmethod
+    async def probe(self) -> None:
+        """Return if the catalog can be written to."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what runs and let go."""
 
     async def begin_write(self, intent: Intent) -> int | None:
         return await self._change(partial(nonces.begin, intent), durable=False)

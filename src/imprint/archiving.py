@@ -1,0 +1,79 @@
+"""What the flows need to carry files elsewhere: out into archives, in from them, between stores.
+
+These are ports as in `imprint.ports`, apart because nothing that a request does needs them.
+"""
+
+from collections.abc import AsyncIterator
+from enum import StrEnum
+from typing import Protocol
+
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.export_records import Exported
+from imprint.domain.files import Network
+
+
+class Adoption(StrEnum):
+    """What became of a file from an archive."""
+
+    ADDED = "added"
+    PRESENT = "present"
+    """It was here before; what this installation says of it stays as it is."""
+    RETIRED = "retired"
+    """It was here before and has been replaced or deleted since, which stays so."""
+
+
+class Clash(Exception):
+    """A file of an archive contradicts what is here; the text says how."""
+
+
+class ArchiveCatalog(Protocol):
+    """The catalog, for whoever carries files out or in."""
+
+    def walk_files(self, owner: Address | None, size: int) -> AsyncIterator[list[Exported]]:
+        """Every live file, or those of one owner, as they all are at one moment.
+
+        By rising position, in lists of up to `size`. What is written meanwhile is not waited for
+        and not seen; so whoever walks must not dawdle.
+        """
+        ...
+
+    async def documents_after(self, network: Network, after: str, limit: int) -> list[Cid]:
+        """Up to `limit` documents above `after`, by rising cid, of versions in every state.
+
+        Those are all that must be readable: of live files, and of versions that an event may
+        still restore. A document that is stored meanwhile may or may not be among them.
+        """
+        ...
+
+    async def compare_file(self, exported: Exported) -> Adoption:
+        """What `adopt_file` would say, without doing it."""
+        ...
+
+    async def adopt_file(self, exported: Exported) -> Adoption:
+        """Take a file in whose documents are stored, with its group and its publication.
+
+        A publication counts like one that a delivery told of: the follower confirms it, or undoes
+        it. Nonces are not touched. Raises `Clash` where an id, a name, a cid, a group or a post id
+        belongs to something else here, and `Unavailable` for storage while one of the documents
+        is being destroyed.
+        """
+        ...
+
+
+class Archive(Protocol):
+    """Blocks by their cids, each verified, and a memory of what was seen, both of any size."""
+
+    roots: tuple[Cid, ...]
+
+    def read(self, cid: Cid) -> bytes:
+        """A block, which counts as reached from then on. Raises `NotAnExport` if it is missing."""
+        ...
+
+    def note(self, kind: str, value: str) -> bool:
+        """Remember a value of a kind; False if it was remembered before."""
+        ...
+
+    def unreached(self) -> int:
+        """How many blocks nobody has read."""
+        ...

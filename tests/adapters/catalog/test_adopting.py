@@ -1,0 +1,196 @@
+"""Files that go out into archives and come in from them, in every database."""
+
+from dataclasses import replace
+
+import pytest
+from tests.adapters.catalog.conftest import World
+
+from imprint.archiving import Adoption, Clash
+from imprint.domain.cids import Cid
+from imprint.domain.export_records import Exported
+from imprint.domain.files import Action, Network, Publication, State
+from imprint.domain.paging import PublicList
+from imprint.domain.refusals import Unavailable
+
+
+async def walk(world: World, owner=None, size: int = 2) -> list[Exported]:
+    return [each async for files in world.catalog.walk_files(owner, size) for each in files]
+
+
+async def documents(world: World, network: Network) -> list[Cid]:
+    found: list[Cid] = []
+    while batch := await world.catalog.documents_after(network, found[-1] if found else "", 2):
+        found += batch
+    return found
+
+
+@pytest.fixture
+async def exported(world: World) -> Exported:
+    """A post as another installation had it; here there is nothing of it."""
+    place = replace(world.event(world.version()).place, block_number=7)
+    version = world.version()
+    event = replace(world.event(version), place=place, post_id=77)
+    file = await world.draft()
+    template = await world.live(file.cid)
+    await world.discard(file)
+    dressed = replace(
+        template,
+        id=version.id,
+        group_id=version.group_id,
+        name=version.name,
+        cid=version.cid,
+        hashtags=("essay", "art"),
+        thumbnail_cid=world.cid(),
+        wrapped_key=b"wrapped",
+    )
+    return Exported(dressed, event)
+
+
+def published(exported: Exported, world: World) -> Exported:
+    assert exported.event is not None
+    publication = Publication(exported.event.post_id, world.now, exported.event.place.tx_hash)
+    return Exported(
+        replace(exported.file, state=State.ONCHAIN, publication=publication), exported.event
+    )
+
+
+def unpublished(exported: Exported) -> Exported:
+    return Exported(exported.file)
+
+
+async def test_every_live_file_is_walked_once_in_order(world):
+    first, second, third = [await world.draft() for _ in range(3)]
+    post = await world.post("tag", owner=world.bob)
+    await world.discard(second)
+    moved = await world.update(first)
+    assert moved is not None
+    found = await walk(world)
+    assert [each.file for each in found] == [
+        await world.live(cid) for cid in (third.cid, post.cid, moved.cid)
+    ]
+    assert [each.event is not None for each in found] == [False, True, False]
+    assert found[1].event.post_id == post.publication.post_id
+    assert found[1].event.place.tx_hash == post.publication.tx_hash
+
+
+async def test_the_files_of_one_owner_are_walked_alone(world):
+    for _ in range(3):
+        await world.draft(world.alice)
+        await world.draft(world.bob)
+    found = await walk(world, world.bob)
+    assert len(found) == 3
+    assert {each.file.owner for each in found} == {world.bob}
+
+
+async def test_a_walk_sees_one_moment(world):
+    before = [await world.draft() for _ in range(5)]
+    walked = world.catalog.walk_files(None, 2)
+    found = [each.file.cid for each in await anext(walked)]
+    await world.draft()
+    await world.update(before[0])
+    await world.discard(before[4])
+    found += [each.file.cid async for files in walked for each in files]
+    assert found == [file.cid for file in before]
+
+
+async def test_nothing_is_walked_where_nothing_is(world):
+    assert await walk(world) == []
+
+
+async def test_documents_of_all_versions_are_listed_until_they_are_condemned(world):
+    kept, old = await world.draft(), await world.draft()
+    new = await world.update(old)
+    thumbnail = world.cid()
+    await world.dress(kept, thumbnail=thumbnail)
+    await world.dress(new, thumbnail=thumbnail)
+    assert await documents(world, Network.PRIVATE) == sorted([kept.cid, old.cid, new.cid])
+    assert await documents(world, Network.PUBLIC) == [thumbnail]
+    world.later(hours=25)
+    await world.condemn()
+    assert await documents(world, Network.PRIVATE) == sorted([kept.cid, new.cid])
+
+
+async def test_a_draft_is_taken_in_with_all_that_is_known_of_it(world, exported):
+    draft = unpublished(exported)
+    assert await world.catalog.compare_file(draft) is Adoption.ADDED
+    assert await world.catalog.file_by_cid(draft.file.cid) is None
+    assert await world.catalog.adopt_file(draft) is Adoption.ADDED
+    here = await world.live(draft.file.cid)
+    assert replace(here, position=0) == replace(draft.file, position=0)
+    assert await world.catalog.is_public(here.thumbnail_cid)
+    assert await documents(world, Network.PRIVATE) != []
+
+
+async def test_a_post_is_taken_in_with_its_publication_and_is_not_confirmed(world, exported):
+    post = published(exported, world)
+    assert await world.catalog.adopt_file(post) is Adoption.ADDED
+    here = await world.live(post.file.cid)
+    assert replace(here, position=0) == replace(post.file, position=0)
+    assert await world.catalog.file_by_post_id(77) == here
+    assert [each.file.cid for each in await walk(world)] == [here.cid]
+    assert (await walk(world))[0].event == post.event
+    (event,) = await world.catalog.unconfirmed_events(31337, 10)
+    assert event.event == post.event
+    listed = await world.pages(PublicList(("essay", "art")))
+    assert [file.cid for file in listed] == [here.cid]
+
+
+async def test_taking_a_file_in_twice_changes_nothing(world, exported):
+    post = published(exported, world)
+    await world.catalog.adopt_file(post)
+    before = await world.live(post.file.cid)
+    assert await world.catalog.compare_file(post) is Adoption.PRESENT
+    assert await world.catalog.adopt_file(post) is Adoption.PRESENT
+    assert await world.live(post.file.cid) == before
+
+
+async def test_a_draft_that_is_here_learns_of_its_publication(world, exported):
+    await world.catalog.adopt_file(unpublished(exported))
+    assert await world.catalog.adopt_file(published(exported, world)) is Adoption.PRESENT
+    assert (await world.live(exported.file.cid)).state is State.ONCHAIN
+
+
+async def test_what_was_deleted_here_since_stays_deleted(world, exported):
+    draft = unpublished(exported)
+    await world.catalog.adopt_file(draft)
+    await world.discard(draft.file)
+    assert await world.catalog.adopt_file(draft) is Adoption.RETIRED
+    assert await world.catalog.file_by_cid(draft.file.cid) is None
+
+
+async def test_the_next_name_of_an_owner_is_above_those_taken_in(world, exported):
+    named = replace(exported.file, name=f"{exported.file.owner}_5000")
+    await world.catalog.adopt_file(Exported(named))
+    intent = world.intent(world.write(Action.CREATE), world.cid(), number=4999)
+    assert await world.catalog.begin_write(intent) == 5000
+
+
+@pytest.mark.parametrize("clash", ["cid", "id", "name", "group owner", "group", "post"])
+async def test_a_contradiction_is_refused_and_changes_nothing(world, exported, clash):
+    post = published(exported, world)
+    other = await world.draft(world.bob if clash == "group owner" else world.alice)
+    if clash == "post":
+        await world.see(world.event(other, post_id=77))
+    changes = {
+        "cid": {"cid": other.cid},
+        "id": {"id": other.id},
+        "name": {"name": other.name},
+        "group owner": {"group_id": other.group_id},
+        "group": {"group_id": other.group_id},
+        "post": {},
+    }
+    file = replace(post.file, **changes[clash])
+    clashing = Exported(file, replace(post.event, cid=file.cid))
+    for ask in (world.catalog.compare_file, world.catalog.adopt_file):
+        with pytest.raises(Clash):
+            await ask(clashing)
+    assert [each.file.cid for each in await walk(world)] == [other.cid]
+
+
+async def test_a_document_that_is_being_destroyed_is_not_taken_in(world, exported):
+    file = await world.draft()
+    await world.discard(file)
+    world.later(hours=25)
+    assert (file.cid, "private") in await world.condemn()
+    with pytest.raises(Unavailable):
+        await world.catalog.adopt_file(Exported(replace(exported.file, cid=file.cid)))
