@@ -1,18 +1,22 @@
 """Workbenches: a content store, and what only its maker can do to it."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from tests.adapters.content.kubo_fake import KuboFake
+from tests.adapters.content.pinata_fake import JWT, PinataFake
 
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.content.exchanges import Pace
 from imprint.adapters.content.kubo import KuboStore
+from imprint.adapters.content.pinata import PinataStore
+from imprint.adapters.content.pinata_api import Account
 from imprint.domain.cids import Cid, Codec, codec_of
 from imprint.domain.files import Network
+from imprint.domain.unixfs import Layout
 from imprint.ports import ContentStore
 
 HASTE = Pace(pause=0.001)
@@ -75,6 +79,33 @@ class KuboFakeWorkbench:
             at += size
 
 
+class PinataWorkbench:
+    """A store at a Pinata in this process."""
+
+    def __init__(self, fake: PinataFake, public: bool) -> None:
+        self.fake = fake
+        self.public = public
+        self.store = self.open()
+
+    def open(self, pace: Pace = HASTE) -> PinataStore:
+        origin = self.fake.origin
+        account = Account(JWT, origin, f"{origin}/api/v3", f"{origin}/uploads/v3")
+        return PinataStore(account, WallClock(), public=self.public, pace=pace)
+
+    async def reopen(self) -> None:
+        await self.store.close()
+        self.store = self.open()
+
+    def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
+        where = "public" if self.public else str(network)
+        found = [
+            each["cid"]
+            for each in self.fake.files[where].values()
+            if each["keyvalues"].get(f"imprint_{network}") == cid
+        ]
+        self.fake.contents[where, found[0]] = document
+
+
 @asynccontextmanager
 async def open_embedded(path: Path) -> AsyncIterator[EmbeddedWorkbench]:
     workbench = EmbeddedWorkbench(path / "content")
@@ -90,3 +121,31 @@ async def open_kubo_fake(path: Path) -> AsyncIterator[KuboFakeWorkbench]:
     yield workbench
     await workbench.store.close()
     await fake.stop()
+
+
+@asynccontextmanager
+async def open_pinata(
+    path: Path, fake: PinataFake | None = None, public: bool = False
+) -> AsyncIterator[PinataWorkbench]:
+    fake = fake or PinataFake()
+    await fake.start()
+    workbench = PinataWorkbench(fake, public)
+    yield workbench
+    await workbench.store.close()
+    await fake.stop()
+
+
+def open_pinata_with_other_cids(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
+    """One that lays large documents out in its own way, and keeps one record for equal ones."""
+    layout = Layout(500_000, 7)
+    return open_pinata(path, PinataFake(layout=layout, duplicates_share_a_record=True))
+
+
+def open_public_pinata(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
+    """An account without private files."""
+    return open_pinata(path, public=True)
+
+
+def open_shared_pinata(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
+    """An account without private files, where equal documents share one record."""
+    return open_pinata(path, PinataFake(duplicates_share_a_record=True), public=True)

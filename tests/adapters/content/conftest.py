@@ -7,12 +7,24 @@ import pytest
 from tests.adapters.content.benches import (
     EmbeddedWorkbench,
     KuboFakeWorkbench,
+    PinataWorkbench,
     Workbench,
     open_embedded,
     open_kubo_fake,
+    open_pinata,
+    open_pinata_with_other_cids,
+    open_public_pinata,
+    open_shared_pinata,
 )
 
-WORKBENCHES = {"embedded": open_embedded, "kubo": open_kubo_fake}
+WORKBENCHES = {
+    "embedded": open_embedded,
+    "kubo": open_kubo_fake,
+    "pinata": open_pinata,
+    "pinata with other cids": open_pinata_with_other_cids,
+    "public pinata": open_public_pinata,
+    "public pinata with shared records": open_shared_pinata,
+}
 
 
 @pytest.fixture(params=WORKBENCHES)
@@ -30,4 +42,10 @@ async def embedded(tmp_path: Path) -> AsyncIterator[EmbeddedWorkbench]:
 @pytest.fixture
 async def kubo(tmp_path: Path) -> AsyncIterator[KuboFakeWorkbench]:
     async with open_kubo_fake(tmp_path) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+async def pinata(tmp_path: Path) -> AsyncIterator[PinataWorkbench]:
+    async with open_pinata(tmp_path) as workbench:
         yield workbench

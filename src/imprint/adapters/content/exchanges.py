@@ -143,9 +143,11 @@ class Exchanges:
 
     async def _send(self, request: Request) -> Answer:
         session = self._open_session()
+        # As it is: to write a signed link otherwise would break its signature.
+        url = URL(request.url, encoded=True)
         async with session.request(
             request.method,
-            URL(request.url, encoded=True).update_query(request.params),
+            url.with_query(request.params) if request.params else url,
             headers=request.headers,
             data=None if request.body is None else request.body(),
             allow_redirects=False,

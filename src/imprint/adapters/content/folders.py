@@ -31,6 +31,7 @@ class DocumentFolder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._root = str(path)
         self._incoming = path / ".incoming"
         self._durable_shards: set[str] = set()
         for folder in (self._path, self._incoming):
@@ -64,7 +65,8 @@ class DocumentFolder:
         if _NOWAIT is None:
             return None
         with suppress(OSError):
-            descriptor = os.open(self._shard(cid) / cid, os.O_RDONLY | os.O_NOFOLLOW)
+            path = f"{self._root}/{cid[-3:-1]}/{cid}"
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
             try:
                 size = os.fstat(descriptor).st_size
                 if size <= GLANCE_LIMIT:
