@@ -4,7 +4,6 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -211,8 +210,7 @@ class PinataApi:
         body = {"url": url, "date": now, "expires": LINK_SECONDS, "method": "GET"}
         request = self._request("POST", "files/private/download_link", body=body)
         link = await self._ask("sign", request, str, deadline)
-        wanted, given = urlsplit(url), urlsplit(link)
-        if (wanted.scheme, wanted.netloc, wanted.path) != (given.scheme, given.netloc, given.path):
+        if not link.startswith(f"{url}?") or not link.isascii() or not link.isprintable():
             raise Failure("sign: a link to another place")
         return link
 
