@@ -27,6 +27,9 @@ MIN_KEY_BYTES = 32
 MAX_AUTHORIZATION_LENGTH = 2048
 """How long an Authorization header is read at all; a session of ours has about 400 characters."""
 
+MAX_KNOWN = 10_000
+"""How many sessions are recognized without checking their signature again; the oldest go first."""
+
 CLOCK_SKEW_SECONDS = 5
 """How far the clock of another process of this service may run ahead."""
 
@@ -103,6 +106,7 @@ class Sessions:
         self._keys = {key_id(key): key for key in keys.all}
         header = _encode(_Header("HS256", "JWT", key_id(keys.current)))
         self._header = encode_base64url(header)
+        self._known: dict[str, Session] = {}
 
     def issue(self, address: Address, now: datetime) -> IssuedSession:
         """A new session for `address`, from now on."""
@@ -122,6 +126,21 @@ class Sessions:
         """
         if authorization is None:
             raise Refusal(Code.SESSION_MISSING, "This needs a session: please log in.")
+        session = self._known.get(authorization)
+        if session is None:
+            session = self._verify(authorization, now)
+            self._remember(authorization, session)
+        if session.expires_at <= now:
+            self._known.pop(authorization, None)
+            raise Refusal(Code.SESSION_EXPIRED, "This session has expired: please log in again.")
+        return session
+
+    def _remember(self, authorization: str, session: Session) -> None:
+        self._known[authorization] = session
+        if len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+
+    def _verify(self, authorization: str, now: datetime) -> Session:
         try:
             claims = self._open(authorization)
             address = parse_address(claims.sub)
@@ -134,8 +153,6 @@ class Sessions:
             raise _invalid()
         if claims.iat > now.timestamp() + CLOCK_SKEW_SECONDS:
             raise _invalid()
-        if claims.exp <= now.timestamp():
-            raise Refusal(Code.SESSION_EXPIRED, "This session has expired: please log in again.")
         return Session(address, datetime.fromtimestamp(claims.exp, UTC))
 
     def _open(self, authorization: str) -> _Claims:

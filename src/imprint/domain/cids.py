@@ -132,6 +132,12 @@ def cid_of(codec: Codec, digest: bytes) -> Cid:
     return _write(_PREFIXES[codec] + digest)
 
 
+def cid_prefix(codec: Codec) -> bytes:
+    """What stands before the digest in the binary form of every cid of this codec."""
+    return _PREFIXES[codec]
+
+
+@lru_cache(maxsize=8192)
 def cid_bytes(cid: Cid) -> bytes:
     """The cid in its binary form: 36 bytes, or 37 with DAG-JSON."""
     return b32decode(cid[1:].upper() + "=" * (-(len(cid) - 1) % 8))

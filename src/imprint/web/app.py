@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.exceptions import ExceptionMiddleware
-from starlette.routing import Route, Router
+from starlette.routing import Router
 from starlette.types import ASGIApp
 
 from imprint.domain.rates import Pacer
-from imprint.domain.refusals import Problem
 from imprint.flows.confirming import Confirming
 from imprint.flows.drafts import Drafts
 from imprint.flows.listing import Listing
@@ -21,10 +18,10 @@ from imprint.flows.login import Login
 from imprint.flows.readiness import Readiness
 from imprint.flows.reading import Reading
 from imprint.ports import Clock
+from imprint.web.dispatch import Dispatch, Route
 from imprint.web.edge import Edge
 from imprint.web.openapi import describe_interface
 from imprint.web.pages import docs_page
-from imprint.web.problems import answer_http_error, answer_problem
 from imprint.web.requests import BodyReader
 from imprint.web.routes.about import AboutRoutes
 from imprint.web.routes.gateway import GatewayRoutes
@@ -66,12 +63,8 @@ def build_app(
 ) -> ASGIApp:
     """The application; `facts` is what it tells clients about itself."""
     routes = _routes(flows, facts, options)
-    router = Router(routes, redirect_slashes=False, lifespan=lifespan)
-    answering = ExceptionMiddleware(
-        router, handlers={Problem: answer_problem, HTTPException: answer_http_error}
-    )
     edge = Edge(
-        answering,
+        Dispatch(routes, Router(lifespan=lifespan)),
         clock,
         options.reads,
         options.signed,
@@ -100,15 +93,15 @@ def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list
         Route("/filesByNextPageToken", reads.files_by_next_page_token),
         Route("/filesMetaData", reads.files_meta_data),
         Route("/ipfs/{cid}", GatewayRoutes(flows.reading).fetch),
-        Route("/auth/login", writes.login, methods=["POST"]),
-        Route("/create/group", writes.create, methods=["POST"]),
-        Route("/update/file", writes.update, methods=["POST"]),
-        Route("/publish/file", writes.publish, methods=["POST"]),
-        Route("/delete/file", writes.delete, methods=["POST"]),
-        Route("/webhook/provider-a/publish", provider_a, methods=["POST"]),
-        Route("/webhook/provider-b/publish", provider_b, methods=["POST"]),
-        Route("/webhook/alchemy/publish", provider_a, methods=["POST"]),
-        Route("/webhook/quicknode/publish", provider_b, methods=["POST"]),
+        Route("/auth/login", writes.login, "POST"),
+        Route("/create/group", writes.create, "POST"),
+        Route("/update/file", writes.update, "POST"),
+        Route("/publish/file", writes.publish, "POST"),
+        Route("/delete/file", writes.delete, "POST"),
+        Route("/webhook/provider-a/publish", provider_a, "POST"),
+        Route("/webhook/provider-b/publish", provider_b, "POST"),
+        Route("/webhook/alchemy/publish", provider_a, "POST"),
+        Route("/webhook/quicknode/publish", provider_b, "POST"),
         Route("/.well-known/imprint.json", about.well_known),
         Route("/openapi.json", about.describe),
         Route("/docs", about.docs),

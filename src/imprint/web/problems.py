@@ -1,11 +1,10 @@
 """Problem answers: one body for every "no" and every "not now" (RFC 9457)."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.refusals import Code, NonceUsed, OutOfRange, Problem, RateLimited, Unavailable
@@ -104,22 +103,10 @@ def _answer(
     return Response(msgspec.json.encode(body), status, headers, MEDIA_TYPE)
 
 
-async def answer_problem(request: Request, error: Exception) -> Response:
-    """Turn a foreseen problem into its answer."""
-    assert isinstance(error, Problem)  # noqa: S101 - registered for this class alone
-    request.state.code = error.code
-    return problem_answer(error)
-
-
-async def answer_http_error(request: Request, error: Exception) -> Response:
-    """Turn the framework's own refusals (no such path, wrong method) into the same shape."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        code, detail = Code.METHOD_NOT_ALLOWED, "This path does not take this method."
-        return _answer(405, code, detail, dict(error.headers or {}))
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        return _answer(404, Code.NOT_FOUND, "There is nothing at this path.")
-    return _answer(400, Code.INVALID_REQUEST, "The request cannot be understood.")
+def method_answer(allowed: Sequence[str]) -> Response:
+    """The answer to a method that a path does not take."""
+    detail = "This path does not take this method."
+    return _answer(405, Code.METHOD_NOT_ALLOWED, detail, {"Allow": ", ".join(allowed)})
 
 
 def failure_answer() -> Response:

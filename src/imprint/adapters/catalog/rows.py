@@ -2,6 +2,8 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
 
 from imprint.adapters.catalog.steps import Row, Value
 from imprint.domain.addresses import Address
@@ -46,6 +48,12 @@ def hashtags_text(hashtags: tuple[str, ...]) -> str:
 
 def file_of(row: Row) -> File:
     """The file that a row tells of."""
+    return _build_file(tuple(row))
+
+
+@lru_cache(maxsize=4096)
+def _build_file(row: tuple[Any, ...]) -> File:
+    # Lists show the same rows again and again, and to recognize one costs a fraction.
     post_id, published_at, tx_hash, hashtags, thumbnail, wrapped_key = row[9:15]
     return File(
         id=row[0],
