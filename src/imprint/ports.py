@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from imprint.archiving import ArchiveCatalog
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import File, Intent, Label, Network, Version, Write
@@ -35,10 +36,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """This instant, with its zone (UTC)."""
-        ...
 
 
-class Catalog(KeyCatalog, StrayCatalog, Protocol):
+class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
     """The records of files, nonces and events. Every change is one transaction, or did not happen.
 
     A nonce is spent in the transaction of the effect that it signs: a method that takes a `Write`
@@ -54,22 +54,18 @@ class Catalog(KeyCatalog, StrayCatalog, Protocol):
         the caller may try again above it. Raises `NonceUsed`; and `Unavailable` for storage while
         the same document is being destroyed. This note alone need not be durable across power loss.
         """
-        ...
 
     async def check_nonce(self, signer: Address, nonce: str) -> None:
         """Raise `NonceUsed` if the signer has spent this nonce on a write."""
-        ...
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
         """Spend the nonce of a login, apart from those of writes; False if it was spent before."""
-        ...
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
         """A new group with this version as its draft, and the end of the intent.
 
         If an event named this cid before and its author is the owner, the file is `onchain`.
         """
-        ...
 
     async def replace_draft(
         self, write: Write, intent: Intent, old: Cid, version: Version
@@ -78,7 +74,6 @@ class Catalog(KeyCatalog, StrayCatalog, Protocol):
 
         The old version is superseded; hashtags and thumbnail stay with the group.
         """
-        ...
 
     async def dress_draft(
         self, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
@@ -87,27 +82,21 @@ class Catalog(KeyCatalog, StrayCatalog, Protocol):
 
         What it had before is replaced. None if `cid` is no longer a draft of the signer.
         """
-        ...
 
     async def discard_draft(self, write: Write, cid: Cid) -> File | None:
         """Delete the signer's draft; None if `cid` is no longer one. Returns what it was."""
-        ...
 
     async def file_by_cid(self, cid: Cid) -> File | None:
         """The live file with this cid."""
-        ...
 
     async def file_by_post_id(self, post_id: int) -> File | None:
         """The `onchain` file bound to this post id."""
-        ...
 
     async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
         """Up to `limit` files with a position below `before`, by falling position."""
-        ...
 
     async def is_public(self, cid: Cid) -> bool:
         """Whether this is the cid of a thumbnail of a live file, so that anybody may fetch it."""
-        ...
 
     async def settle(
         self,
@@ -123,23 +112,18 @@ class Catalog(KeyCatalog, StrayCatalog, Protocol):
         whose document still exists is restored, and a newer draft of its group goes on in a group
         of its own. Events that match no file are kept for a file that comes later.
         """
-        ...
 
     async def stand(self, chain_id: int) -> BlockMark | None:
         """The block up to which the follower has read this chain; None before the first."""
-        ...
 
     async def final_block(self, chain_id: int) -> BlockMark | None:
         """The block that the follower noted last as final."""
-        ...
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
         """The canonical events in these blocks."""
-        ...
 
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         """Canonical events that only deliveries speak of, the oldest first."""
-        ...
 
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> Settlement:
         """Take the chain's own word, in one transaction.
@@ -149,42 +133,33 @@ class Catalog(KeyCatalog, StrayCatalog, Protocol):
         and what deliveries said about where they stand is corrected; then the follower stands
         where the step says, and its final block is kept.
         """
-        ...
 
     async def report_events(self, limit: int) -> EventReport:
         """How many events came to what, and up to `limit` of each troubled kind, newest first."""
-        ...
 
     async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or prolong a lease; False while another holder has it."""
-        ...
 
     async def release_lease(self, name: str, holder: str) -> None:
         """Give a lease back, if it is still this holder's."""
-        ...
 
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int
     ) -> list[tuple[Cid, Network]]:
         """Documents to be destroyed: detached before then or left by an expired intent, and held
         by no live file, no thumbnail and no running intent. They stay condemned until `bury`."""
-        ...
 
     async def bury(self, cid: Cid, network: Network) -> None:
         """Forget a condemned document, which is now destroyed."""
-        ...
 
     async def forget_replays(self, before: datetime) -> None:
         """Drop what is remembered of deliveries and logins from before then: too old to replay."""
-        ...
 
     async def probe(self) -> None:
         """Return if the catalog can be written to."""
-        ...
 
     async def close(self) -> None:
         """Finish what runs and let go."""
-        ...
 
 
 class ContentStore(Protocol):
@@ -198,33 +173,27 @@ class ContentStore(Protocol):
         The adapter makes sure that what it stored has this cid. A label that cannot be attached
         is no reason to fail.
         """
-        ...
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Tell the store's own console what a document is now.
 
         A store without a console does nothing; a document that is not there is no error.
         """
-        ...
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
         """The bytes of a document, verified against its cid; None if it is not there.
 
         Bytes that do not match are never returned: they are `Unavailable`.
         """
-        ...
 
     async def remove(self, cid: Cid, network: Network) -> None:
         """Destroy a document; one that is not there is no error."""
-        ...
 
     async def probe(self) -> None:
         """Return if documents can be stored and read."""
-        ...
 
     async def close(self) -> None:
         """Finish what runs and let go."""
-        ...
 
 
 class MarketplaceReader(Protocol):
@@ -232,19 +201,15 @@ class MarketplaceReader(Protocol):
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
         """The entry and the reader's balance (0 for nobody), from one block in one exchange."""
-        ...
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         """The entry under which this cid is published; None if it is not."""
-        ...
 
     async def probe(self) -> None:
         """Return if the node answers, for the configured chain, and the contract is there."""
-        ...
 
     async def close(self) -> None:
         """Let go of connections."""
-        ...
 
 
 class ChainSource(Protocol):
@@ -257,26 +222,21 @@ class ChainSource(Protocol):
 
     async def head(self) -> BlockMark:
         """The newest block."""
-        ...
 
     async def head_time(self) -> datetime:
         """When the newest block says that it was made."""
-        ...
 
     async def block_at(self, number: int, head: BlockMark) -> BlockMark | None:
         """The block at this height; None above the newest one."""
-        ...
 
     async def logs(self, first: int, last: int, head: BlockMark) -> list[Log]:
         """The marketplace's logs in these blocks, in order.
 
         `Unavailable` may mean that the node will not look at so many blocks at once.
         """
-        ...
 
     async def logs_of_block(self, block_hash: str, head: BlockMark) -> list[Log] | None:
         """The marketplace's logs in this block; None if it is not one of this chain."""
-        ...
 
 
 class DeliveryReader(Protocol):
@@ -291,7 +251,6 @@ class DeliveryReader(Protocol):
         `invalid_request` for damaged compression; what is signed but strange is ignored or becomes
         a dead letter, never a refusal.
         """
-        ...
 
 
 class ImageRecoder(Protocol):
@@ -302,8 +261,6 @@ class ImageRecoder(Protocol):
 
         Refuses `unsupported_media_type`, `too_large`, `invalid_image`.
         """
-        ...
 
     async def close(self) -> None:
         """Let go of whatever recodes."""
-        ...

@@ -16,6 +16,7 @@ ENOUGH = {
     "IMPRINT_MARKETPLACE_ADDRESS": "0x5fbdb2315678afecb367f032d93f642f64180aa3",
     "IMPRINT_JWT_SECRET": "8c1f0a5be27d4693b1f0c8e9d2a7465f",
     "IMPRINT_PINATA_JWT": "issued-by-pinata",
+    "IMPRINT_PINATA_GATEWAY": "gateway.example",
 }
 
 

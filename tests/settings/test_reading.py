@@ -152,6 +152,14 @@ def test_an_empty_text_counts_as_not_given():
         ("DATABASE_URL", "sqlite:///"),
         ("CONTENT_STORE", "kubo"),
         ("CONTENT_STORE", "kubo:localhost"),
+        ("CONTENT_STORE", "kubo:http://user:password@127.0.0.1:5001"),
+        ("KUBO_AUTHORIZATION", "token"),
+        ("KUBO_AUTHORIZATION", "bearer:"),
+        ("KUBO_AUTHORIZATION", "basic:user"),
+        ("KUBO_AUTHORIZATION", "digest:user:password"),
+        ("PINATA_GATEWAY", "https://gateway.example/ipfs"),
+        ("PINATA_API_URL", "api.pinata.cloud"),
+        ("PINATA_UPLOAD_URL", "https://uploads.example/v3?x=1"),
         ("RATE_LOGINS", "0/5"),
         ("RATE_LIMITS", "maybe"),
         ("LOG_FORMAT", "xml"),
@@ -180,8 +188,9 @@ def test_content_stores_are_told_apart():
     key = {"ENCRYPTION_KEY": KEY}
     kubo = read(CONTENT_STORE="kubo:http://127.0.0.1:5001/", **key).storage.content
     assert kubo == KuboContent("http://127.0.0.1:5001")
-    assert read(CONTENT_STORE="pinata", PINATA_JWT="j").storage.content == PinataContent()
-    public = read(CONTENT_STORE="pinata-public", PINATA_JWT="j", **key).storage.content
+    pinata = {"PINATA_JWT": "j", "PINATA_GATEWAY": "gateway.example"}
+    assert read(CONTENT_STORE="pinata", **pinata).storage.content == PinataContent()
+    public = read(CONTENT_STORE="pinata-public", **pinata, **key).storage.content
     assert public == PinataContent(public=True)
 
 

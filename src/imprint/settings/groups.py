@@ -22,7 +22,15 @@ from imprint.settings.readers import (
 )
 from imprint.settings.secrets import Secret
 from imprint.settings.setting import optional, setting
-from imprint.settings.stores import ContentPlace, Database, read_content_place, read_database
+from imprint.settings.stores import (
+    ContentPlace,
+    Database,
+    read_authorization,
+    read_base,
+    read_content_place,
+    read_database,
+    read_gateway,
+)
 
 _DAY = 86_400
 
@@ -101,11 +109,31 @@ class Storage:
         read_content_place,
         "embedded",
     )
+    kubo_authorization: Secret | None = optional(
+        "KUBO_AUTHORIZATION",
+        "What the Kubo node wants to be told: `bearer:token` or `basic:user:password`.",
+        read_authorization,
+        secret=True,
+    )
     pinata_jwt: Secret | None = optional(
         "PINATA_JWT", "The key for Pinata, needed with `pinata`.", read_secret, secret=True
     )
     pinata_gateway: str | None = optional(
-        "PINATA_GATEWAY", "The gateway of the Pinata account, a host.", read_domain
+        "PINATA_GATEWAY",
+        "The gateway of the Pinata account, a host; needed with `pinata`.",
+        read_gateway,
+    )
+    pinata_api: str = setting(
+        "PINATA_API_URL",
+        "Where Pinata's interface is.",
+        read_base,
+        "https://api.pinata.cloud/v3",
+    )
+    pinata_uploads: str = setting(
+        "PINATA_UPLOAD_URL",
+        "Where documents are sent to Pinata.",
+        read_base,
+        "https://uploads.pinata.cloud/v3",
     )
 
 

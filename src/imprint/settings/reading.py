@@ -127,8 +127,13 @@ def _is_secret(setting: Setting) -> bool:
 def _judge_together(settings: Settings) -> list[str]:
     problems = []
     storage, server = settings.storage, settings.server
-    if isinstance(storage.content, PinataContent) and storage.pinata_jwt is None:
-        problems.append("IMPRINT_PINATA_JWT is missing, and IMPRINT_CONTENT_STORE is 'pinata'.")
+    needed = {
+        "IMPRINT_PINATA_JWT": storage.pinata_jwt,
+        "IMPRINT_PINATA_GATEWAY": storage.pinata_gateway,
+    }
+    missing = [name for name, given in needed.items() if given is None]
+    if isinstance(storage.content, PinataContent) and missing:
+        problems.append(f"Documents are kept at Pinata: {' and '.join(missing)} must be given.")
     problems += settings.encryption.judge(storage.content)
     if not settings.chain.rpc_urls:
         problems.append("IMPRINT_CHAIN_RPC_URL names no node.")

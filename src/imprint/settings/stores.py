@@ -1,10 +1,11 @@
 """Where records and documents are kept, as tagged unions: one value for each kind of place."""
 
+from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
 from imprint.settings.problems import Unreadable
-from imprint.settings.readers import read_url
+from imprint.settings.readers import read_domain, read_origin, read_url
 from imprint.settings.secrets import Secret
 
 
@@ -77,8 +78,47 @@ def read_content_place(text: str) -> ContentPlace:
         return PinataContent(public=text == "pinata-public")
     kind, mark, address = text.partition(":")
     if mark and kind == "kubo":
-        read_url(address)
+        if read_url(address).username is not None:
+            raise Unreadable("must not name a user; that is what IMPRINT_KUBO_AUTHORIZATION is for")
         return KuboContent(address.rstrip("/"))
     raise Unreadable(
         "must be 'embedded', 'pinata', 'pinata-public', or like 'kubo:http://127.0.0.1:5001'"
     )
+
+
+def read_gateway(text: str) -> str:
+    """The origin of a gateway; a bare host is reached over https."""
+    return read_origin(text) if "://" in text else f"https://{read_domain(text)}"
+
+
+def read_base(text: str) -> str:
+    """A URL that paths are added to."""
+    parts = read_url(text)
+    if parts.query or parts.fragment or parts.username is not None:
+        raise Unreadable("must be a URL without a query and a user")
+    return text.rstrip("/")
+
+
+def read_authorization(text: str) -> Secret:
+    """`bearer:token` or `basic:user:password`, as a Kubo node has them in its own settings."""
+    kind, mark, rest = text.partition(":")
+    user, colon, _ = rest.partition(":")
+    fits = bool(rest) if kind == "bearer" else kind == "basic" and bool(user) and bool(colon)
+    if not mark or not fits or not text.isprintable() or not text.isascii():
+        raise Unreadable("must be like 'bearer:token' or 'basic:user:password'")
+    return Secret(text)
+
+
+def write_authorization(secret: Secret) -> str:
+    """The header that a request to the node carries."""
+    kind, _, rest = secret.reveal().partition(":")
+    if kind == "bearer":
+        return f"Bearer {rest}"
+    return "Basic " + b64encode(rest.encode()).decode()
+
+
+def find_credentials(secret: Secret) -> list[str]:
+    """The parts of an authorization that must never be logged."""
+    kind, _, rest = secret.reveal().partition(":")
+    own = rest if kind == "bearer" else rest.partition(":")[2]
+    return [each for each in (own, write_authorization(secret).partition(" ")[2]) if each]

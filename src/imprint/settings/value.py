@@ -10,7 +10,7 @@ from imprint.settings.groups import Chain, Server, Sessions, Signing, Storage, W
 from imprint.settings.limits import Development, Keeping, Limits
 from imprint.settings.secrets import Secret
 from imprint.settings.setting import Setting, declared_in
-from imprint.settings.stores import PostgresqlDatabase
+from imprint.settings.stores import PostgresqlDatabase, find_credentials
 
 _SHORTEST_KEY = 8
 _PAGE_TOKEN_LABEL = b"imprint page token secret"
@@ -56,6 +56,8 @@ class Settings:
         addresses = [each.reveal() for each in self.chain.rpc_urls]
         if isinstance(self.storage.database, PostgresqlDatabase):
             addresses.append(self.storage.database.url.reveal())
+        if self.storage.kubo_authorization is not None:
+            texts += find_credentials(self.storage.kubo_authorization)
         carried = [part for address in addresses for part in _find_keys(address)]
         return tuple(dict.fromkeys(texts + carried))
 
