@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.crash.ledger import find_faults, open_intents, stored_documents
-from tests.crash.victim import LEASE_SECONDS, ROOT, open_scene
+from tests.crash.nursery import ROOT
+from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, Wallet, World, open_world, picture, problem
 
 from imprint import failpoints

@@ -1,26 +1,23 @@
 """A service in a process of its own that ends where, or when, a test wants it to."""
 
 import asyncio
-import os
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import httpx
+from tests.crash.nursery import Child, Nursery
 from tests.processes import Process, free_port
 from tests.world import MovableClock, Node, World
 
-from imprint import failpoints
-from imprint.cli import main
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
 from imprint.settings import DEVELOPMENT, read_settings
 
-ROOT = Path(__file__).parents[2]
 READY_POLL = 0.005
 PATIENCE = 30.0
 LEASE_SECONDS = 2
@@ -37,26 +34,46 @@ class PresentClock(MovableClock):
         return int(time.time())
 
 
+class Running(Protocol):
+    """A process, wherever it comes from."""
+
+    @property
+    def runs(self) -> bool: ...
+
+    def spawn(self) -> None: ...
+
+    def wait(self, seconds: float) -> int: ...
+
+    def kill(self) -> None: ...
+
+    def stop(self, seconds: float = 20) -> int: ...
+
+    def tail(self, lines: int = 40) -> str: ...
+
+
 @dataclass(slots=True)
 class Victim:
-    """`imprint serve` on a folder, started as often as it is killed."""
+    """`imprint serve` on a folder, started as often as it is killed.
+
+    It is a process of its own if `command` says how to run one, and comes from the nursery if not.
+    """
 
     folder: Path
     given: Mapping[str, str]
+    nursery: Nursery
     failpoint: str = ""
-    wrapper: Sequence[str] = ()
+    command: Sequence[str] = ()
     port: int = field(default_factory=free_port)
-    process: Process = field(init=False)
+    process: Running = field(init=False)
 
     def __post_init__(self) -> None:
         settings = {"PORT": str(self.port), "DATA_DIR": str(self.folder), **self.given}
-        command = [*self.wrapper, sys.executable, "-m", "tests.crash.victim", self.failpoint]
-        self.process = Process(
-            command,
-            self.folder / "victim.log",
-            {f"IMPRINT_{name}": text for name, text in settings.items()}
-            | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        )
+        environ = {f"IMPRINT_{name}": text for name, text in settings.items()}
+        log = self.folder.with_name(f"{self.folder.name}.log")
+        if self.command:
+            self.process = Process(self.command, log, environ)
+        else:
+            self.process = Child(self.nursery, log, environ, self.failpoint)
 
     @property
     def url(self) -> str:
@@ -89,10 +106,9 @@ class Scene:
 
 @asynccontextmanager
 async def open_scene(
-    folder: Path, failpoint: str = "", wrapper: Sequence[str] = (), **given: str
+    folder: Path, failpoint: str = "", command: Sequence[str] = (), **given: str
 ) -> AsyncIterator[Scene]:
     """A chain with a node, and a victim that is not running yet."""
-    folder.mkdir(parents=True, exist_ok=True)
     clock = PresentClock()
     chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)
     marketplace = deploy_marketplace(chain)
@@ -112,7 +128,8 @@ async def open_scene(
         **given,
     }
     environ.pop("PORT", None)
-    victim = Victim(folder, environ, failpoint, wrapper)
+    nursery = Nursery()
+    victim = Victim(folder, environ, nursery, failpoint, command)
     settings = read_settings({f"IMPRINT_{name}": text for name, text in environ.items()})
     limits = httpx.Limits(max_connections=64)
     try:
@@ -123,11 +140,6 @@ async def open_scene(
             )
     finally:
         victim.process.kill()
+        nursery.close()
         await node.stop()
         chain.close()
-
-
-if __name__ == "__main__":
-    if sys.argv[1]:
-        failpoints.arm(sys.argv[1])
-    main(["serve"])

@@ -1,0 +1,98 @@
+"""Authors who write without pause to a service that keeps dying, and remember what it told them."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from tests.world import Wallet, World, picture
+
+PAUSE = 0.01
+MOST_DRAFTS = 8
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""What certainly never reached the service."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What an author knows of a draft."""
+
+    content: str
+    hashtags: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Author:
+    """One wallet, the drafts that it must have, and every answer that made no sense."""
+
+    world: World
+    wallet: Wallet
+    chance: random.Random
+    image: bytes = field(default_factory=picture)
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    told: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    _written: int = 0
+
+    async def write_until(self, stopping: asyncio.Event) -> None:
+        """One write after the other; each is repeated until its outcome is known."""
+        while not stopping.is_set():
+            await self.write()
+
+    async def write(self) -> None:
+        """One write of any kind, and what it does to the drafts."""
+        self._written += 1
+        nonce, text = f"nonce-{self._written}", f"{self.wallet.address} {self._written}"
+        few = len(self.drafts) < 2
+        kind = "create" if few else self.chance.choice(("create", "update", "publish", "delete"))
+        if kind == "create" and len(self.drafts) >= MOST_DRAFTS:
+            kind = "delete"
+        cid = "" if kind == "create" else self.chance.choice(sorted(self.drafts))
+        world, wallet, tag = self.world, self.wallet, f"t{self._written}"
+        match kind:
+            case "create":
+                file = await self._insist(lambda: world.send_create(wallet, text, nonce))
+                self.drafts[_cid(file, "updatedUpload")] = Draft(text)
+            case "update":
+                file = await self._insist(lambda: world.send_update(wallet, cid, text, nonce))
+                self.drafts[_cid(file, "upload")] = Draft(text, self.drafts.pop(cid).hashtags)
+            case "publish":
+                await self._insist(lambda: world.send_publish(wallet, cid, tag, self.image, nonce))
+                self.drafts[cid].hashtags = [tag]
+            case _:
+                await self._insist(lambda: world.send_delete(wallet, cid, nonce))
+                del self.drafts[cid]
+
+    async def _insist(self, send: Callable[[], Awaitable[httpx.Response]]) -> dict[str, Any]:
+        """Send until the outcome is known: with the same nonce, whatever happened before."""
+        unknown = False
+        while True:
+            try:
+                answer = await send()
+            except NOT_SENT:
+                await asyncio.sleep(PAUSE)
+                continue
+            except httpx.TransportError:
+                self.told["unknown"] += 1
+                unknown = True
+                continue
+            body: dict[str, Any] = answer.json()
+            if answer.status_code == 200:
+                self.told["absent, then done" if unknown else "done"] += 1
+                return body
+            if answer.status_code == 409 and body["code"] == "nonce_used" and unknown:
+                self.told["whole"] += 1
+                return body
+            if answer.status_code != 503:
+                self.faults.append(f"{answer.request.url.path}: {answer.status_code} {body}")
+                return body
+            self.told["unavailable"] += 1
+            await asyncio.sleep(PAUSE)
+
+
+def _cid(body: dict[str, Any], member: str) -> str:
+    """The cid of the file that a write made, from its answer or from that to its repetition."""
+    return str((body.get(member) or body.get("file") or {}).get("cid"))

@@ -1,0 +1,148 @@
+"""A process that has loaded the service and brings it to life, as often and as fast as needed.
+
+Loading Python's modules takes most of a start. Whoever kills a service hundreds of times forks
+each from here instead; what is forked runs `imprint serve` and owns everything it opens.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from imprint import failpoints
+from imprint.cli import main, serve
+
+ROOT = Path(__file__).parents[2]
+LOADED = serve.serve
+"""The command whose modules every child finds loaded."""
+
+
+@dataclass(slots=True)
+class Nursery:
+    """The test's end of the pipe."""
+
+    _process: "subprocess.Popen[str] | None" = None
+
+    def ask(self, request: Mapping[str, Any]) -> int:
+        """The pid of a new child, or what became of one."""
+        if self._process is None:
+            paths = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.crash.nursery"],
+                env={**os.environ, "PYTHONPATH": paths},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        if self._process is not None:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._process.stdin.close()
+            self._process.stdout.close()
+            self._process.wait()
+            self._process = None
+
+
+@dataclass(slots=True)
+class Child:
+    """A service from the nursery; used like a process that the test has started itself."""
+
+    nursery: Nursery
+    log: Path
+    environ: Mapping[str, str]
+    failpoint: str = ""
+    pid: int = 0
+    _status: int | None = field(default=None)
+
+    def spawn(self) -> None:
+        """Run it, whatever becomes of it."""
+        request = {"run": self.failpoint, "log": str(self.log), "environ": dict(self.environ)}
+        self.pid, self._status = self.nursery.ask(request), None
+
+    @property
+    def runs(self) -> bool:
+        if self.pid and self._status is None:
+            status = self.nursery.ask({"look": self.pid})
+            self._status = None if status < 0 else status
+        return self.pid != 0 and self._status is None
+
+    def wait(self, seconds: float) -> int:
+        """The exit status, as a shell tells it, once the child ends."""
+        deadline = time.monotonic() + seconds
+        while self.runs:
+            assert time.monotonic() < deadline, self.tail()
+            time.sleep(0.01)
+        assert self._status is not None
+        return self._status
+
+    def kill(self) -> None:
+        """End it without asking, if it still runs."""
+        self._end(signal.SIGKILL)
+
+    def stop(self, seconds: float = 20) -> int:
+        """Ask it to end, and wait for it; its exit status."""
+        self._end(signal.SIGTERM, seconds)
+        return self._status or 0
+
+    def tail(self, lines: int = 40) -> str:
+        """The end of what it wrote."""
+        written = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        return "\n".join(written.splitlines()[-lines:])
+
+    def _end(self, number: int, seconds: float = 20) -> None:
+        if self.runs:
+            os.kill(self.pid, number)
+            self.wait(seconds)
+
+
+def _bring_up(request: dict[str, Any]) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        for each in (1, 2):
+            os.dup2(log, each)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
+        os.environ.clear()
+        os.environ.update(kept | request["environ"])
+        if request["run"]:
+            failpoints.arm(request["run"])
+        main(["serve"])
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except Exception:  # noqa: BLE001 - it is written down, and nothing else can be done
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _look(pid: int) -> int:
+    """The exit status of a child, as a shell tells it; -1 while it runs."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if not ended:
+        return -1
+    code = os.waitstatus_to_exitcode(status)
+    return 128 - code if code < 0 else code
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(_bring_up(asked) if "run" in asked else _look(asked["look"]), flush=True)

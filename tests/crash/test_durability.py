@@ -1,0 +1,119 @@
+"""Nobody is told of a write before the disk has it, seen from the system calls themselves."""
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.crash.nursery import Child
+from tests.crash.system_calls import TRACED, Call, read_trace
+from tests.crash.victim import open_scene
+
+ROUNDS = 3
+ATTACHING = 0.5
+STRACE = shutil.which("strace")
+
+
+def can_trace() -> bool:
+    """Whether this system lets a process be traced."""
+    if STRACE is None:
+        return False
+    command = [STRACE, "-f", "-e", "trace=fsync", "true"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+pytestmark = pytest.mark.skipif(
+    not can_trace(), reason="needs strace: apt-get install strace, and the right to trace"
+)
+
+
+@contextmanager
+def tracing(pid: int, written: Path) -> Iterator[None]:
+    """Write down the calls of a process while the block runs; it goes on undisturbed after."""
+    assert STRACE is not None
+    options = ["-f", "-y", "-s", "40", "-e", f"trace={TRACED}", "-o", str(written)]
+    tracer = subprocess.Popen([STRACE, *options, "-p", str(pid)], stderr=subprocess.PIPE)
+    assert tracer.stderr is not None
+    try:
+        assert b"attached" in tracer.stderr.readline()
+        time.sleep(ATTACHING)
+        yield
+    finally:
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate()
+
+
+async def trace(folder: Path) -> dict[str, list[list[Call]]]:
+    """The calls between one answer and the next, for each kind of write, one write at a time."""
+    written = folder / "trace.txt"
+    kinds: list[str] = []
+    async with open_scene(folder) as scene:
+        world, author = scene.world, scene.world.wallet(0)
+        await scene.victim.start(world.client)
+
+        async def send(kind: str, write: Awaitable[httpx.Response]) -> dict[str, Any]:
+            # A read before each write: its answer ends whatever went on before.
+            await world.client.get("/healthz")
+            answer = await write
+            assert answer.status_code == 200, answer.text
+            kinds.append(kind)
+            return dict(answer.json())
+
+        assert isinstance(scene.victim.process, Child)
+        with tracing(scene.victim.process.pid, written):
+            for n in range(ROUNDS):
+                made = await send("create", world.send_create(author, "New words."))
+                cid = made["updatedUpload"]["cid"]
+                made = await send("update", world.send_update(author, cid, "Others."))
+                cid = made["upload"]["cid"]
+                await send("publish", world.send_publish(author, cid, f"tag{n}"))
+                await send("delete", world.send_delete(author, cid))
+            await world.client.get("/healthz")
+    stretches: list[list[Call]] = [[]]
+    for call in read_trace(written):
+        if call.answers:
+            stretches.append([])
+        else:
+            stretches[-1].append(call)
+    # From the end: the calls after the last answer, the last read, then write and read in turn.
+    writes = stretches[-3::-2][: len(kinds)][::-1]
+    by_kind: dict[str, list[list[Call]]] = {}
+    for kind, calls in zip(kinds, writes, strict=True):
+        by_kind.setdefault(kind, []).append(calls)
+    return by_kind
+
+
+@pytest.mark.timeout(300)
+async def test_every_answer_comes_after_the_disk(tmp_path: Path):
+    by_kind = await trace(tmp_path)
+    assert set(by_kind) == {"create", "update", "publish", "delete"}
+    for kind, writes in by_kind.items():
+        assert len(writes) == ROUNDS
+        for calls in writes:
+            check(kind, calls)
+
+
+def check(kind: str, calls: list[Call]) -> None:
+    """The document, its folder, and then the commit were durable when the answer went out."""
+    synced = [(at, call.synced) for at, call in enumerate(calls) if call.synced]
+    log = [at for at, path in synced if path.endswith("imprint.db-wal")]
+    assert log, f"{kind}: the commit was not durable, only {synced}"
+    moved = [(at, call.renamed) for at, call in enumerate(calls) if call.renamed]
+    if kind == "delete":
+        assert moved == []
+        return
+    ((renamed_at, renamed),) = moved
+    assert renamed is not None
+    source, target = renamed
+    assert f"/content/{'public' if kind == 'publish' else 'private'}/" in target
+    whole = [at for at, path in synced if path == source]
+    named = [at for at, path in synced if path == str(Path(target).parent)]
+    assert whole, f"{kind}: the document was not durable, only {synced}"
+    assert named, f"{kind}: its name was not durable, only {synced}"
+    assert whole[0] < renamed_at < named[0] < log[-1]
