@@ -15,6 +15,7 @@ from imprint.adapters.deliveries.provider_b import ProviderB
 from imprint.adapters.images import SandboxedRecoder
 from imprint.adapters.sealing.aes import AesCipher
 from imprint.adapters.sealing.plain import PlainCipher
+from imprint.bootstrap.contents import open_content
 from imprint.bootstrap.databases import open_database
 from imprint.bootstrap.starting import CannotStart
 from imprint.domain.refusals import Unavailable
@@ -29,7 +30,7 @@ from imprint.ports import (
     MarketplaceReader,
 )
 from imprint.sealing import DocumentCipher
-from imprint.settings import EmbeddedContent, Secret, Settings, decode_key
+from imprint.settings import Secret, Settings, decode_key
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ def open_parts(settings: Settings, clock: Clock | None = None) -> Parts:
         folder = settings.storage.data_dir
         raise CannotStart(f"The folder {folder} cannot be made: {error.strerror}.") from error
     cipher = make_cipher(settings)
-    content = _open_content(settings, clock)
+    content = open_content(settings, clock)
     chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     return Parts(
@@ -108,15 +109,6 @@ async def check_chain(marketplace: MarketplaceReader) -> None:
         await examine_chain(marketplace)
     except Unavailable:
         log.warning("No node answers; posts cannot be read until one does.")
-
-
-def _open_content(settings: Settings, clock: Clock) -> EmbeddedStore:
-    if not isinstance(settings.storage.content, EmbeddedContent):
-        raise CannotStart("IMPRINT_CONTENT_STORE: this version keeps documents embedded only.")
-    try:
-        return EmbeddedStore(settings.storage.data_dir / "content", clock)
-    except ValueError as error:
-        raise CannotStart(str(error)) from error
 
 
 def make_cipher(settings: Settings) -> DocumentCipher:

@@ -16,6 +16,7 @@ from imprint.settings.stores import (
     PinataContent,
     PostgresqlDatabase,
     SqliteDatabase,
+    write_authorization,
 )
 from imprint.settings.table import render_markdown
 from imprint.settings.value import SETTINGS, Settings
@@ -34,4 +35,5 @@ __all__ = [
     "decode_key",
     "read_settings",
     "render_markdown",
+    "write_authorization",
 ]
