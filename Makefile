@@ -30,8 +30,12 @@ fix: $(READY) ## Repair what lint and formatting can repair
 	$(BIN)/ruff format .
 	$(BIN)/python tools/write_settings_table.py
 
-bench: $(READY) ## Measure the service on this machine
+bench: $(READY) ## Measure the service beside its floors (with Node: and beside viem); QUICK=1 for less
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory bench/peer/node_modules/.ready; fi
 	$(BIN)/python -m bench.run $(if $(QUICK),--quick)
+
+scale: $(READY) ## Say what a large deployment needs, from the last measurements
+	$(BIN)/python -m bench.scale
 
 test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready ## Run JavaScript clients against the service (needs Node)
 	$(BIN)/pytest -q tests/clients
@@ -59,8 +63,8 @@ lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 
 clean: ## Remove everything that the other targets made
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis .tools build dist
-	rm -rf contracts/node_modules examples/*/node_modules tests/*/node_modules
+	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test check fix bench test-clients test-chain test-kubo test-pinata lock clean
+.PHONY: help run test check fix bench scale test-clients test-chain test-kubo test-pinata lock clean
 .SECONDARY:

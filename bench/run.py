@@ -163,6 +163,8 @@ class Bench:
             database = Database.sqlite(self.folder / f"size-{size}")
             with database.filled(size) as url:
                 folder = self.folder / f"size-{size}"
+                stored = Path(url.removeprefix("sqlite:///")).stat().st_size
+                self.report.facts["catalog bytes for each file"] = stored / size
                 with run_service(folder, rpc_url, url) as service:
                     self._measure_size(size, Stage(service, rpc_url))
 
