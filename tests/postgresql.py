@@ -22,7 +22,13 @@ VERSION = os.environ.get("IMPRINT_TEST_POSTGRESQL", "18")
 NOBODY = 65534
 """PostgreSQL refuses to run as root; this user exists everywhere."""
 
-QUICK = ("fsync=off", "full_page_writes=off", "autovacuum=off", "max_connections=200")
+QUICK = (
+    "fsync=off",
+    "full_page_writes=off",
+    "autovacuum=off",
+    "max_connections=200",
+    "deadlock_timeout=100ms",
+)
 
 
 def find_binaries() -> Path:

@@ -63,9 +63,14 @@ class World:
         return Intent(name, write, cid, network, self.now + LEASE, number)
 
     async def begin(self, write: Write, version: Version) -> Intent:
-        intent = self.intent(write, version.cid, number=version.number)
-        assert await self.catalog.begin_write(intent) is None
-        return intent
+        number = version.number
+        while True:
+            intent = self.intent(write, version.cid, number=number)
+            highest = await self.catalog.begin_write(intent)
+            if highest is None:
+                return intent
+            # Another process was faster; in one process nobody overtakes.
+            number = highest + 1
 
     async def begin_thumbnail(self, write: Write, cid: Cid) -> Intent:
         intent = self.intent(write, cid, Network.PUBLIC)

@@ -1,12 +1,15 @@
 """Whatever happens in whatever order, the records agree with each other and with the chain."""
 
+import asyncio
 import random
+from dataclasses import replace
 
 import pytest
 
 from imprint.domain.files import Action, State
 from imprint.domain.paging import PublicList
 from imprint.domain.posts import Advance, BlockMark
+from imprint.domain.refusals import Unavailable
 
 TAGS = ["a", "b", "c"]
 STAND = BlockMark(100, "0x" + "1" * 64)
@@ -110,6 +113,33 @@ async def test_after_any_history_the_records_agree(world, database, seed):
     ]
     await lists_agree(world, live)
     await tables_agree(database, live)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_after_histories_at_once_the_records_agree(world, open_another, database, seed):
+    actors = [Chaos(replace(world, catalog=open_another()), seed * 10 + n) for n in range(4)]
+    for actor in actors:
+        await actor.create()
+    files = [file for actor in actors for file in actor.files]
+    for actor in actors:
+        actor.files = list(files)
+    await asyncio.gather(*(act_on(actor, 50) for actor in actors))
+    live = {}
+    for known in [file for actor in actors for file in actor.files]:
+        if file := await world.catalog.file_by_cid(known.cid):
+            live[file.cid] = file
+    await lists_agree(world, list(live.values()))
+    await tables_agree(database, list(live.values()))
+
+
+async def act_on(actor, times):
+    for _ in range(times):
+        try:
+            await actor.act()
+        except Unavailable as refused:
+            # Somebody else is destroying this very document.
+            if refused.code != "storage_unavailable":
+                raise
 
 
 async def lists_agree(world, live):

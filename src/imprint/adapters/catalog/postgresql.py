@@ -22,6 +22,11 @@ _log = logging.getLogger(__name__)
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
 
+_SNAPSHOT = """
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL idle_in_transaction_session_timeout = 0"""
+"""What reads as of one moment; whoever reads may take its time, and holds up nobody."""
+
 _PROBE_SECONDS = 2.0
 """How long a probe waits."""
 
@@ -72,7 +77,7 @@ class PostgresqlCatalog(SteppedCatalog):
     async def _snapshot(self) -> AsyncIterator[ReadRun]:
         with translated():
             async with self._pool.connection() as connection:
-                await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                await connection.execute(_SNAPSHOT)
                 yield ReadRun(connection)
                 await connection.execute("ROLLBACK")
 

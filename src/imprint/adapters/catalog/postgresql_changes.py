@@ -112,7 +112,7 @@ class Changer:
         ):
             try:
                 await connection.execute(_beginning(held, durable))
-            except LOST as error:
+            except (*LOST, *_MET) as error:
                 if final:
                     raise
                 raise _Again from error

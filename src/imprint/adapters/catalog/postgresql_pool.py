@@ -37,6 +37,8 @@ SESSION = {
     # A process that is frozen in the middle of a change must not hold up the others for long.
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
+    # Lists walk an index in its order; a bitmap would fetch all of an owner's drafts for one page.
+    "enable_bitmapscan": "off",
     # One plan for each statement, whatever its values: the one that is tested to use indexes.
     "plan_cache_mode": "force_generic_plan",
 }

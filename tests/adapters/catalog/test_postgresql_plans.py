@@ -1,0 +1,118 @@
+"""At size, PostgreSQL reads no table from end to end and sorts no list, whatever the values."""
+
+import asyncio
+import json
+
+import asyncpg
+import pytest
+from tests.adapters.catalog.test_plans import texts
+
+from imprint.adapters.catalog import postgresql
+from imprint.adapters.catalog.postgresql_pool import SESSION
+from imprint.adapters.catalog.postgresql_statements import translate
+from imprint.adapters.catalog.steps import Query
+
+ROWS = 6_000
+
+WHOLE = {"COUNT_DEAD_LETTERS"}
+"""Statements whose question is about a whole table; only operators ask them."""
+
+FILL = f"""
+INSERT INTO owners SELECT 'owner-' || n, n FROM generate_series(1, {ROWS}) n;
+INSERT INTO counters SELECT 'c' || n, n FROM generate_series(1, {ROWS}) n;
+INSERT INTO file_groups SELECT 'group-' || n, 'owner-' || n % 500, '["a", "b"]', 'picture-' || n, n
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO files SELECT 'file-' || n, 'group-' || n, 'owner-' || n % 500, 'name-' || n,
+    'cid-' || n, 1, n,
+    CASE WHEN n % 10 < 5 THEN 'onchain' WHEN n % 10 < 8 THEN 'pending' ELSE 'superseded' END, n,
+    CASE WHEN n % 10 < 5 THEN n::text END, CASE WHEN n % 10 < 5 THEN n END, NULL, 'key'
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO file_tags SELECT tag, n, CASE WHEN n % 10 < 5 THEN 'onchain' ELSE 'pending' END
+    FROM generate_series(1, {ROWS}) n, unnest(ARRAY['a', 'b', 't' || n % 1000]) tag
+    WHERE n % 10 < 8;
+INSERT INTO nonces SELECT 'owner-' || n % 500, 'nonce-' || n, 'create', 'file-' || n, n
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO login_nonces SELECT 'owner-' || n % 500, 'nonce-' || n, n
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO intents SELECT 'intent-' || n, 'owner', 'nonce', 'create', 'cid-' || n, 'private', n, n
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO detached SELECT 'cid-' || n, 'private', n, CASE WHEN n % 100 = 0 THEN 1 ELSE 0 END
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO events SELECT 1, 'block-' || n, 0, n, NULL, n::text, 'owner-' || n % 500, 'cid-' || n,
+    'cid-' || n, CASE WHEN n % 10 < 5 THEN 'onchain' ELSE 'unknown_file' END, 1,
+    CASE WHEN n % 100 = 0 THEN 0 ELSE 1 END, CASE WHEN n % 10 < 5 THEN 'file-' || n END, NULL, n
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO dead_letters SELECT 'letter-' || n, 'reason', 'payload', NULL, n
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO deliveries SELECT 'a', 'digest-' || n, 'nonce-' || n, n
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO chain_marks SELECT n, 'stand', n, 'block' FROM generate_series(1, {ROWS}) n;
+INSERT INTO leases SELECT 'lease-' || n, 'holder', n FROM generate_series(1, {ROWS}) n;
+"""
+
+
+async def explain_all(url: str) -> dict[str, list[dict]]:
+    connection = await asyncpg.connect(url, server_settings=SESSION)
+    plans = {}
+    for name, text in [*STATEMENTS.items(), ("scan", SCAN)]:
+        known = translate(Query(text, Everything()))
+        if known is None:
+            continue
+        await connection.execute(f"PREPARE one AS {known[0]}")
+        nothing = f"({', '.join(['NULL'] * len(known[1]))})" if known[1] else ""
+        plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{nothing}")
+        await connection.execute("DEALLOCATE one")
+        plans[name] = list(nodes(json.loads(plan)[0]["Plan"]))
+    await connection.close()
+    return plans
+
+
+class Everything(dict):
+    def __missing__(self, name):
+        return None
+
+    def get(self, name, default=None):
+        return 10
+
+
+def nodes(plan):
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+STATEMENTS = {each.id: each.values[0] for each in texts()}
+SCAN = "SELECT id FROM files WHERE size = :size ORDER BY created_at LIMIT :limit"
+
+
+@pytest.fixture(scope="module")
+def plans(postgresql):
+    return asyncio.run(fill_and_explain(postgresql))
+
+
+async def fill_and_explain(server):
+    url = await server.create_database("plans")
+    await postgresql.prepare(url)
+    await server.execute(FILL, "plans")
+    await server.execute("VACUUM ANALYZE", "plans")
+    return await explain_all(url)
+
+
+@pytest.mark.parametrize("name", list(STATEMENTS))
+def test_a_statement_only_searches_indexes_at_size(plans, name):
+    kinds = [node["Node Type"] for node in plans.get(name, ())]
+    assert "Seq Scan" not in kinds or name in WHOLE, kinds
+    # The tagged lists sort the few rows of a page, which come in order anyway.
+    assert "Sort" not in kinds or name.startswith("tagged"), kinds
+
+
+def test_the_check_would_notice_a_scan_and_a_sort(plans):
+    kinds = {node["Node Type"] for node in plans["scan"]}
+    assert {"Seq Scan", "Sort"} <= kinds
+
+
+@pytest.mark.parametrize("name", [name for name in STATEMENTS if name.startswith("tagged")])
+def test_a_tagged_list_walks_its_first_tag_in_order(plans, name):
+    walk = [node for node in plans[name] if node.get("Parent Relationship") == "InitPlan"]
+    inner = [node for node in nodes(walk[0]) if node.get("Alias") == "t"]
+    assert [node["Scan Direction"] for node in inner] == ["Backward"]
