@@ -2,13 +2,17 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
 from tests.world import Wallet, World, picture
+
+from imprint.domain.addresses import Address
+from imprint.domain.paging import OwnDrafts
 
 PAUSE = 0.01
 MOST_DRAFTS = 8
@@ -35,6 +39,7 @@ class Author:
     drafts: dict[str, Draft] = field(default_factory=dict)
     told: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
+    longest_refusal: float = 0
     _written: int = 0
 
     async def write_until(self, stopping: asyncio.Event) -> None:
@@ -66,10 +71,27 @@ class Author:
                 await self._insist(lambda: world.send_delete(wallet, cid, nonce))
                 del self.drafts[cid]
 
+    async def find_losses(self, world: World) -> list[str]:
+        """What a world has of these drafts, against what their author was told."""
+        owner = Address(self.wallet.address)
+        files = await world.parts.catalog.list_files(OwnDrafts(owner), None, 1000)
+        found = {str(file.cid): list(file.hashtags) for file in files}
+        expected = {cid: draft.hashtags for cid, draft in self.drafts.items()}
+        if found != expected:
+            return [f"{owner} has {found}, and was told {expected}"]
+        session = await world.login(replace(self.wallet, clock=world.clock))
+        faults = []
+        for cid, draft in self.drafts.items():
+            answer = await world.client.get("/fileByCid", params={"cid": cid}, headers=session)
+            if answer.status_code != 200 or answer.json()["content"] != draft.content:
+                faults.append(f"{cid} reads {answer.text}")
+        return faults
+
     async def _insist(self, send: Callable[[], Awaitable[httpx.Response]]) -> dict[str, Any]:
         """Send until the outcome is known: with the same nonce, whatever happened before."""
         unknown = False
         while True:
+            began = time.monotonic()
             try:
                 answer = await send()
             except NOT_SENT:
@@ -90,6 +112,7 @@ class Author:
                 self.faults.append(f"{answer.request.url.path}: {answer.status_code} {body}")
                 return body
             self.told["unavailable"] += 1
+            self.longest_refusal = max(self.longest_refusal, time.monotonic() - began)
             await asyncio.sleep(PAUSE)
 
 

@@ -14,10 +14,8 @@ import pytest
 from tests.crash.authors import Author
 from tests.crash.ledger import find_faults, open_intents
 from tests.crash.victim import LEASE_SECONDS, open_scene
-from tests.world import MovableClock, World, open_world
+from tests.world import MovableClock, open_world
 
-from imprint.domain.addresses import Address
-from imprint.domain.paging import OwnDrafts
 from imprint.flows.keeping import LEASE_TIME, Janitor
 
 KILLS = int(os.environ.get("KILLS") or 50)
@@ -51,7 +49,7 @@ async def test_nothing_acknowledged_is_lost(tmp_path: Path, capsys: pytest.Captu
     faults = [fault for each in authors for fault in each.faults]
     async with open_world(tmp_path, clock=MovableClock(datetime.now(UTC))) as world:
         for author in authors:
-            faults += await compare(world, author)
+            faults += await author.find_losses(world)
         world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
         day = timedelta(hours=24)
         await Janitor(world.parts.catalog, world.parts.content, world.clock, day).sweep()
@@ -67,23 +65,6 @@ async def test_nothing_acknowledged_is_lost(tmp_path: Path, capsys: pytest.Captu
     assert told["done"] > 0
     if not overloaded():
         assert slowest < READY_SECONDS
-
-
-async def compare(world: World, author: Author) -> list[str]:
-    """What the service has of an author's drafts, against what the author was told."""
-    owner = Address(author.wallet.address)
-    files = await world.parts.catalog.list_files(OwnDrafts(owner), None, 1000)
-    found = {str(file.cid): list(file.hashtags) for file in files}
-    expected = {cid: draft.hashtags for cid, draft in author.drafts.items()}
-    if found != expected:
-        return [f"{owner} has {found}, and was told {expected}"]
-    session = await world.login(author.wallet)
-    faults = []
-    for cid, draft in author.drafts.items():
-        answer = await world.client.get("/fileByCid", params={"cid": cid}, headers=session)
-        if answer.status_code != 200 or answer.json()["content"] != draft.content:
-            faults.append(f"{cid} reads {answer.text}")
-    return faults
 
 
 @pytest.mark.timeout(300)

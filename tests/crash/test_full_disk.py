@@ -1,0 +1,82 @@
+"""A disk that is full stops writes and nothing else; with space again, they go on."""
+
+import os
+import secrets
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from tests.crash.ledger import find_faults
+from tests.crash.victim import open_scene
+from tests.world import World, problem
+
+MEGABYTE = 1024 * 1024
+SIZE = 8 * MEGABYTE
+CONTENT = 64 * 1024
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a small disk of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("needs the right to mount a small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+async def fill(world: World) -> tuple[int, str]:
+    """Write until the service refuses; how it does."""
+    for _ in range(1000):
+        answer = await world.send_create(world.wallet(0), secrets.token_hex(CONTENT // 2))
+        if answer.status_code != 200:
+            return problem(answer)
+    raise AssertionError("the disk never filled up")
+
+
+def take_the_rest(path: Path) -> None:
+    """Append to a file until nothing fits any more."""
+    with path.open("ab") as file, suppress(OSError):
+        while True:
+            os.write(file.fileno(), bytes(1024))
+
+
+@pytest.mark.timeout(300)
+async def test_writes_wait_for_space_and_reads_do_not(disk: Path):
+    async with open_scene(disk) as scene:
+        world, author = scene.world, scene.world.wallet(0)
+        await scene.victim.start(world.client)
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(MEGABYTE))
+        file = await world.create(author, "Kept words.")
+        session = await world.login(author)
+        status, code = await fill(world)
+        assert (status, code) in {(503, "storage_unavailable"), (503, "database_unavailable")}
+        take_the_rest(ballast)
+        params = {"cid": file["cid"]}
+        for _ in range(20):
+            refused = await world.send_create(author, "More words.")
+            assert refused.status_code == 503, refused.text
+            read = await world.client.get("/fileByCid", params=params, headers=session)
+            assert read.json()["content"] == "Kept words."
+            assert (await world.metadata(file["cid"]))["cid"] == file["cid"]
+        assert (await world.client.get("/healthz")).status_code == 200
+        assert (await world.client.get("/readyz")).status_code == 503
+        with closing(sqlite3.connect(disk / "imprint.db")) as catalog:
+            assert catalog.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+        ballast.unlink()
+        again = await world.send_create(author, "Words with room.")
+        assert again.status_code == 200, again.text
+        assert (await world.client.get("/readyz")).status_code == 200
+        scene.victim.process.kill()
+    assert find_faults(disk) == []
