@@ -51,6 +51,10 @@ test-kubo: $(READY) ## Run the content store against a real IPFS node (needs Go;
 test-pinata: $(READY) tests/pinata_sdk/node_modules/.ready ## Run Pinata's own client against our double of it (needs Node)
 	$(BIN)/pytest -q tests/pinata_sdk
 
+test-crash: $(READY) ## End the service at every step and moment, fill its disk, trace its calls (KILLS=50)
+	@command -v strace > /dev/null || [ "$$(id -u)" != 0 ] || apt-get install -qq -y strace > /dev/null 2>&1 || true
+	KILLS=$(or $(KILLS),50) $(BIN)/pytest -q -rs tests/crash
+
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
 	@touch $@
@@ -66,5 +70,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test check fix bench scale test-clients test-chain test-kubo test-pinata lock clean
+.PHONY: help run test check fix bench scale test-clients test-chain test-crash test-kubo test-pinata lock clean
 .SECONDARY:
