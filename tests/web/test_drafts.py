@@ -536,6 +536,16 @@ async def test_a_write_refused_for_its_file_spends_no_nonce(town: World) -> None
     assert taken.status_code == 200
 
 
+async def test_a_nonce_stays_spent_while_its_signature_is_fresh(town: World) -> None:
+    alice = town.stranger()
+    envelope = alice.envelope("create", timestamp=str(town.clock.seconds + 59))
+    body = alice.sign_envelope(envelope) | {"content": ""}
+    assert (await town.client.post("/create/group", json=body)).status_code == 200
+    town.clock.advance(118)
+    answer = await town.client.post("/create/group", json=body)
+    assert problem(answer) == (409, "nonce_used")
+
+
 async def test_nonces_of_200_characters_of_any_script_are_taken(town: World) -> None:
     answer = await town.send_create(town.stranger(), nonce="漢" * 200)
     assert answer.status_code == 200

@@ -354,7 +354,9 @@ async def test_posts_are_seen_exactly_once_while_others_are_published(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     async with open_world(tmp_path_factory.mktemp("posts")) as world:
-        before = await _publish_posts(world, "t", 12)
+        before = await _publish_posts(world, "t", 2)
+        await _publish_posts(world, "other", 2)
+        before += await _publish_posts(world, "t", 10)
         answer = await world.client.get("/filesByTags", params={"tags": "t"})
         seen = [file["cid"] for file in answer.json()["files"]]
         await _publish_posts(world, "t", 3)

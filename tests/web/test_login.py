@@ -296,6 +296,14 @@ async def test_a_session_of_another_deployment_is_refused(tmp_path: Path) -> Non
         assert await _ask(world, alice, authorization) == (401, "session_invalid")
 
 
+@pytest.mark.parametrize("domain", ["app.example", "app.example:8443", DOMAIN])
+async def test_readers_log_in_from_the_allowed_domains(tmp_path: Path, domain: str) -> None:
+    async with open_world(tmp_path, LOGIN_DOMAINS="app.example,app.example:8443") as world:
+        alice = world.stranger()
+        body = alice.sign_login(alice.login_message(domain=domain))
+        assert (await world.client.post("/auth/login", json=body)).status_code == 200
+
+
 async def test_too_many_logins_of_one_address_are_paced(tmp_path: Path) -> None:
     paced = {"RATE_LIMITS": "on", "RATE_LOGINS": "3/60"}
     async with open_world(tmp_path, **paced) as world:
