@@ -118,9 +118,11 @@ async def open_kubo_fake(path: Path) -> AsyncIterator[KuboFakeWorkbench]:
     fake = KuboFake()
     await fake.start()
     workbench = KuboFakeWorkbench(fake)
-    yield workbench
-    await workbench.store.close()
-    await fake.stop()
+    try:
+        yield workbench
+    finally:
+        await workbench.store.close()
+        await fake.stop()
 
 
 @asynccontextmanager
@@ -130,9 +132,11 @@ async def open_pinata(
     fake = fake or PinataFake()
     await fake.start()
     workbench = PinataWorkbench(fake, public)
-    yield workbench
-    await workbench.store.close()
-    await fake.stop()
+    try:
+        yield workbench
+    finally:
+        await workbench.store.close()
+        await fake.stop()
 
 
 def open_pinata_with_other_cids(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:

@@ -1,0 +1,63 @@
+"""Pinata's own client uses the double of Pinata that the content store is tested with."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.adapters.content.benches import PinataWorkbench
+from tests.adapters.content.pinata_fake import JWT, PinataFake
+
+from imprint.domain.addresses import Address
+from imprint.domain.files import Label, Network, State
+from imprint.domain.unixfs import document_cid
+
+HERE = Path(__file__).parent
+HELLO = b"hello world"
+PATIENCE = 100
+
+
+async def run_client(fake: PinataFake, *options: str, stored: int = 0) -> str:
+    """What the suite of the client printed; fails with it if a test there failed."""
+    process = await asyncio.create_subprocess_exec(
+        "node",
+        "--test",
+        "--test-reporter=spec",
+        *options,
+        "files.test.mjs",
+        cwd=HERE,
+        env=os.environ | {"PINATA_ORIGIN": fake.origin, "PINATA_JWT": JWT, "STORED": str(stored)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(PATIENCE):
+        out, _ = await process.communicate()
+    if process.returncode:
+        pytest.fail(out.decode(), pytrace=False)
+    return out.decode()
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[PinataFake]:
+    double = PinataFake()
+    await double.start()
+    yield double
+    await double.stop()
+
+
+async def test_the_client_works_with_the_double(fake: PinataFake) -> None:
+    said = await run_client(fake)
+    assert "ℹ fail 0" in said
+    assert "ℹ pass 8" in said
+
+
+async def test_the_client_finds_what_the_store_wrote(fake: PinataFake) -> None:
+    bench = PinataWorkbench(fake, public=False)
+    owner = Address("0x" + "ab" * 20)
+    label = Label("name", owner, "group", State.PENDING)
+    await bench.store.put(document_cid(HELLO), HELLO, Network.PRIVATE, label)
+    said = await run_client(fake, "--test-name-pattern=what the store", stored=1)
+    await bench.store.close()
+    assert "ℹ fail 0" in said
+    assert "ℹ pass 1" in said
