@@ -4,6 +4,7 @@ These are ports as in `imprint.ports`, apart because nothing that a request does
 """
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -23,6 +24,14 @@ class Adoption(StrEnum):
     """It was here before and has been replaced or deleted since, which stays so."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A document that the catalog needs; one of a file without a wrapped key is readable."""
+
+    cid: Cid
+    readable: bool
+
+
 class Clash(Exception):
     """A file of an archive contradicts what is here; the text says how."""
 
@@ -38,7 +47,7 @@ class ArchiveCatalog(Protocol):
         """
         ...
 
-    async def documents_after(self, network: Network, after: str, limit: int) -> list[Cid]:
+    async def documents_after(self, network: Network, after: str, limit: int) -> list[Stored]:
         """Up to `limit` documents above `after`, by rising cid, of versions in every state.
 
         Those are all that must be readable: of live files, and of versions that an event may
@@ -64,7 +73,10 @@ class ArchiveCatalog(Protocol):
 class Archive(Protocol):
     """Blocks by their cids, each verified, and a memory of what was seen, both of any size."""
 
-    roots: tuple[Cid, ...]
+    @property
+    def roots(self) -> tuple[Cid, ...]:
+        """The blocks that lead to all others."""
+        ...
 
     def read(self, cid: Cid) -> bytes:
         """A block, which counts as reached from then on. Raises `NotAnExport` if it is missing."""

@@ -9,10 +9,9 @@ import pytest
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid, Codec, cid_of
 from imprint.domain.dag_json import Link, NotDagJson, node_cid, read_node, write_node
+from imprint.domain.export_records import Exported, NotAnExport
 from imprint.domain.exports import (
-    Exported,
     Manifest,
-    NotAnExport,
     Seal,
     read_manifest,
     read_page,

@@ -4,6 +4,7 @@
 """
 
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -11,7 +12,18 @@ from imprint import __version__
 
 __all__ = ["main"]
 
-COMMANDS = ("check", "contract", "dev", "events", "reconcile", "rotate-key", "serve")
+COMMANDS = (
+    "check",
+    "contract",
+    "dev",
+    "events",
+    "export",
+    "import",
+    "reconcile",
+    "rotate-key",
+    "serve",
+    "verify",
+)
 """The modules of this package that hold a command of the same name."""
 
 
@@ -24,8 +36,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"imprint.cli.{cmd_name.replace('-', '_')}")
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        # A word of Python itself can name neither a module nor a function.
+        name = cmd_name.replace("-", "_") + ("_" if iskeyword(cmd_name) else "")
+        command: click.Command = getattr(import_module(f"imprint.cli.{name}"), name)
         return command
 
 

@@ -20,7 +20,7 @@ async def walk(world: World, owner=None, size: int = 2) -> list[Exported]:
 async def documents(world: World, network: Network) -> list[Cid]:
     found: list[Cid] = []
     while batch := await world.catalog.documents_after(network, found[-1] if found else "", 2):
-        found += batch
+        found += [each.cid for each in batch]
     return found
 
 
@@ -69,8 +69,10 @@ async def test_every_live_file_is_walked_once_in_order(world):
         await world.live(cid) for cid in (third.cid, post.cid, moved.cid)
     ]
     assert [each.event is not None for each in found] == [False, True, False]
-    assert found[1].event.post_id == post.publication.post_id
-    assert found[1].event.place.tx_hash == post.publication.tx_hash
+    event = found[1].event
+    assert event is not None
+    assert event.post_id == post.publication.post_id
+    assert event.place.tx_hash == post.publication.tx_hash
 
 
 async def test_the_files_of_one_owner_are_walked_alone(world):
@@ -118,7 +120,8 @@ async def test_a_draft_is_taken_in_with_all_that_is_known_of_it(world, exported)
     here = await world.live(draft.file.cid)
     assert replace(here, position=0) == replace(draft.file, position=0)
     assert await world.catalog.is_public(here.thumbnail_cid)
-    assert await documents(world, Network.PRIVATE) != []
+    stored = await world.catalog.documents_after(Network.PRIVATE, "", 10)
+    assert [each.readable for each in stored if each.cid == here.cid] == [False]
 
 
 async def test_a_post_is_taken_in_with_its_publication_and_is_not_confirmed(world, exported):
@@ -180,6 +183,7 @@ async def test_a_contradiction_is_refused_and_changes_nothing(world, exported, c
         "post": {},
     }
     file = replace(post.file, **changes[clash])
+    assert post.event is not None
     clashing = Exported(file, replace(post.event, cid=file.cid))
     for ask in (world.catalog.compare_file, world.catalog.adopt_file):
         with pytest.raises(Clash):

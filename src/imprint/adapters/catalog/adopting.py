@@ -6,7 +6,7 @@ from imprint.adapters.catalog.ordering import next_position, retag
 from imprint.adapters.catalog.rows import event_of, file_of, hashtags_text, micros
 from imprint.adapters.catalog.settling import apply_kept, settle
 from imprint.adapters.catalog.steps import Query, Row, Steps, Value
-from imprint.archiving import Adoption, Clash
+from imprint.archiving import Adoption, Clash, Stored
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.export_records import Exported, number_of
@@ -28,11 +28,14 @@ def walk(owner: Address | None, after: int, limit: int) -> Steps[tuple[list[Expo
     return files, files[-1].file.position if files else after
 
 
-def list_documents(network: Network, after: str, limit: int) -> Steps[list[Cid]]:
+def list_documents(network: Network, after: str, limit: int) -> Steps[list[Stored]]:
     """Up to `limit` documents above a cid."""
-    text = sql.PRIVATE_DOCUMENTS if network is Network.PRIVATE else sql.PUBLIC_DOCUMENTS
-    rows = yield Query(text, {"after": after, "limit": limit})
-    return [Cid(row[0]) for row in rows]
+    values: dict[str, Value] = {"after": after, "limit": limit}
+    if network is Network.PUBLIC:
+        rows = yield Query(sql.PUBLIC_DOCUMENTS, values)
+        return [Stored(Cid(row[0]), readable=True) for row in rows]
+    rows = yield Query(sql.PRIVATE_DOCUMENTS, values)
+    return [Stored(Cid(cid), bool(readable)) for cid, readable in rows]
 
 
 def compare(exported: Exported) -> Steps[Adoption]:

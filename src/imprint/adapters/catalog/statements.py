@@ -111,7 +111,8 @@ WHERE f.state IN ('pending', 'onchain') AND f.position > :after"""
 )
 WALK_FILES = _WALK + " ORDER BY f.position LIMIT :limit"
 WALK_FILES_OF_OWNER = _WALK + " AND f.owner = :owner ORDER BY f.position LIMIT :limit"
-PRIVATE_DOCUMENTS = "SELECT cid FROM files WHERE cid > :after ORDER BY cid LIMIT :limit"
+PRIVATE_DOCUMENTS = """
+SELECT cid, wrapped_key IS NULL FROM files WHERE cid > :after ORDER BY cid LIMIT :limit"""
 PUBLIC_DOCUMENTS = """
 SELECT DISTINCT thumbnail_cid FROM file_groups
 WHERE thumbnail_cid > :after ORDER BY thumbnail_cid LIMIT :limit"""

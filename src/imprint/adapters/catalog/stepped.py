@@ -19,7 +19,7 @@ from imprint.adapters.catalog import (
 )
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.steps import Steps, T, last_query
-from imprint.archiving import Adoption
+from imprint.archiving import Adoption, Stored
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.export_records import Exported
@@ -71,7 +71,7 @@ class SteppedCatalog(ABC):
                 yield files
                 files, last = await snapshot.read(adopting.walk(owner, last, size))
 
-    async def documents_after(self, network: Network, after: str, limit: int) -> list[Cid]:
+    async def documents_after(self, network: Network, after: str, limit: int) -> list[Stored]:
         return await self._read(partial(adopting.list_documents, network, after, limit), limit)
 
     async def compare_file(self, exported: Exported) -> Adoption:

@@ -1,0 +1,1 @@
+"""Where exports and backups live: CAR files, folders, tar files."""

@@ -1,0 +1,55 @@
+"""Installations for the tests of commands: a data folder with files in it, and its settings."""
+
+import asyncio
+import secrets
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from tests.world import open_world
+
+from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.domain.files import File
+
+MARKETPLACE = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
+
+
+@cache
+def _secret(name: str) -> str:
+    return secrets.token_hex(32)
+
+
+def environment_of(folder: Path) -> dict[str, str]:
+    """The settings of an installation whose node nobody asks."""
+    return {
+        "IMPRINT_DATA_DIR": str(folder),
+        "IMPRINT_PUBLIC_URL": "https://imprint.test",
+        "IMPRINT_CHAIN_RPC_URL": "http://127.0.0.1:1",
+        "IMPRINT_CHAIN_ID": "31337",
+        "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE,
+        "IMPRINT_JWT_SECRET": _secret("jwt"),
+    }
+
+
+async def fill_folder(folder: Path) -> None:
+    """Two files of one author and a post of another."""
+    async with open_world(folder) as world:
+        alice, bob = world.wallet(1), world.wallet(2)
+        draft = await world.create(alice, "A draft.")
+        await world.publish(alice, draft["cid"], "essay")
+        await world.post(bob, "A post.")
+        await world.create(alice, "Large. " * 60_000)
+
+
+def files_in(folder: Path) -> list[File]:
+    """Every live file of an installation, without its position."""
+    return asyncio.run(_files_in(folder))
+
+
+async def _files_in(folder: Path) -> list[File]:
+    catalog = open_catalog(folder / "imprint.db")
+    try:
+        walked = catalog.walk_files(None, 10)
+        return [replace(each.file, position=0) async for files in walked for each in files]
+    finally:
+        await catalog.close()
