@@ -47,3 +47,15 @@ async def bench(node: KuboNode) -> AsyncIterator[KuboWorkbench]:
     workbench = KuboWorkbench(node)
     yield workbench
     await workbench.store.close()
+
+
+@pytest.fixture
+async def neighbours(tmp_path: Path) -> AsyncIterator[tuple[KuboNode, KuboNode]]:
+    first, second = (KuboNode(tmp_path / name, swarm=True) for name in ("first", "second"))
+    for node in (first, second):
+        await node.start()
+    addresses = (await first.run("id", "--format=<addrs>")).splitlines()
+    await second.run("swarm", "connect", addresses[0])
+    yield first, second
+    for node in (first, second):
+        await node.stop()

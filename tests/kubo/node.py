@@ -87,8 +87,15 @@ class KuboNode:
             await self._process.communicate()
             self._process = None
 
+    async def fetch(self, cid: str) -> bytes:
+        """A document, from this node or from its neighbours."""
+        return await self._run("cat", "--timeout=20s", cid)
+
     async def run(self, *arguments: str) -> str:
         """What a command of the node's own client prints."""
+        return (await self._run(*arguments)).decode().strip()
+
+    async def _run(self, *arguments: str) -> bytes:
         process = await asyncio.create_subprocess_exec(
             str(BINARY),
             *arguments,
@@ -99,7 +106,7 @@ class KuboNode:
         out, errors = await process.communicate()
         if process.returncode:
             raise RuntimeError(f"ipfs {arguments[0]}: {errors.decode()}")
-        return out.decode().strip()
+        return out
 
     def block_file(self, cid: Cid) -> Path:
         """Where the node keeps one block: named after its multihash, in upper-case base 32."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -150,18 +149,6 @@ async def test_a_node_that_is_down_is_unavailable_and_soon_known_to_be(
         assert time.monotonic() - began < 5
 
 
-@pytest.fixture
-async def neighbours(tmp_path: Path) -> AsyncIterator[tuple[KuboNode, KuboNode]]:
-    first, second = (KuboNode(tmp_path / name, swarm=True) for name in ("first", "second"))
-    for node in (first, second):
-        await node.start()
-    addresses = (await first.run("id", "--format=<addrs>")).splitlines()
-    await second.run("swarm", "connect", addresses[0])
-    yield first, second
-    for node in (first, second):
-        await node.stop()
-
-
 @pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
 async def test_a_connected_node_can_fetch_a_public_document(
     neighbours: tuple[KuboNode, KuboNode], document: bytes
@@ -170,8 +157,7 @@ async def test_a_connected_node_can_fetch_a_public_document(
     store = KuboStore(first.api)
     await store.put(document_cid(document), document, PUBLIC)
     await store.close()
-    fetched = await second.run("cat", "--timeout=20s", document_cid(document))
-    assert fetched.encode() == document
+    assert await second.fetch(document_cid(document)) == document
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""The whole service with its documents on a real node that has a neighbour."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from tests.kubo.node import KuboNode
+from tests.world import open_world
+
+from imprint.flows.keeping import Janitor
+
+KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
+
+
+async def test_a_neighbour_of_the_node_sees_pictures_but_no_content(
+    tmp_path: Path, neighbours: tuple[KuboNode, KuboNode]
+) -> None:
+    first, second = neighbours
+    given = {"CONTENT_STORE": f"kubo:{first.api}", "ENCRYPTION_KEY": KEY}
+    async with open_world(tmp_path / "data", **given) as world:
+        author = world.wallet(0)
+        file = await world.create(author, "Words for sale. " * 20_000)
+        thumbnail = await world.publish(author, file["cid"])
+        answer = await world.read_draft(author, file["cid"])
+        assert answer.json()["content"] == "Words for sale. " * 20_000
+        picture = (await world.client.get(f"/ipfs/{thumbnail}")).content
+    assert await second.fetch(thumbnail) == picture
+    stolen = await second.fetch(file["cid"])
+    assert len(stolen) == file["size"]
+    assert b"Words" not in stolen
+    assert file["name"].encode() not in stolen
+
+
+async def test_what_a_deleted_draft_was_is_destroyed_on_the_node(
+    tmp_path: Path, node: KuboNode
+) -> None:
+    given = {"CONTENT_STORE": f"kubo:{node.api}", "ENCRYPTION_KEY": KEY}
+    async with open_world(tmp_path / "data", **given) as world:
+        author = world.wallet(0)
+        file = await world.create(author, "Words.")
+        assert node.block_file(file["cid"]).exists()
+        assert (await world.send_delete(author, file["cid"])).status_code == 200
+        world.clock.advance(25 * 3600)
+        day = timedelta(hours=24)
+        assert (
+            await Janitor(world.parts.catalog, world.parts.content, world.clock, day).sweep() == 1
+        )
+    assert not node.block_file(file["cid"]).exists()
