@@ -1,6 +1,7 @@
 """Processes that tests start: on free ports, with a log that can be read, ended by their ids."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from pathlib import Path
 import httpx
 
 POLL_SECONDS = 0.05
+
+PLAIN = False
+"""Passed as `verify`: on this machine nothing is encrypted, and reading certificates is slow."""
 
 
 def free_port() -> int:
@@ -75,9 +79,16 @@ class Process:
             self._running.kill()
             self._running.wait()
 
-    def signal(self, number: int) -> None:
+    def freeze(self) -> None:
+        """Let it go silent: connections are taken and nothing is answered."""
         assert self._running is not None
-        self._running.send_signal(number)
+        self._running.send_signal(signal.SIGSTOP)
+        os.waitpid(self._running.pid, os.WUNTRACED)  # until it has stopped indeed
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self._running is not None
+        self._running.send_signal(signal.SIGCONT)
 
     def tail(self, lines: int = 40) -> str:
         """The end of what it wrote."""
@@ -127,7 +138,7 @@ class Service:
 
     def _answers(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/healthz", timeout=1).status_code == 200
+            return httpx.get(f"{self.url}/healthz", timeout=1, verify=PLAIN).status_code == 200
         except httpx.TransportError:
             return False
 

@@ -9,6 +9,7 @@ import httpx
 from eth_account.signers.local import LocalAccount
 from tests.anvil.deliveries import deliver_a, deliver_b
 from tests.anvil.node import Anvil, Receipt
+from tests.processes import PLAIN
 from tests.world import MovableClock, Wallet, picture
 
 from imprint.devchain.payloads import SignedDelivery
@@ -40,7 +41,7 @@ class Client:
     def __post_init__(self) -> None:
         # A connection that is kept would make a service that is asked to end wait for it.
         once = httpx.Limits(max_keepalive_connections=0)
-        self.http = httpx.Client(base_url=self.url, timeout=10, limits=once)
+        self.http = httpx.Client(base_url=self.url, timeout=10, limits=once, verify=PLAIN)
 
     def log_in(self, account: LocalAccount) -> dict[str, str]:
         """The headers of a session."""

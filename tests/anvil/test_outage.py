@@ -38,9 +38,9 @@ def test_a_node_that_is_silent_is_said_within_two_seconds_and_believed_when_it_i
     anvil: Anvil, client: Client, alice: LocalAccount
 ) -> None:
     post_id, _ = client.post(anvil, alice, "Words for all.", price=0)
-    anvil.freeze()
+    anvil.process.freeze()
     assert_unavailable(lambda: client.read_free(post_id))
-    anvil.thaw()
+    anvil.process.thaw()
     assert client.read_free(post_id).json()["content"] == "Words for all."
 
 
