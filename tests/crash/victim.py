@@ -79,14 +79,14 @@ class Victim:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    async def start(self, client: httpx.AsyncClient) -> float:
-        """Run it until it is ready to write; how many seconds that took."""
+    async def start(self, client: httpx.AsyncClient, path: str = "/readyz") -> float:
+        """Run it until it is ready to write, or says well at `path`; how many seconds that took."""
         began = time.monotonic()
         self.process.spawn()
         while time.monotonic() < began + PATIENCE:
             assert self.process.runs, self.process.tail()
             with suppress(httpx.TransportError):
-                if (await client.get("/readyz")).status_code == 200:
+                if (await client.get(path)).status_code == 200:
                     return time.monotonic() - began
             await asyncio.sleep(READY_POLL)
         raise TimeoutError(self.process.tail())
@@ -106,7 +106,7 @@ class Scene:
 
 @asynccontextmanager
 async def open_scene(
-    folder: Path, failpoint: str = "", command: Sequence[str] = (), **given: str
+    folder: Path, nursery: Nursery, failpoint: str = "", command: Sequence[str] = (), **given: str
 ) -> AsyncIterator[Scene]:
     """A chain with a node, and a victim that is not running yet."""
     clock = PresentClock()
@@ -128,7 +128,6 @@ async def open_scene(
         **given,
     }
     environ.pop("PORT", None)
-    nursery = Nursery()
     victim = Victim(folder, environ, nursery, failpoint, command)
     settings = read_settings({f"IMPRINT_{name}": text for name, text in environ.items()})
     limits = httpx.Limits(max_connections=64)
@@ -140,6 +139,5 @@ async def open_scene(
             )
     finally:
         victim.process.kill()
-        nursery.close()
         await node.stop()
         chain.close()
