@@ -18,6 +18,9 @@ run: $(READY) ## Run the whole service with a chain of its own, on this machine
 test: $(READY) ## Run the tests that need Python alone
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
+test-scale: $(READY) ## Run the tests that are too large for every day
+	$(BIN)/pytest -q -m scale --timeout 900
+
 check: $(READY) ## Lint, formatting, types, import contracts and house rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -70,5 +73,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test check fix bench scale test-clients test-chain test-crash test-kubo test-pinata lock clean
+.PHONY: help run test test-scale check fix bench scale test-clients test-chain test-crash test-kubo test-pinata lock clean
 .SECONDARY:

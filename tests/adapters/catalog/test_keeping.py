@@ -4,7 +4,7 @@ import pytest
 
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, Network
-from imprint.domain.refusals import Unavailable
+from imprint.domain.refusals import NonceUsed, Unavailable
 
 PICTURE = Cid("bafypicture")
 
@@ -203,7 +203,7 @@ async def test_nonces_outlive_their_documents(world):
     await world.condemn()
     await world.catalog.bury(file.cid, Network.PRIVATE)
     for nonce in ("n", "d"):
-        with pytest.raises(Exception, match="already been used") as refused:
+        with pytest.raises(NonceUsed) as refused:
             await world.catalog.check_nonce(world.alice, nonce)
         assert refused.value.file is None
 

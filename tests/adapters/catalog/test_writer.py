@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from imprint.adapters.catalog.connecting import connect_writer
-from imprint.adapters.catalog.steps import Query
+from imprint.adapters.catalog.steps import Query, Unstorable
 from imprint.adapters.catalog.writer import Writer
 from imprint.domain.refusals import Code, Refusal, Unavailable
 
@@ -57,7 +57,7 @@ async def test_a_refused_change_undoes_only_itself(writer, connection):
         writer.commit(note("c")),
         return_exceptions=True,
     )
-    assert results == ["a", refusal, "c"]
+    assert list(results) == ["a", refusal, "c"]
     assert notes(connection) == {"a", "c"}
 
 
@@ -77,7 +77,9 @@ async def test_a_clash_is_unavailable_for_its_caller_alone(writer, connection):
     )
     assert [results[0], results[2]] == ["a", "b"]
     assert isinstance(results[1], Unavailable)
-    assert isinstance(results[1].__cause__.__cause__, sqlite3.IntegrityError)
+    strange = results[1].__cause__
+    assert isinstance(strange, Unstorable)
+    assert isinstance(strange.__cause__, sqlite3.IntegrityError)
     assert notes(connection) == {"a", "b"}
 
 

@@ -1,0 +1,62 @@
+"""A process that creates drafts with nonces that others use too: address, number, how many."""
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from imprint.adapters.catalog import postgresql, sqlite
+from imprint.adapters.catalog.stepped import SteppedCatalog
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.files import Action, Intent, Network, Version, Write
+from imprint.domain.refusals import NonceUsed
+
+MOST, AT_ONCE = 8, 20
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+OWNERS = [Address(f"0x{number:040x}") for number in range(10)]
+
+
+async def send(catalog: SteppedCatalog, process: int, number: int) -> bool:
+    """Create a draft with the nonce of this number; whether this process was the one that did."""
+    owner = OWNERS[number % len(OWNERS)]
+    write = Write(owner, Action.CREATE, f"nonce-{number}", AT)
+    unique = number * MOST + process
+    version = Version(f"f{unique}", f"g{unique}", owner, unique, Cid(f"bafy{unique}"), 1, AT)
+    lease = AT + timedelta(hours=1)
+    intent = Intent(f"i{unique}", write, version.cid, Network.PRIVATE, lease, None)
+    try:
+        await catalog.begin_write(intent)
+        await catalog.add_draft(write, intent, version)
+    except NonceUsed as used:
+        if used.file is None:
+            raise
+        return False
+    return True
+
+
+async def send_all(catalog: SteppedCatalog, process: int, nonces: int) -> int:
+    """Send every nonce; how many took effect."""
+    numbers = iter(range(nonces))
+
+    async def send_some() -> int:
+        # All take from one iterator, so that every process goes through the nonces in order.
+        return sum([await send(catalog, process, number) for number in numbers])
+
+    try:
+        return sum(await asyncio.gather(*(send_some() for _ in range(AT_ONCE))))
+    finally:
+        await catalog.close()
+
+
+def open_this(address: str) -> SteppedCatalog:
+    """The catalog at this address."""
+    if address.startswith("sqlite:///"):
+        return sqlite.open_catalog(Path(address.removeprefix("sqlite:///")))
+    return postgresql.open_catalog(address)
+
+
+if __name__ == "__main__":
+    address, process, nonces = sys.argv[1:]
+    print(json.dumps(asyncio.run(send_all(open_this(address), int(process), int(nonces)))))

@@ -1,0 +1,54 @@
+"""Rates that all processes share."""
+
+from datetime import timedelta
+
+import pytest
+
+from imprint.domain.rates import Rate
+from imprint.domain.refusals import RateLimited
+
+RATE = Rate(3, 60)
+
+
+async def spend(world, key="write 0x1", after=0.0):
+    await world.catalog.admit(key, RATE, world.now + timedelta(seconds=after))
+
+
+async def test_as_many_as_allowed_are_admitted_at_once_and_no_more(world):
+    for _ in range(3):
+        await spend(world)
+    with pytest.raises(RateLimited) as refused:
+        await spend(world)
+    assert refused.value.retry_after == 20
+
+
+async def test_another_key_is_counted_apart(world):
+    for _ in range(3):
+        await spend(world)
+    await spend(world, "write 0x2")
+
+
+async def test_what_was_spent_comes_back_evenly(world):
+    for _ in range(3):
+        await spend(world)
+    await spend(world, after=20)
+    with pytest.raises(RateLimited):
+        await spend(world, after=20)
+    await spend(world, after=40)
+
+
+async def test_a_refused_request_costs_nothing(world):
+    for _ in range(3):
+        await spend(world)
+    for _ in range(10):
+        with pytest.raises(RateLimited):
+            await spend(world)
+    await spend(world, after=20)
+
+
+async def test_a_forgotten_key_begins_anew(world):
+    for _ in range(3):
+        await spend(world)
+    await world.catalog.forget_replays(world.now + timedelta(seconds=61))
+    for _ in range(3):
+        await spend(world)

@@ -1,0 +1,288 @@
+"""What only PostgreSQL can get wrong: transactions that meet, servers that go and come back."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+from tests.adapters.catalog.conftest import World
+from tests.adapters.catalog.databases import PostgresqlServer
+from tests.postgresql import Server
+
+from imprint.adapters.catalog import postgresql_pool
+from imprint.adapters.catalog.postgresql import open_catalog
+from imprint.adapters.catalog.postgresql_schema import migrate
+from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrations
+from imprint.adapters.catalog.steps import Hold, Query, Unstorable
+from imprint.domain.files import Action
+from imprint.domain.refusals import Code, Unavailable
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+BEAT = Query("UPDATE counters SET value = value + 1 WHERE name = 'heartbeat' RETURNING value")
+OTHER = Query("INSERT INTO leases VALUES ('other', 'one', 1)")
+
+
+@pytest.fixture
+def kind():
+    return "postgresql"
+
+
+def show(setting):
+    rows = yield Query(f"SHOW {setting}")
+    return rows[0][0]
+
+
+async def test_an_effect_is_durable_and_an_intent_need_not_be(world):
+    assert await world.catalog._change(lambda: show("synchronous_commit")) == "on"
+    assert await world.catalog._change(lambda: show("synchronous_commit"), durable=False) == "off"
+    assert await world.catalog._change(lambda: show("synchronous_commit")) == "on"
+
+
+async def test_an_effect_is_durable_even_if_the_server_has_other_habits(database, server):
+    await server.execute("ALTER DATABASE catalog SET synchronous_commit = off")
+    catalog = open_catalog(database.address)
+    try:
+        assert await catalog._change(lambda: show("synchronous_commit")) == "on"
+    finally:
+        await catalog.close()
+        await server.execute("ALTER DATABASE catalog RESET synchronous_commit")
+
+
+async def test_changes_that_wait_for_each_other_both_take_effect(world):
+    entered = []
+
+    def cross(first, second):
+        entered.append(first)
+        yield Hold(frozenset({first}))
+        yield Query("SELECT pg_sleep(0.1)")
+        yield Hold(frozenset({second}))
+        rows = yield BEAT
+        return rows[0][0]
+
+    beats = await asyncio.gather(
+        world.catalog._change(lambda: cross("a", "b")),
+        world.catalog._change(lambda: cross("b", "a")),
+    )
+    assert sorted(beats) == [1, 2]
+    assert len(entered) > 2
+
+
+async def test_a_clash_that_comes_back_is_unavailable_and_changes_nothing(world, database):
+    def clash():
+        yield BEAT
+        yield OTHER
+        yield OTHER
+
+    with pytest.raises(Unavailable) as refused:
+        await world.catalog._change(clash)
+    strange = refused.value.__cause__
+    assert isinstance(strange, Unstorable)
+    assert isinstance(strange.__cause__, asyncpg.UniqueViolationError)
+    assert await database.rows("SELECT value FROM counters") == [(0,)]
+
+
+async def test_a_transaction_that_the_server_rolled_back_is_never_told_as_done(world, database):
+    def swallow():
+        yield BEAT
+        try:
+            yield Query("INSERT INTO leases VALUES ('x', NULL, 1)")
+        except Unstorable:
+            return "done"
+
+    with pytest.raises(Unavailable):
+        await world.catalog._change(swallow)
+    assert await database.rows("SELECT value FROM counters") == [(0,)]
+
+
+async def test_who_waits_too_long_for_a_lock_is_told_so_and_the_others_go_on(database, monkeypatch):
+    monkeypatch.setitem(postgresql_pool.SESSION, "lock_timeout", "200ms")
+    catalog = open_catalog(database.address)
+    other = await asyncpg.connect(database.address)
+    await other.execute("BEGIN; UPDATE counters SET value = 7 WHERE name = 'heartbeat'")
+    with pytest.raises(Unavailable) as refused:
+        await catalog.probe()
+    assert refused.value.code is Code.DATABASE_UNAVAILABLE
+    assert await catalog.stand(1) is None
+    await other.execute("ROLLBACK")
+    await catalog.probe()
+    await other.close()
+    await catalog.close()
+
+
+async def test_more_connections_than_the_server_allows_are_unavailable(database, server):
+    await server.execute(
+        "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN CONNECTION LIMIT 2;"
+        "GRANT SELECT, UPDATE, INSERT, DELETE ON ALL TABLES IN SCHEMA public TO guest",
+        "catalog",
+    )
+    catalog = open_catalog(database.address.replace("postgres@", "guest@"))
+
+    def slow():
+        yield Query("SELECT pg_sleep(0.2)")
+        return "done"
+
+    said = await asyncio.gather(*(catalog._read(slow) for _ in range(5)), return_exceptions=True)
+    assert {type(each) for each in said} == {str, Unavailable}
+    assert await catalog._read(slow) == "done"
+    await catalog.close()
+    await server.execute("DROP OWNED BY guest; DROP ROLE guest", "catalog")
+
+
+async def test_a_closed_catalog_is_unavailable(world):
+    await world.catalog.close()
+    with pytest.raises(Unavailable):
+        await world.draft()
+    with pytest.raises(Unavailable):
+        await world.catalog.stand(1)
+
+
+async def test_one_busy_owner_leaves_connections_for_the_others(database):
+    catalog = open_catalog(database.address, connections=2)
+
+    def slow():
+        yield Hold(frozenset({"owner busy"}))
+        yield Query("SELECT pg_sleep(0.3)")
+
+    busy = [asyncio.ensure_future(catalog._change(slow)) for _ in range(4)]
+    await asyncio.sleep(0.05)
+    begun = time.monotonic()
+    await catalog.stand(1)
+    assert time.monotonic() - begun < 0.25
+    await asyncio.gather(*busy)
+    await catalog.close()
+
+
+@dataclass
+class Load:
+    """Writers that go on whatever happens, and know what they were told."""
+
+    world: World
+    told: list = field(default_factory=list)
+    refused: int = 0
+    going: bool = True
+
+    async def run(self):
+        while self.going:
+            write, version = self.world.write(Action.CREATE), self.world.version()
+            try:
+                intent = await self.world.begin(write, version)
+                self.told.append(await self.world.catalog.add_draft(write, intent, version))
+            except Unavailable as refused:
+                if refused.code is not Code.DATABASE_UNAVAILABLE:
+                    raise
+                self.refused += 1
+                await asyncio.sleep(0.01)
+
+    async def check(self, database):
+        kept = {row[0] for row in await database.rows("SELECT id FROM files")}
+        assert {file.id for file in self.told} <= kept
+
+
+async def until(condition):
+    while not condition():  # noqa: ASYNC110 - what is waited for has no event
+        await asyncio.sleep(0.01)
+
+
+async def recover(catalog, patience=10):
+    begun = time.monotonic()
+    while time.monotonic() - begun < patience:
+        try:
+            await catalog.probe()
+        except Unavailable:
+            await asyncio.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the catalog did not recover")
+
+
+async def test_a_hundred_cut_connections_lose_nothing_that_was_told(world, database):
+    load = Load(world)
+    writers = [asyncio.ensure_future(load.run()) for _ in range(4)]
+    cut = 0
+    other = await asyncpg.connect(database.address)
+    while cut < 100:
+        await asyncio.sleep(0.01)
+        rows = await other.fetch(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'imprint' AND datname = 'catalog'"
+        )
+        cut += len(rows)
+    await other.close()
+    await recover(world.catalog)
+    before = len(load.told)
+    await until(lambda: len(load.told) >= before + 8)
+    load.going = False
+    await asyncio.gather(*writers)
+    await load.check(database)
+
+
+async def test_a_server_that_is_killed_under_load_loses_nothing_that_was_told():
+    server = Server()
+    try:
+        await asyncio.to_thread(server.make)
+        await asyncio.to_thread(server.start)
+        database = PostgresqlServer(await server.create_database("catalog"))
+        await kill_under_load(server, database)
+    finally:
+        await asyncio.to_thread(server.stop)
+
+
+async def kill_under_load(server, database):
+    world = World(open_catalog(database.address))
+    load = Load(world)
+    writers = [asyncio.ensure_future(load.run()) for _ in range(8)]
+    await until(lambda: len(load.told) >= 50)
+    await asyncio.to_thread(server.kill)
+    await until(lambda: load.refused >= 20)
+    down = time.monotonic()
+    await asyncio.to_thread(server.start)
+    await recover(world.catalog)
+    assert time.monotonic() - down < 10
+    before = len(load.told)
+    await until(lambda: len(load.told) >= before + 50)
+    load.going = False
+    await asyncio.gather(*writers)
+    await load.check(database)
+    await world.catalog.close()
+
+
+@pytest.fixture
+async def empty(postgresql: Server):
+    await postgresql.execute("DROP DATABASE IF EXISTS empty WITH (FORCE)")
+    return await postgresql.create_database("empty")
+
+
+async def test_processes_may_open_a_new_catalog_at_once(empty):
+    opened = await asyncio.gather(*(asyncio.to_thread(open_catalog, empty) for _ in range(4)))
+    for catalog in opened:
+        await catalog.probe()
+        await catalog.close()
+
+
+async def test_a_catalog_from_the_future_is_not_opened(empty, postgresql: Server):
+    await open_catalog(empty).close()
+    await postgresql.execute("INSERT INTO schema_migrations VALUES (999, 'future')", "empty")
+    with pytest.raises(NewerSchema):
+        open_catalog(empty)
+
+
+async def test_a_migration_that_fails_leaves_nothing(empty):
+    broken = Migration(2, "broken", "CREATE TABLE two (x TEXT); INSERT INTO nowhere VALUES (1);")
+    connection = await asyncpg.connect(empty)
+    with pytest.raises(asyncpg.UndefinedTableError):
+        await migrate(connection, (*known_migrations("postgresql"), broken))
+    tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+    assert await connection.fetchval(tables) == 0
+    await connection.close()
+
+
+async def test_both_databases_know_the_same_number_of_migrations():
+    numbers = [each.number for each in known_migrations("postgresql")]
+    assert numbers == [each.number for each in known_migrations("sqlite")]
+
+
+async def test_a_server_that_is_not_there_is_unavailable(tmp_path):
+    with pytest.raises(Unavailable):
+        open_catalog(f"postgresql://postgres@/x?host={tmp_path}")
