@@ -27,6 +27,7 @@ from imprint.domain.posts import (
     PostFacts,
     Settlement,
 )
+from imprint.domain.rates import Rate
 from imprint.inventory import StrayCatalog
 from imprint.sealing import KeyCatalog
 
@@ -57,6 +58,9 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
 
     async def check_nonce(self, signer: Address, nonce: str) -> None:
         """Raise `NonceUsed` if the signer has spent this nonce on a write."""
+
+    async def admit(self, key: str, rate: Rate, now: datetime) -> None:
+        """Count one request of `key`, for all processes together. Refuses `rate_limited`."""
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
         """Spend the nonce of a login, apart from those of writes; False if it was spent before."""

@@ -50,7 +50,7 @@ def build_service(settings: Settings, parts: Parts, rpc_url: str | None = None) 
             _sessions(settings),
             catalog,
             clock,
-            Pacer(limits.paced(limits.logins)),
+            limits.paced(limits.logins),
         ),
         Drafts(
             WriteVerifier(domain),
@@ -60,7 +60,7 @@ def build_service(settings: Settings, parts: Parts, rpc_url: str | None = None) 
             parts.marketplace,
             parts.images,
             clock,
-            Pacer(limits.paced(limits.writes)),
+            limits.paced(limits.writes),
             timedelta(seconds=settings.keeping.lease_seconds),
         ),
         Reading(catalog, content, parts.cipher, entitlement),

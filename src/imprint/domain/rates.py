@@ -1,4 +1,4 @@
-"""Token-free pacing: so many requests in so many seconds for each key, refilled evenly."""
+"""Rates: so many requests in so many seconds for each key, refilled evenly."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +19,7 @@ class Rate:
 
 @dataclass(slots=True)
 class Pacer:
-    """Leaky buckets, one for each key; `rate` None paces nobody."""
+    """Leaky buckets of one process, one for each key; `rate` None paces nobody."""
 
     rate: Rate | None
     _levels: dict[str, tuple[float, float]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
 from imprint.domain.cids import Cid
 from imprint.domain.documents import SALT_LENGTH, write_document
 from imprint.domain.files import Action, File, Intent, Network, State, Version, Write, file_name
-from imprint.domain.rates import Pacer
+from imprint.domain.rates import Rate
 from imprint.domain.refusals import Code, Refusal, Unavailable
 from imprint.domain.unixfs import document_cid
 from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
@@ -45,7 +45,7 @@ class Drafts:
     marketplace: MarketplaceReader
     images: ImageRecoder
     clock: Clock
-    pacer: Pacer
+    rate: Rate | None
     lease: timedelta
 
     async def create(self, claim: TypedDataClaim, content: str) -> File:
@@ -98,7 +98,8 @@ class Drafts:
 
     async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
         write = self.verifier.verify(claim, action, self.clock.now())
-        self.pacer.admit(write.signer, write.at)
+        if self.rate is not None:
+            await self.catalog.admit(f"write {write.signer}", self.rate, write.at)
         # Before ownership and state: a repeated update would otherwise find its own effect, a
         # draft that is gone, and tell the client so instead of what became of it.
         await self.catalog.check_nonce(write.signer, write.nonce)

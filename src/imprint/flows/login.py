@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from imprint.auth.logins import LoginClaim, LoginVerifier
 from imprint.auth.sessions import IssuedSession, Session, Sessions
 from imprint.domain.addresses import Address
-from imprint.domain.rates import Pacer
+from imprint.domain.rates import Rate
 from imprint.domain.refusals import NonceUsed
 from imprint.ports import Catalog, Clock
 
@@ -26,7 +26,7 @@ class Login:
     sessions: Sessions
     catalog: Catalog
     clock: Clock
-    pacer: Pacer
+    rate: Rate | None
 
     async def sign_in(self, claim: LoginClaim) -> SignedIn:
         """A session for whoever signed this message, once.
@@ -36,7 +36,8 @@ class Login:
         """
         now = self.clock.now()
         login = self.verifier.verify(claim, now)
-        self.pacer.admit(login.address, now)
+        if self.rate is not None:
+            await self.catalog.admit(f"login {login.address}", self.rate, now)
         if not await self.catalog.spend_login_nonce(login.address, login.nonce, now):
             raise NonceUsed(None)
         return SignedIn(login.address, self.sessions.issue(login.address, now))

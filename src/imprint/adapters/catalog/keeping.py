@@ -18,6 +18,7 @@ def forget_replays(before: datetime) -> Steps[None]:
     """Forget what nobody can replay any more: its own time would give it away."""
     yield Query(sql.FORGET_DELIVERIES, {"before": micros(before)})
     yield Query(sql.FORGET_LOGINS, {"before": micros(before)})
+    yield Query(sql.FORGET_PACES, {"before": micros(before)})
 
 
 def condemn(

@@ -130,6 +130,14 @@ UPDATE files SET wrapped_key = :new WHERE id = :id AND wrapped_key = :old RETURN
 
 # Nonces and intents
 
+ADMIT = """
+INSERT INTO paces (key, until) VALUES (:key, :first)
+ON CONFLICT (key) DO UPDATE
+SET until = CASE WHEN paces.until > :now THEN paces.until ELSE :now END + :share
+WHERE CASE WHEN paces.until > :now THEN paces.until ELSE :now END + :share <= :latest
+RETURNING 1"""
+PACE = "SELECT until FROM paces WHERE key = :key"
+FORGET_PACES = "DELETE FROM paces WHERE until < :before"
 SPENT_NONCE = "SELECT file_id FROM nonces WHERE signer = :signer AND nonce = :nonce"
 SPEND_NONCE = """
 INSERT INTO nonces (signer, nonce, action, file_id, spent_at)

@@ -15,6 +15,7 @@ from imprint.adapters.catalog import (
     keys,
     listing,
     nonces,
+    pacing,
     settling,
 )
 from imprint.adapters.catalog import statements as sql
@@ -35,6 +36,7 @@ from imprint.domain.posts import (
     PostCreated,
     Settlement,
 )
+from imprint.domain.rates import Rate
 from imprint.sealing import KeyRecord
 
 _UNKNOWN_REACH = 1_000_000
@@ -93,6 +95,9 @@ class SteppedCatalog(ABC):
 
     async def check_nonce(self, signer: Address, nonce: str) -> None:
         await self._read(partial(nonces.refuse_spent, signer, nonce))
+
+    async def admit(self, key: str, rate: Rate, now: datetime) -> None:
+        await self._change(partial(pacing.admit, key, rate, now), durable=False)
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
         return await self._change(partial(nonces.spend_login, address, nonce, at))

@@ -89,6 +89,14 @@ CREATE TABLE login_nonces (
 
 CREATE INDEX login_nonces_by_time ON login_nonces (spent_at);
 
+-- How far ahead a key has spoken for its rate.
+CREATE TABLE paces (
+    key TEXT COLLATE "C" PRIMARY KEY,
+    until BIGINT NOT NULL
+);
+
+CREATE INDEX paces_by_time ON paces (until);
+
 -- Documents about to be stored.
 CREATE TABLE intents (
     id TEXT COLLATE "C" PRIMARY KEY,

@@ -91,6 +91,14 @@ CREATE TABLE login_nonces (
 
 CREATE INDEX login_nonces_by_time ON login_nonces (spent_at);
 
+-- How far ahead a key has spoken for its rate.
+CREATE TABLE paces (
+    key TEXT PRIMARY KEY,
+    until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX paces_by_time ON paces (until);
+
 -- Documents about to be stored.
 CREATE TABLE intents (
     id TEXT PRIMARY KEY,
