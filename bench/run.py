@@ -125,9 +125,7 @@ class Bench:
             "gated read, warm": get_request(gated, session),
             "free read": get_request(f"/freeFileByPostId?postId={free}"),
             "list, newest": get_request("/filesMetaData"),
-            "list, drafts": get_request(
-                f"/pendingFilesByOwner?owner={stage.alice.address}", session
-            ),
+            "list, drafts": get_request(drafts, session),
         }
         for name, request in reads.items():
             floor = self._floor(5120 if "read" in name else 4096)
