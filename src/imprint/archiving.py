@@ -3,9 +3,10 @@
 These are ports as in `imprint.ports`, apart because nothing that a request does needs them.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from imprint.domain.addresses import Address
@@ -88,4 +89,41 @@ class Archive(Protocol):
 
     def unreached(self) -> int:
         """How many blocks nobody has read."""
+        ...
+
+
+class Journal(Protocol):
+    """Which documents have been copied, kept where an interruption cannot touch it."""
+
+    def pending(self, network: Network, documents: Sequence[Stored]) -> list[Stored]:
+        """Those of these documents that have not been noted."""
+        ...
+
+    def note(self, network: Network, documents: Sequence[Stored]) -> None:
+        """Note documents as copied, durably."""
+        ...
+
+
+class Vault(Protocol):
+    """Where a backup is written to, entry by entry; it counts only when it is complete."""
+
+    def add(self, name: str, data: bytes) -> None:
+        """Write an entry."""
+        ...
+
+    def add_file(self, name: str, path: Path) -> None:
+        """Write a file as an entry."""
+        ...
+
+
+class Entry(Protocol):
+    """An entry of a backup that is read."""
+
+    @property
+    def name(self) -> str:
+        """What it is, as `Vault.add` was told."""
+        ...
+
+    def read(self, size: int) -> bytes:
+        """Up to so many bytes more; none at the end."""
         ...

@@ -3,17 +3,21 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from imprint.adapters.archives.car_file import open_car
+from imprint.adapters.archives.journal import open_journal
 from imprint.adapters.archives.key_file import NoKey, load_seed
-from imprint.archiving import Archive
+from imprint.archiving import Archive, Journal
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
 from imprint.bootstrap.parts import Parts
 from imprint.bootstrap.starting import CannotStart
 from imprint.flows.exporting import Exporting
 from imprint.flows.importing import Importing
-from imprint.settings import Settings
+from imprint.flows.moving import Moving
+from imprint.ports import ContentStore
+from imprint.settings import EmbeddedContent, Settings
 
 EXPORT_KEY = "export.key"
 """The file in the data folder that the key for exports is kept in."""
@@ -53,3 +57,28 @@ def open_archive(path: Path, tell: Tell) -> Iterator[Archive]:
             yield archive
     except OSError as error:
         raise CannotStart(f"The file {path} cannot be read: {error.strerror}.") from error
+
+
+def describe_place(settings: Settings) -> str:
+    """A content store in words that say where it is."""
+    place = settings.storage.content
+    if isinstance(place, EmbeddedContent):
+        return f"embedded in {settings.storage.data_dir.absolute()}"
+    return repr(place)
+
+
+@contextmanager
+def open_move_journal(settings: Settings, target: Settings, afresh: bool) -> Iterator[Journal]:
+    """What has been copied to the target's store, kept in the data folder."""
+    name = sha256(describe_place(target).encode()).hexdigest()[:16]
+    path = settings.storage.data_dir / f"moved-{name}.db"
+    if afresh:
+        path.unlink(missing_ok=True)
+    with open_journal(path) as journal:
+        yield journal
+
+
+def build_moving(parts: Parts, target: Settings, store: ContentStore, journal: Journal) -> Moving:
+    """A move from the store in use to the one of other settings."""
+    exposed = target.storage.content.public and not target.encryption.allow_readable
+    return Moving(parts.catalog, parts.content, store, parts.clock, journal, exposed)

@@ -13,13 +13,16 @@ from imprint import __version__
 __all__ = ["main"]
 
 COMMANDS = (
+    "backup",
     "check",
     "contract",
     "dev",
     "events",
     "export",
     "import",
+    "migrate-content",
     "reconcile",
+    "restore",
     "rotate-key",
     "serve",
     "verify",

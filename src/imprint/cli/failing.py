@@ -11,6 +11,8 @@ from imprint.domain.export_records import NotAnExport
 from imprint.domain.refusals import Problem
 from imprint.flows.exporting import Incomplete
 from imprint.flows.importing import Clashes
+from imprint.flows.moving import NotMoved
+from imprint.flows.saving import NotABackup
 from imprint.flows.sparing import NotSpared
 
 FAILED = 1
@@ -30,6 +32,6 @@ def failing() -> Iterator[None]:
     except Problem as error:
         click.echo(error.detail, err=True)
         sys.exit(FAILED)
-    except (Clash, Incomplete, NotAnExport, NotSpared) as error:
+    except (Clash, Incomplete, NotABackup, NotAnExport, NotMoved, NotSpared) as error:
         click.echo(str(error), err=True)
         sys.exit(FAILED)

@@ -1,9 +1,11 @@
 """A whole copy of a SQLite catalog, taken while others write."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
-from imprint.adapters.catalog.connecting import connect_copier
+from imprint.adapters.catalog.connecting import connect_copier, connect_reader
 
 
 def copy_catalog(source: Path, target: Path) -> None:
@@ -32,3 +34,19 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+class DamagedCopy(Exception):
+    """The copy of a catalog is none, or its pages contradict each other."""
+
+
+def check_copy(path: Path) -> None:
+    """Refuse, with `DamagedCopy`, a copy whose pages, indexes or references are damaged."""
+    try:
+        with closing(connect_reader(path)) as connection:
+            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            astray = connection.execute("PRAGMA foreign_key_check").fetchone()
+    except sqlite3.Error as error:
+        raise DamagedCopy(f"The copy of the catalog cannot be read: {error}.") from error
+    if found != "ok" or astray is not None:
+        raise DamagedCopy("The copy of the catalog is damaged.")

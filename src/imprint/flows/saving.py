@@ -1,0 +1,155 @@
+"""Saving: a whole backup of an installation, taken while it is used.
+
+The catalog is copied first, as it is at one moment; then every document that this copy needs. That
+order is safe: a document is stored before the catalog knows of it, so all that the copy names is
+there; it never changes; and it is destroyed only by the janitor, who must wait until the end. The
+other order could name documents that were not there yet when documents were copied.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+
+from imprint.archiving import Vault
+from imprint.domain.cids import Cid
+from imprint.domain.export_records import read_instant, write_instant
+from imprint.domain.files import Network
+from imprint.flows.exporting import Incomplete, Tell
+from imprint.flows.sparing import spare_documents
+from imprint.ports import Catalog, Clock, ContentStore
+
+CATALOG_ENTRY = "imprint.db"
+"""The copy of the catalog in a backup: as in a data folder."""
+
+MANIFEST_ENTRY = "backup.json"
+"""What must be in a backup; written last, so that one without it was never finished."""
+
+BATCH = 256
+"""How many documents are looked up at once."""
+
+_KIND, _VERSION = "imprint-backup", 1
+
+
+class NotABackup(ValueError):
+    """What was read is no backup, or one that is damaged or not complete."""
+
+
+class CopyableCatalog(Catalog, Protocol):
+    """A catalog that can write a copy of itself."""
+
+    async def backup_to(self, path: Path) -> None:
+        """Write a whole copy, as it is at one moment, while others write."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a backup holds: the digest is of the list of its documents."""
+
+    private: int
+    public: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackupManifest:
+    """What must be in a backup, and of when it is."""
+
+    made_at: str
+    catalog_bytes: int
+    catalog_sha256: str
+    documents: Tally
+
+    def write(self) -> bytes:
+        """As an entry."""
+        return json.dumps({"kind": _KIND, "version": _VERSION, **asdict(self)}, indent=2).encode()
+
+
+def read_backup_manifest(data: bytes) -> BackupManifest:
+    """Refuses, with `NotABackup`, what is none."""
+    try:
+        members: dict[str, Any] = json.loads(data)
+        if (members.pop("kind"), members.pop("version")) != (_KIND, _VERSION):
+            raise NotABackup("The backup was made by a newer version of Imprint.")
+        manifest = BackupManifest(**{**members, "documents": Tally(**members["documents"])})
+        read_instant(manifest.made_at)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise NotABackup(f"{MANIFEST_ENTRY} is damaged.") from error
+    return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Takes backups; `open_copy` opens the copy of a catalog."""
+
+    catalog: CopyableCatalog
+    content: ContentStore
+    clock: Clock
+    open_copy: Callable[[Path], Catalog]
+
+    async def run(self, vault: Vault, scratch: Path, tell: Tell) -> BackupManifest:
+        """Write a backup; `scratch` is a folder for the catalog's copy. Raises `Incomplete`."""
+        async with spare_documents(self.catalog, self.clock):
+            made_at = write_instant(self.clock.now())
+            copy = scratch / CATALOG_ENTRY
+            await self.catalog.backup_to(copy)
+            vault.add_file(CATALOG_ENTRY, copy)
+            size, digest = measure_file(copy)
+            catalog = self.open_copy(copy)
+            try:
+                tally = await self._save_documents(catalog, vault, tell)
+            finally:
+                await catalog.close()
+            manifest = BackupManifest(made_at, size, digest, tally)
+            vault.add(MANIFEST_ENTRY, manifest.write())
+        return manifest
+
+    async def _save_documents(self, catalog: Catalog, vault: Vault, tell: Tell) -> Tally:
+        expected = await count_documents(catalog)
+        total, done = expected.private + expected.public, 0
+        async for cid, network in needed_documents(catalog):
+            document = await self.content.read(cid, network)
+            if document is None:
+                raise Incomplete(f"The document {cid} is missing in the content store.")
+            vault.add(document_entry(cid, network), document)
+            done += 1
+            tell(done, total)
+        return expected
+
+
+def document_entry(cid: Cid, network: Network) -> str:
+    """The name of a document's entry: where it lies in a data folder."""
+    return f"content/{network}/{cid[-3:-1]}/{cid}"
+
+
+async def needed_documents(catalog: Catalog) -> AsyncIterator[tuple[Cid, Network]]:
+    """Every document that a catalog names, in order."""
+    for network in Network:
+        after = ""
+        while batch := await catalog.documents_after(network, after, BATCH):
+            for stored in batch:
+                yield stored.cid, network
+            after = batch[-1].cid
+
+
+async def count_documents(catalog: Catalog) -> Tally:
+    """How many documents a catalog names, and which."""
+    counts = dict.fromkeys(Network, 0)
+    digest = sha256()
+    async for cid, network in needed_documents(catalog):
+        counts[network] += 1
+        digest.update(f"{network} {cid}\n".encode())
+    return Tally(counts[Network.PRIVATE], counts[Network.PUBLIC], digest.hexdigest())
+
+
+def measure_file(path: Path) -> tuple[int, str]:
+    """The size of a file, and its SHA-256 digest."""
+    digest, size = sha256(), 0
+    with path.open("rb") as file:
+        while chunk := file.read(1024 * 1024):
+            digest.update(chunk)
+            size += len(chunk)
+    return size, digest.hexdigest()
