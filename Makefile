@@ -40,6 +40,9 @@ bench: $(READY) ## Measure the service beside its floors (with Node: and beside 
 scale: $(READY) ## Say what a large deployment needs, from the last measurements
 	$(BIN)/python -m bench.scale
 
+simulate: $(READY) ## Run random histories against a model (SEEDS=25); SEED=7 replays one
+	SEEDS=$(or $(SEEDS),25) SEED=$(SEED) $(BIN)/pytest -q -n $(if $(SEED),0,2) --dist worksteal tests/simulation
+
 test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready ## Run JavaScript clients against the service (needs Node)
 	$(BIN)/pytest -q tests/clients
 
@@ -73,5 +76,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test test-scale check fix bench scale test-clients test-chain test-crash test-kubo test-pinata lock clean
+.PHONY: help run test simulate test-scale check fix bench scale test-clients test-chain test-crash test-kubo test-pinata lock clean
 .SECONDARY:

@@ -1,0 +1,321 @@
+"""What can happen in a simulation; each action draws its details from the one source of chance."""
+
+from collections.abc import Awaitable, Callable
+
+from eth_abi.abi import encode
+from tests.simulation.market import CREATED, DEPTH
+from tests.simulation.model import GONE, LIVE, Model, Version
+from tests.simulation.universe import Universe
+from tests.world import respell
+
+from imprint.devchain.blocks import Block
+
+Action = Callable[[Universe, Model], Awaitable[None]]
+
+
+async def create(universe: Universe, model: Model) -> None:
+    author, content = universe.author(), f"Words {universe.random.random()}"
+    file = await universe.world.create(author, content)
+    model.add(file["cid"], author.address, content)
+    universe.say(f"create {file['cid'][-6:]}")
+
+
+async def update(universe: Universe, model: Model) -> None:
+    version = _choose(universe, model, LIVE)
+    if version is None:
+        return
+    owner, content = _wallet(universe, version.owner), f"Other words {universe.random.random()}"
+    answer = await universe.world.send_update(owner, version.cid, content)
+    universe.say(f"update {version.cid[-6:]}: {answer.status_code}")
+    if answer.status_code == 200:
+        _check_not_settled(model, version)
+        model.retire(version.cid, universe.clock.now())
+        model.add(answer.json()["upload"]["cid"], version.owner, content)
+    else:
+        assert answer.json()["code"] in ("not_pending", "not_found")
+
+
+async def delete(universe: Universe, model: Model) -> None:
+    version = _choose(universe, model, LIVE)
+    if version is None:
+        return
+    universe.node.fault = _pick_fault(universe) if universe.random.random() < 0.2 else None
+    answer = await universe.world.send_delete(_wallet(universe, version.owner), version.cid)
+    universe.node.fault = None
+    universe.say(f"delete {version.cid[-6:]}: {answer.status_code}")
+    if answer.status_code == 200:
+        _check_not_settled(model, version)
+        claims = model.claims().get(version.cid, [])
+        assert version.cid.encode() not in [claim.spelled for claim in claims]
+        model.retire(version.cid, universe.clock.now())
+    else:
+        expected = ("already_onchain", "not_found", "chain_unavailable")
+        assert answer.json()["code"] in expected, answer.text
+
+
+async def dress(universe: Universe, model: Model) -> None:
+    version = _choose(universe, model, LIVE)
+    if version is None:
+        return
+    tags = universe.random.choice(["", "ink", "ink,paper", "paper"])
+    answer = await universe.world.send_publish(_wallet(universe, version.owner), version.cid, tags)
+    universe.say(f"dress {version.cid[-6:]} in '{tags}': {answer.status_code}")
+    assert answer.status_code == 200 or answer.json()["code"] in ("not_pending", "not_found")
+
+
+async def post(universe: Universe, model: Model) -> None:
+    """Publish a version: mostly a draft, now and then one replaced, and not always one's own."""
+    state = GONE if universe.random.random() < 0.25 else LIVE
+    version = _choose(universe, model, state)
+    if version is None:
+        return
+    stranger = universe.random.random() < 0.15
+    author = universe.anybody().address if stranger else version.owner
+    spelled = respell(version.cid) if universe.random.random() < 0.15 else version.cid
+    model.spellings[spelled.encode()] = version.cid
+    price = universe.random.choice([0, 10**15, 10**16])
+    block = universe.market.create(author, spelled, price)
+    universe.say(f"post {version.cid[-6:]} by {author[:6]} {spelled[:1]}: {_outcome(block)}")
+    _note_posts(universe, model, block)
+
+
+async def post_poison(universe: Universe, model: Model) -> None:
+    """Publish what is no cid, or no text at all."""
+    spelled = universe.random.choice([b"\xff\xfe", b"a\0b", b"x" * 600, b"no cid"])
+    block = universe.market.create(universe.anybody().address, spelled, 0)
+    universe.say(f"post poison: {_outcome(block)}")
+    universe.spread(block)
+
+
+async def buy(universe: Universe, model: Model) -> None:
+    reader, post_id = universe.anybody().address, _choose_post(universe)
+    block = universe.market.buy(reader, post_id)
+    universe.say(f"buy {post_id} by {reader[:6]}: {_outcome(block)}")
+    model.note_admission(reader, post_id)
+
+
+async def transfer(universe: Universe, model: Model) -> None:
+    holder, receiver = universe.anybody().address, universe.anybody().address
+    post_id = _choose_post(universe)
+    block = universe.market.transfer(holder, receiver, post_id)
+    universe.say(f"transfer {post_id} {holder[:6]} to {receiver[:6]}: {_outcome(block)}")
+    if block is not None and block.receipt is not None and block.receipt.success:
+        model.note_admission(receiver, post_id)
+
+
+async def set_price(universe: Universe, model: Model) -> None:
+    post_id = _choose_post(universe)
+    author, _ = universe.market.entry(post_id)
+    block = universe.market.set_price(
+        author if author in universe.market.chain.wallet.addresses else _someone(universe),
+        post_id,
+        universe.random.choice([0, 10**15]),
+    )
+    universe.say(f"price of {post_id}: {_outcome(block)}")
+    _note_free(universe, model)
+
+
+async def mine(universe: Universe, model: Model) -> None:
+    blocks = universe.random.choice([1, 2, 5, 20, 70])
+    universe.market.mine(blocks)
+    universe.say(f"mine {blocks}")
+
+
+async def reorganize(universe: Universe, model: Model) -> None:
+    wanted = universe.random.choice([1, 2, 3, 7, 32, DEPTH, universe.random.randint(1, DEPTH)])
+    depth, blocks = universe.market.reorganize(universe.random, wanted)
+    universe.say(f"reorg of {depth}, {len(blocks)} transactions come back")
+    for block in blocks:
+        _note_posts(universe, model, block)
+    _note_holders(universe, model)
+
+
+async def deliver(universe: Universe, model: Model) -> None:
+    """Some of what the providers have to say, in any order."""
+    universe.random.shuffle(universe.undelivered)
+    for _ in range(universe.random.randint(1, 6)):
+        if not universe.undelivered:
+            return
+        provider, block = universe.undelivered.pop()
+        answer = await universe.deliver(provider, block)
+        universe.say(f"deliver {block.number} by {provider}: {answer.text[:200]}")
+        assert answer.status_code in (200, 401)
+
+
+async def lie(universe: Universe, model: Model) -> None:
+    """Somebody has the secret of a provider, and says what is not so."""
+    version = universe.random.choice([*model.versions.values(), None])
+    if version is None:
+        return
+    market, random = universe.market, universe.random
+    model.hear(version.cid)
+    post_id = random.randint(1, 12)
+    data = encode(["string", "string", "string", "uint256"], ["T", version.cid, "t", 0])
+    topics = [CREATED, post_id.to_bytes(32), bytes.fromhex(version.owner[2:]).rjust(32, b"\0")]
+    block = market.chain.block(random.randint(0, market.chain.head.number))
+    assert block is not None
+    real = random.random() < 0.5
+    log = {
+        "data": "0x" + data.hex(),
+        "topics": ["0x" + topic.hex() for topic in topics],
+        "index": random.choice([0, 0, 1, 5]),
+        "account": {"address": market.address},
+    }
+    number = random.choice([block.number, block.number, None, 10**6])
+    answer = await universe.lie(log, number, "0x" + (block.hash if real else CREATED).hex())
+    universe.say(f"lie {post_id} is {version.cid[-6:]} at {number} {real}: {answer.text[:200]}")
+    assert answer.status_code == 200
+
+
+async def follow(universe: Universe, model: Model) -> None:
+    turn = await universe.follow()
+    universe.say(f"follow: {turn}")
+
+
+async def follow_in_trouble(universe: Universe, model: Model) -> None:
+    """A round during which the node fails, or the chain goes on or is reorganized."""
+    random = universe.random
+    kind = random.choice(["errors", "dies", "moves"])
+    left = random.randint(0, 6)
+
+    def trouble(said: bytes) -> bytes:
+        nonlocal left
+        left -= 1
+        if kind == "errors" and random.random() < 0.3:
+            return _spoil(universe, said)
+        if kind == "dies" and left < 0:
+            return b""
+        if kind == "moves" and left == 0:
+            if random.random() < 0.5:
+                universe.market.mine(random.randint(1, 3))
+            else:
+                _, blocks = universe.market.reorganize(random, random.randint(1, 5))
+                for block in blocks:
+                    _note_posts(universe, model, block)
+        return said
+
+    turn = await universe.follow(trouble)
+    universe.say(f"follow while the node {kind}: {turn}")
+    _note_holders(universe, model)
+    if kind == "dies" and random.random() < 0.5:
+        await restart(universe, model)
+
+
+async def restart(universe: Universe, model: Model) -> None:
+    universe.say("restart")
+    await universe.restart()
+
+
+async def jump(universe: Universe, model: Model) -> None:
+    seconds = universe.random.choice([-20, 0.5, 3, 7, 31, 400, 3_700, 90_000])
+    universe.clock.advance(seconds)
+    universe.say(f"the clock jumps by {seconds}")
+
+
+async def sweep(universe: Universe, model: Model) -> None:
+    model.sweep(universe.clock.now())
+    await universe.sweep()
+    universe.say("sweep")
+
+
+async def read(universe: Universe, model: Model) -> None:
+    """Read a post in the middle of everything: never what one was never let in for."""
+    reader, post_id = universe.anybody(), _choose_post(universe)
+    session = await universe.session(reader)
+    _note_free(universe, model)
+    universe.node.fault = _pick_fault(universe) if universe.random.random() < 0.2 else None
+    answer = await universe.world.read_post(reader, post_id, session)
+    universe.node.fault = None
+    universe.say(f"read {post_id} by {reader.address[:6]}: {answer.status_code}")
+    assert answer.status_code in (200, 403, 404, 503), answer.text
+    if answer.status_code == 200:
+        version = model.versions[answer.json()["file"]["cid"]]
+        assert answer.json()["content"] == version.content
+        own = version.owner == reader.address
+        assert own or (reader.address, version.cid) in model.admitted
+
+
+ACTIONS: dict[Action, int] = {
+    create: 10,
+    update: 6,
+    delete: 3,
+    dress: 3,
+    post: 12,
+    post_poison: 1,
+    buy: 6,
+    transfer: 3,
+    set_price: 2,
+    mine: 6,
+    reorganize: 4,
+    deliver: 10,
+    lie: 3,
+    follow: 6,
+    follow_in_trouble: 5,
+    restart: 2,
+    jump: 3,
+    sweep: 2,
+    read: 6,
+}
+"""How often each action comes, before a run gives some of them more weight or none."""
+
+
+def _choose(universe: Universe, model: Model, state: str) -> Version | None:
+    found = [version for version in model.versions.values() if version.state == state]
+    return universe.random.choice(found) if found else None
+
+
+def _choose_post(universe: Universe) -> int:
+    return universe.random.randint(1, max(1, len(universe.market.created())))
+
+
+def _someone(universe: Universe) -> str:
+    return universe.anybody().address
+
+
+def _wallet(universe: Universe, address: str):
+    wallets = (universe.world.wallet(index) for index in range(10))
+    return next(wallet for wallet in wallets if wallet.address == address)
+
+
+def _outcome(block: Block | None) -> str:
+    return "refused" if block is None or block.receipt is None else str(block.receipt.success)
+
+
+def _check_not_settled(model: Model, version: Version) -> None:
+    """A post that was settled, and whose event still stands, can no longer change."""
+    standing = [event.post_id for event in model.claims().get(version.cid, [])]
+    assert model.settled.get(version.cid) not in standing
+
+
+def _note_posts(universe: Universe, model: Model, block: Block | None) -> None:
+    universe.spread(block)
+    for event in universe.market.created_in(block) if block else ():
+        cid = model.spellings.get(event.spelled)
+        if cid is not None:
+            model.hear(cid)
+    _note_free(universe, model)
+
+
+def _note_free(universe: Universe, model: Model) -> None:
+    for event in universe.market.created():
+        cid = model.spellings.get(event.spelled)
+        if cid is not None and universe.market.entry(event.post_id)[1] == 0:
+            everybody = universe.market.chain.wallet.addresses
+            model.admitted |= {(reader, cid) for reader in everybody}
+
+
+def _note_holders(universe: Universe, model: Model) -> None:
+    """After a reorg a token may be for another post than the one that its holder bought."""
+    for event in universe.market.created():
+        cid = model.spellings.get(event.spelled)
+        for reader in universe.market.chain.wallet.addresses[1:6]:
+            if cid is not None and universe.market.admits(reader, event.post_id):
+                model.admitted.add((reader, cid))
+
+
+def _spoil(universe: Universe, said: bytes) -> bytes:
+    return universe.random.choice([b"", b"<html>", said[: len(said) // 2], b"[]", b"null"])
+
+
+def _pick_fault(universe: Universe) -> Callable[[bytes], bytes | None]:
+    return lambda said: _spoil(universe, said)

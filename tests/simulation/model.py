@@ -1,0 +1,69 @@
+"""What must be true: computed from the chain and from the writes that the service accepted."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tests.simulation.market import Created, Market
+from tests.simulation.universe import GRACE
+
+LIVE, GONE, DESTROYED = "live", "gone", "destroyed"
+"""A version that its author has; one replaced or deleted; one whose document is no more."""
+
+
+@dataclass
+class Version:
+    """One version of an author's work, as the author knows it."""
+
+    cid: str
+    owner: str
+    content: str
+    state: str = LIVE
+    detached_at: datetime | None = None
+    published: bool = False
+    perhaps_destroyed: bool = False
+
+
+@dataclass
+class Model:
+    """The versions there are, and what the chain makes of them."""
+
+    market: Market
+    versions: dict[str, Version] = field(default_factory=dict)
+    spellings: dict[bytes, str] = field(default_factory=dict)
+    admitted: set[tuple[str, str]] = field(default_factory=set)
+    settled: dict[str, int] = field(default_factory=dict)
+
+    def add(self, cid: str, owner: str, content: str) -> None:
+        self.versions[cid] = Version(cid, owner, content)
+        self.spellings[cid.encode()] = cid
+
+    def retire(self, cid: str, at: datetime) -> None:
+        """An accepted update or delete: the version is inaccessible from now on."""
+        version = self.versions[cid]
+        version.state, version.detached_at = GONE, at
+
+    def sweep(self, now: datetime) -> None:
+        """The janitor went: whatever has been inaccessible for long may be no more."""
+        for version in self.versions.values():
+            if version.detached_at is not None and version.detached_at < now - GRACE:
+                version.perhaps_destroyed = True
+
+    def hear(self, cid: str) -> None:
+        """Somebody says that this version is published, truly or not: it may come back."""
+        self.versions[cid].published = True
+
+    def claims(self) -> dict[str, list[Created]]:
+        """The events of the chain that publish a version as its owner, by cid."""
+        found: dict[str, list[Created]] = {}
+        for event in self.market.created():
+            cid = self.spellings.get(event.spelled)
+            if cid is not None and self.versions[cid].owner == event.author:
+                found.setdefault(cid, []).append(event)
+        return found
+
+    def note_admission(self, reader: str, post_id: int) -> None:
+        """Remember for what the chain has ever let this reader read."""
+        for event in self.market.created():
+            cid = self.spellings.get(event.spelled)
+            if cid is not None and event.post_id == post_id:
+                self.admitted.add((reader, cid))

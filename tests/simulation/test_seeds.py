@@ -1,0 +1,79 @@
+"""Seeded simulation: a random history of everything, and at every rest the model's state.
+
+One number decides a whole run. `make simulate SEEDS=500` runs as many, `make simulate SEED=7`
+runs that one again.
+"""
+
+import os
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from tests.simulation.actions import ACTIONS, Action
+from tests.simulation.kept_seeds import KEPT_SEEDS
+from tests.simulation.model import Model
+from tests.simulation.universe import Universe
+from tests.simulation.verdict import check
+
+ROUNDS = 6
+"""How often a run comes to rest."""
+
+STEPS = 14
+"""How many things happen between two rests, on average."""
+
+FEW_SEEDS = 3
+"""How many seeds run if nobody says otherwise."""
+
+MEMORY = Path("/dev/shm")
+"""A folder in memory, where there is one: runs are many, and none needs to survive."""
+
+
+def choose_seeds() -> list[int]:
+    """One seed, or as many as are asked for and all that have ever failed."""
+    if one := os.environ.get("SEED"):
+        return [int(one)]
+    return [*KEPT_SEEDS, *range(1, 1 + int(os.environ.get("SEEDS") or FEW_SEEDS))]
+
+
+@pytest.fixture
+def folder() -> AsyncIterator[Path]:
+    with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize("seed", choose_seeds())
+async def test_a_history_ends_as_the_chain_says(
+    seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(seed)
+    # Salts, ids and nonces come from the operating system; here they come from the seed as well.
+    entropy = random.Random(seed)
+    monkeypatch.setattr(os, "urandom", entropy.randbytes)
+    monkeypatch.setattr(random, "_urandom", entropy.randbytes)
+    universe = Universe(chance, folder)
+    await universe.open()
+    model = Model(universe.market)
+    weights = choose_weights(chance)
+    try:
+        for left in range(ROUNDS - 1, -1, -1):
+            for _ in range(chance.randint(1, 2 * STEPS)):
+                (action,) = chance.choices(list(weights), list(weights.values()))
+                await action(universe, model)
+            await universe.settle()
+            universe.say("settled")
+            await check(universe, model, whole=left == 0)
+    except BaseException:
+        print(f"\nseed {seed}: replay with `make simulate SEED={seed}`", *universe.trace, sep="\n")
+        raise
+    finally:
+        await universe.close()
+
+
+def choose_weights(chance: random.Random) -> dict[Action, int]:
+    """Every run has its own habits: some things it does often, some never."""
+    weights = {
+        action: weight * chance.choice([0, 1, 1, 1, 3]) for action, weight in ACTIONS.items()
+    }
+    return weights | {action: max(1, weights[action]) for action in list(ACTIONS)[:1]}

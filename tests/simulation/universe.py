@@ -1,0 +1,173 @@
+"""One simulated world: a chain, a node with faults, both providers, and a service that restarts."""
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx
+from tests.simulation.market import DEPTH, Market
+from tests.world import ORIGIN, MovableClock, Node, Wallet, World
+
+from imprint.bootstrap import Parts, build_follower, build_service, open_parts
+from imprint.devchain.blocks import Block
+from imprint.domain.refusals import Unavailable
+from imprint.flows.following import Follower
+from imprint.flows.keeping import Janitor
+from imprint.settings import DEVELOPMENT, Settings, read_settings
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+GRACE = timedelta(hours=24)
+SESSION = timedelta(hours=1, minutes=50)
+AUTHORS, READERS = (1, 2, 3), (4, 5)
+"""The accounts that write, and those that only read."""
+
+
+class PlainRecoder:
+    """Takes every image as it is: what pictures are is not simulated."""
+
+    async def recode(self, image: bytes) -> bytes:
+        return image
+
+    async def close(self) -> None:
+        return None
+
+
+@dataclass
+class Universe:
+    """Everything there is in a run, and the one source of chance."""
+
+    random: Random
+    folder: Path
+    clock: MovableClock = field(default_factory=lambda: MovableClock(START))
+    market: Market = field(init=False)
+    node: Node = field(init=False)
+    settings: Settings = field(init=False)
+    world: World = field(init=False)
+    follower: Follower = field(init=False)
+    undelivered: list[tuple[str, Block]] = field(default_factory=list)
+    trace: list[str] = field(default_factory=list)
+    _sessions: dict[str, tuple[datetime, dict[str, str]]] = field(default_factory=dict)
+
+    async def open(self) -> None:
+        self.market = Market(self.clock)
+        self.node = Node(self.market.chain)
+        await self.node.start()
+        environ = {
+            "IMPRINT_CHAIN_RPC_URL": self.node.url,
+            "IMPRINT_CHAIN_REORG_DEPTH": str(DEPTH),
+            "IMPRINT_CHAIN_TIMEOUT_SECONDS": "30",
+            "IMPRINT_DATA_DIR": str(self.folder),
+            "IMPRINT_PUBLIC_URL": ORIGIN,
+        }
+        defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": self.market.address}
+        self.settings = read_settings(environ, defaults=defaults)
+        self._start()
+
+    def _start(self) -> None:
+        parts = replace(open_parts(self.settings, self.clock), images=PlainRecoder())
+        app = build_service(self.settings, parts)
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ORIGIN)
+        chain, address = self.market.chain, self.market.address
+        self.world = World(chain, self.node, address, self.settings, parts, app, client, self.clock)
+        self.follower = build_follower(self.settings, parts)
+
+    async def restart(self) -> None:
+        """End the service and start it anew on the same data."""
+        await self._stop()
+        self._start()
+
+    async def close(self) -> None:
+        await self._stop()
+        await self.node.stop()
+
+    async def _stop(self) -> None:
+        await self.world.client.aclose()
+        await self.world.parts.close()
+
+    @property
+    def parts(self) -> Parts:
+        return self.world.parts
+
+    def say(self, line: str) -> None:
+        self.trace.append(f"[{self.market.chain.head.number}] {line}")
+
+    def author(self) -> Wallet:
+        return self.world.wallet(self.random.choice(AUTHORS))
+
+    def anybody(self) -> Wallet:
+        return self.world.wallet(self.random.choice(AUTHORS + READERS))
+
+    async def session(self, wallet: Wallet) -> dict[str, str]:
+        """The headers of a session that has not expired."""
+        began, headers = self._sessions.get(wallet.address, (START, {}))
+        if not headers or not timedelta(0) <= self.clock.now() - began < SESSION:
+            headers = await self.world.login(wallet)
+            self._sessions[wallet.address] = self.clock.now(), headers
+        return headers
+
+    def spread(self, block: Block | None) -> None:
+        """Let the providers hear of a block, or not."""
+        if block is None or not self.market.created_in(block):
+            return
+        for provider in "ab":
+            for _ in range(self.random.choice([0, 1, 1, 2])):
+                self.undelivered.append((provider, block))
+
+    async def deliver(self, provider: str, block: Block) -> httpx.Response:
+        """What a provider says of a block, with this and that left out now and then."""
+        if provider == "a":
+            body = json.loads(self.world.body_a(block))
+            told = body["event"]["data"]["block"]
+            for member in ("hash", "number"):
+                if self.random.random() < 0.15:
+                    del told[member]
+            return await self.world.send_a(json.dumps(body).encode())
+        late = self.random.random() < 0.05
+        stamp = self.clock.seconds - (301 if late else 0)
+        body_b = self.world.body_b(block)
+        compress = self.random.random() < 0.3
+        nonce = secrets.token_hex(16)
+        answer = await self.world.send_b(body_b, nonce, stamp, compress)
+        assert answer.status_code == (401 if late else 200)
+        if not late and self.random.random() < 0.2:
+            again = await self.world.send_b(body_b, nonce, stamp, compress)
+            assert again.json()["duplicate"]
+        return answer
+
+    async def lie(self, log: dict[str, Any], number: int | None, block_hash: str) -> httpx.Response:
+        """A delivery with a good signature about what is not so."""
+        told: dict[str, Any] = {"hash": block_hash, "logs": [log]}
+        if number is not None:
+            told["number"] = number
+        return await self.world.send_a(json.dumps({"event": {"data": {"block": told}}}).encode())
+
+    async def follow(self, trouble: Callable[[bytes], bytes | None] | None = None) -> bool:
+        """A round of the follower; with trouble it may be put off."""
+        self.node.fault = trouble
+        try:
+            return await self.follower.follow_once()
+        except Unavailable:
+            assert trouble is not None
+            return False
+        finally:
+            self.node.fault = None
+
+    async def sweep(self) -> None:
+        janitor = Janitor(self.parts.catalog, self.parts.content, self.clock, GRACE)
+        while await janitor.sweep():
+            pass
+
+    async def settle(self) -> None:
+        """Let the winning branch grow, deliveries go stale, and the follower come to rest."""
+        for _ in range(2):
+            self.clock.advance(31)
+            self.market.catch_up()
+            while not await self.follow():
+                # The clock went back, and the lease of the one before has not run out again.
+                self.clock.advance(7)
+        assert not self.follower.alarmed

@@ -1,0 +1,139 @@
+"""The verdict: what the service shows, held against the model."""
+
+from typing import Any
+
+from tests.simulation.market import Created
+from tests.simulation.model import DESTROYED, GONE, LIVE, Model, Version
+from tests.simulation.universe import AUTHORS, READERS, Universe
+
+Record = dict[str, Any]
+"""A file, as the service shows it."""
+
+SAMPLE = 3
+"""How many files and readers are looked at closely; at the end of a run, all of them."""
+
+
+async def check(universe: Universe, model: Model, whole: bool) -> None:
+    """Fails where the service and the model differ. The world must be settled."""
+    claims = model.claims()
+    model.settled = {}
+    for version in model.versions.values():
+        await _check_state(universe, model, version, claims.get(version.cid, []))
+    await _check_lists(universe, model)
+    posts, drafts = (
+        list(model.settled.items()),
+        [
+            version
+            for version in model.versions.values()
+            if version.state == LIVE and version.cid not in model.settled
+        ],
+    )
+    if not whole:
+        posts = universe.random.sample(posts, min(SAMPLE, len(posts)))
+        drafts = universe.random.sample(drafts, min(SAMPLE, len(drafts)))
+    for cid, post_id in posts:
+        await _check_readers(universe, model.versions[cid], post_id, whole)
+    for version in drafts:
+        await _check_draft(universe, version)
+    await _check_unbound(universe, model)
+
+
+async def _check_state(
+    universe: Universe, model: Model, version: Version, claims: list[Created]
+) -> None:
+    found = await _look_up(universe, version.cid)
+    where = f"{version.cid[-6:]} of {version.owner[:6]}"
+    if found is not None:
+        assert found["keyvalues"]["owner"] == version.owner, where
+        status, post_id = found["keyvalues"]["status"], found["post_id"]
+    if claims and version.state != DESTROYED:
+        if found is None:
+            assert version.perhaps_destroyed, f"{where} is published, and gone"
+            version.state = DESTROYED
+            return
+        assert status == "onchain", f"{where} is published, and {status}"
+        assert int(post_id) in [claim.post_id for claim in claims], where
+        model.settled[version.cid] = int(post_id)
+        _revive(version)
+        return
+    if found is None:
+        assert version.state != LIVE, f"{where} is a draft, and gone"
+        return
+    assert status == "pending", f"{where} is not published, and {status}"
+    assert post_id is None, where
+    if version.state != LIVE:
+        assert version.state == GONE, f"{where} was destroyed, and is there"
+        assert version.published, f"{where} was retired, and is there"
+        _revive(version)
+
+
+def _revive(version: Version) -> None:
+    version.state, version.detached_at = LIVE, None
+    version.perhaps_destroyed = version.published = False
+
+
+async def _look_up(universe: Universe, cid: str):
+    answer = await universe.world.client.get("/filesMetaData", params={"cid": cid})
+    if answer.status_code == 404:
+        return None
+    (file,) = answer.json()["files"]
+    return file
+
+
+async def _check_lists(universe: Universe, model: Model) -> None:
+    listed = await _read_list(universe, "/filesMetaData", {})
+    assert sorted(file["cid"] for file in listed) == sorted(model.settled)
+    for tag in ("ink", "paper"):
+        tagged = await _read_list(universe, "/filesByTags", {"tags": tag})
+        expected = [file["cid"] for file in listed if tag in file["hashtags"]]
+        assert [file["cid"] for file in tagged] == expected
+
+
+async def _read_list(universe: Universe, path: str, wanted: dict[str, str]):
+    files = []
+    answer = await universe.world.client.get(path, params=wanted)
+    while True:
+        assert answer.status_code == 200, answer.text
+        files += answer.json()["files"]
+        token = answer.json()["next_page_token"]
+        if token is None:
+            return files
+        answer = await universe.world.client.get(
+            "/filesByNextPageToken", params={"next_page_token": token}
+        )
+
+
+async def _check_readers(universe: Universe, version: Version, post_id: int, whole: bool) -> None:
+    readers = [universe.world.wallet(index) for index in AUTHORS + READERS]
+    for reader in readers if whole else universe.random.sample(readers, SAMPLE):
+        answer = await universe.world.read_post(reader, post_id, await universe.session(reader))
+        admitted = universe.market.admits(reader.address, post_id)
+        assert answer.status_code == (200 if admitted else 403), (post_id, answer.text)
+        if admitted:
+            assert answer.json()["content"] == version.content
+            assert answer.json()["file"]["cid"] == version.cid
+    free = await universe.world.read_free(post_id)
+    costs_nothing = universe.market.entry(post_id)[1] == 0
+    assert free.status_code == (200 if costs_nothing else 403)
+
+
+async def _check_draft(universe: Universe, version: Version) -> None:
+    wallets = [universe.world.wallet(index) for index in AUTHORS]
+    for reader in wallets:
+        answer = await universe.world.client.get(
+            "/fileByCid", params={"cid": version.cid}, headers=await universe.session(reader)
+        )
+        assert answer.status_code == (200 if reader.address == version.owner else 403)
+        if answer.status_code == 200:
+            assert answer.json()["content"] == version.content
+
+
+async def _check_unbound(universe: Universe, model: Model) -> None:
+    """Post ids that no version of ours has are nobody's, whatever deliveries said."""
+    bound = set(model.settled.values())
+    reader = universe.anybody()
+    session = await universe.session(reader)
+    for post_id in range(14):
+        if post_id not in bound:
+            answer = await universe.world.read_post(reader, post_id, session)
+            assert answer.status_code == 404, (post_id, answer.text)
