@@ -1,15 +1,27 @@
 """Fixtures for tests of the whole service."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.postgresql import Server
+from tests.postgresql import Server, keeping_records_on
 from tests.world import World, open_world
 
 
+@pytest.fixture(scope="module")
+def records(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where worlds keep their records; modules that matter most are run with every database."""
+    kind = getattr(request, "param", os.environ.get("IMPRINT_TEST_DATABASE", "sqlite"))
+    with ExitStack() as stack:
+        if kind == "postgresql":
+            stack.enter_context(keeping_records_on(request.getfixturevalue("postgresql")))
+        yield
+
+
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(tmp_path: Path, records: None) -> AsyncIterator[World]:
     async with open_world(tmp_path) as opened:
         yield opened
 

@@ -10,7 +10,10 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,29 @@ def find_binaries() -> Path:
     assert found.submodule_search_locations
     folder = {"16": "pginstall", "18": "pginstall18"}[VERSION]
     return Path(found.submodule_search_locations[0]) / folder
+
+
+_keeping: "list[Server]" = []
+
+
+@contextmanager
+def keeping_records_on(server: "Server") -> Iterator[None]:
+    """Worlds that are opened in this block keep their records on this server."""
+    _keeping.append(server)
+    try:
+        yield
+    finally:
+        _keeping.pop()
+
+
+async def records_of(folder: Path) -> dict[str, str]:
+    """The settings that say where the world in this folder keeps its records, if not there."""
+    if not _keeping:
+        return {}
+    name = f"world_{sha256(str(folder).encode()).hexdigest()[:16]}"
+    with suppress(asyncpg.DuplicateDatabaseError):
+        await _keeping[-1].create_database(name)
+    return {"IMPRINT_DATABASE_URL": _keeping[-1].url(name)}
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from eth_account.messages import encode_defunct, encode_typed_data
 from eth_account.signers.local import LocalAccount
 from PIL import Image
 from starlette.types import ASGIApp
+from tests.postgresql import records_of
 
 from imprint.bootstrap import Parts, build_service, open_parts
 from imprint.devchain.blocks import Block
@@ -409,6 +410,7 @@ async def open_world(
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": ORIGIN,
         "IMPRINT_JANITOR_SECONDS": "0",
+        **await records_of(folder),
     } | {f"IMPRINT_{name}": value for name, value in given.items()}
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
     settings = read_settings(environ, defaults=defaults)

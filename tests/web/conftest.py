@@ -6,9 +6,15 @@ import pytest
 import pytest_asyncio
 from tests.world import World, open_world
 
+EVERY_DATABASE = [
+    pytest.mark.usefixtures("records"),
+    pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True, scope="module"),
+]
+"""Put on a module, it runs all its tests with every database."""
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
     """A world that tests share: everybody in it uses wallets and files of their own."""
     async with open_world(tmp_path_factory.mktemp("town")) as opened:
         yield opened

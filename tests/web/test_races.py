@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from tests.web.conftest import EVERY_DATABASE
 from tests.world import TickingClock, World, open_world, problem
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), *EVERY_DATABASE]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def moving_town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def moving_town(
+    tmp_path_factory: pytest.TempPathFactory, records: None
+) -> AsyncIterator[World]:
     async with open_world(tmp_path_factory.mktemp("moving"), clock=TickingClock()) as opened:
         yield opened
 

@@ -4,9 +4,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.web.conftest import EVERY_DATABASE
 from tests.world import open_world, problem
 
 from imprint.flows.keeping import Janitor
+
+pytestmark = EVERY_DATABASE
 
 
 async def test_drafts_and_posts_are_still_there(tmp_path: Path) -> None:

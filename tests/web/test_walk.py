@@ -1,6 +1,9 @@
 """The walk of a post through the service, from a draft to a reader who bought it."""
 
+from tests.web.conftest import EVERY_DATABASE
 from tests.world import World
+
+pytestmark = EVERY_DATABASE
 
 
 async def test_a_draft_becomes_a_post_that_its_buyer_reads(world: World) -> None:
