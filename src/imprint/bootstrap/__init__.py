@@ -18,6 +18,7 @@ from imprint.flows.drafts import Drafts
 from imprint.flows.entitlement import Entitlement
 from imprint.flows.listing import Listing
 from imprint.flows.login import Login
+from imprint.flows.mirroring import Mirror
 from imprint.flows.readiness import Readiness
 from imprint.flows.reading import Reading
 from imprint.settings import Secret, Settings
@@ -40,6 +41,7 @@ def build_service(settings: Settings, parts: Parts, rpc_url: str | None = None) 
     catalog, content, clock = parts.catalog, parts.content, parts.clock
     limits = settings.limits
     keep = timedelta(seconds=settings.chain.cache_seconds)
+    mirror = Mirror(catalog, content)
     entitlement = Entitlement(parts.marketplace, clock, keep)
     domain = SigningDomain(settings.signing.name, settings.signing.version, settings.chain.id)
     secret, previous = settings.page_token_secrets
@@ -65,11 +67,11 @@ def build_service(settings: Settings, parts: Parts, rpc_url: str | None = None) 
         ),
         Reading(catalog, content, parts.cipher, entitlement),
         Listing(catalog, tokens, clock, settings.keeping.public_drafts),
-        Confirming(parts.readers, catalog, clock),
+        Confirming(parts.readers, catalog, clock, mirror),
         Readiness(catalog, content, parts.marketplace),
     )
     facts = describe_service(settings, rpc_url)
-    chores = Chores(settings, parts, entitlement)
+    chores = Chores(settings, parts, entitlement, mirror)
     return build_app(flows, facts, _web_options(settings), clock, chores.lifespan)
 
 

@@ -14,6 +14,7 @@ from imprint.bootstrap.parts import Parts
 from imprint.flows.entitlement import Entitlement
 from imprint.flows.following import Follower
 from imprint.flows.keeping import Janitor
+from imprint.flows.mirroring import Mirror
 from imprint.flows.stocktaking import Stocktaking
 from imprint.flows.watching import Watcher
 from imprint.measures import CHORES_PUT_OFF
@@ -28,11 +29,17 @@ Chore = Callable[[], Awaitable[None]]
 """Something that runs for ever, if nothing ends it."""
 
 
-def build_follower(settings: Settings, parts: Parts) -> Follower:
+def build_follower(settings: Settings, parts: Parts, mirror: Mirror | None = None) -> Follower:
     """The follower of the chain that the settings name."""
     chain = settings.chain
     return Follower(
-        parts.source, parts.catalog, parts.clock, chain.id, chain.start_block, chain.reorg_depth
+        parts.source,
+        parts.catalog,
+        parts.clock,
+        chain.id,
+        chain.start_block,
+        chain.reorg_depth,
+        mirror,
     )
 
 
@@ -43,6 +50,7 @@ class Chores:
     settings: Settings
     parts: Parts
     entitlement: Entitlement
+    mirror: Mirror
 
     @asynccontextmanager
     async def lifespan(self, app: ASGIApp) -> AsyncIterator[None]:
@@ -66,8 +74,9 @@ class Chores:
                 lease = timedelta(seconds=keeping.lease_seconds)
                 stock = Stocktaking(parts.catalog, parts.inventory, parts.clock, lease)
                 yield "stocktaking", stock.run
+        yield "mirror", self.mirror.run
         if pause := self.settings.chain.follow_seconds:
-            follower = build_follower(self.settings, parts)
+            follower = build_follower(self.settings, parts, self.mirror)
             yield "follower", partial(follower.run, pause)
             yield "watcher", partial(Watcher(parts.source, self.entitlement).run, pause)
 

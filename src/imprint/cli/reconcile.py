@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from imprint.bootstrap import build_follower, check_chain
 from imprint.cli.complaints import complaining
 from imprint.cli.opening import config_option, open_offline
+from imprint.flows.mirroring import Mirror
 
 
 @click.command()
@@ -27,7 +28,8 @@ def reconcile(from_block: int, config: Path | None) -> None:
 async def _reconcile(from_block: int, config: Path | None) -> None:
     async with open_offline(config) as opened:
         await check_chain(opened.parts.marketplace)
-        follower = build_follower(opened.settings, opened.parts)
+        mirror = Mirror(opened.parts.catalog, opened.parts.content)
+        follower = build_follower(opened.settings, opened.parts, mirror)
         columns = (
             TextColumn("Reading blocks"),
             BarColumn(),
@@ -41,6 +43,7 @@ async def _reconcile(from_block: int, config: Path | None) -> None:
                 bar.update(task, total=last - from_block + 1, completed=reached - from_block + 1)
 
             await follower.rebuild(from_block, show)
+            await mirror.show()
             stand = await opened.parts.catalog.stand(opened.settings.chain.id)
     reached = from_block if stand is None else stand.number
     click.echo(f"The catalog agrees with the chain from block {from_block} to {reached}.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from imprint.domain.posts import EventStatus
 from imprint.domain.refusals import Code, Refusal
+from imprint.flows.mirroring import Mirror
 from imprint.measures import DELIVERIES, EVENTS
 from imprint.ports import Catalog, Clock, DeliveryReader
 
@@ -41,6 +42,7 @@ class Confirming:
     readers: Mapping[str, DeliveryReader]
     catalog: Catalog
     clock: Clock
+    mirror: Mirror
 
     def check_configured(self, provider: str) -> None:
         """Refuses a provider without a secret as not found."""
@@ -70,6 +72,8 @@ class Confirming:
             for event, status in zip(delivery.events, settled.statuses, strict=True)
         ]
         events += [SettledEvent(None, None, EventStatus.DEAD_LETTER)] * len(delivery.dead_letters)
+        for event in delivery.events:
+            self.mirror.note(event.cid)
         _report(provider, events)
         return Receipt(False, delivery.ignored, tuple(events))
 

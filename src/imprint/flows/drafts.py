@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import uuid4
 
@@ -18,7 +18,17 @@ from imprint import failpoints
 from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
 from imprint.domain.cids import Cid
 from imprint.domain.documents import SALT_LENGTH, write_document
-from imprint.domain.files import Action, File, Intent, Network, State, Version, Write, file_name
+from imprint.domain.files import (
+    Action,
+    File,
+    Intent,
+    Label,
+    Network,
+    State,
+    Version,
+    Write,
+    file_name,
+)
 from imprint.domain.rates import Rate
 from imprint.domain.refusals import Code, Refusal, Unavailable
 from imprint.domain.unixfs import document_cid
@@ -73,12 +83,13 @@ class Drafts:
         Refuses as `update` does, and what is no honest picture.
         """
         write = await self._prove(claim, Action.PUBLISH)
-        await self._own_draft(write, cid)
+        draft = await self._own_draft(write, cid)
         picture = await self.images.recode(image)
         thumbnail = await asyncio.to_thread(document_cid, picture)
         intent = self._intend(write, thumbnail, Network.PUBLIC)
         await self._begin(intent)
-        await self._put(intent, picture)
+        label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
+        await self._put(intent, picture, label)
         change = self.catalog.dress_draft(write, intent, cid, hashtags)
         _unless_overtaken(await _commit(change))
         return thumbnail
@@ -120,17 +131,19 @@ class Drafts:
     async def _store_version(
         self, write: Write, group_id: str, content: str
     ) -> tuple[Intent, Version]:
-        number = int(write.at.timestamp() * 1_000_000)
+        number = _number_at(write.at)
         for _ in range(MAX_NUMBERING):
             sealed, cid = await self._compose(content, file_name(write.signer, number))
             intent = self._intend(write, cid, Network.PRIVATE, number)
             highest = await self._begin(intent)
             if highest is None:
                 break
-            number = highest + 1
+            # By the clock again: all whom the same write overtook would otherwise try one number.
+            number = max(highest + 1, _number_at(self.clock.now()))
         else:
             raise Unavailable(Code.OVERLOADED, "Too many writes of this owner at the same time.")
-        await self._put(intent, sealed.document)
+        name = file_name(write.signer, number)
+        await self._put(intent, sealed.document, Label(name, write.signer, group_id, State.PENDING))
         version = Version(
             str(uuid4()),
             group_id,
@@ -157,8 +170,8 @@ class Drafts:
         failpoints.reach("after_intent")
         return highest
 
-    async def _put(self, intent: Intent, document: bytes) -> None:
-        await self.content.put(intent.cid, document, intent.network)
+    async def _put(self, intent: Intent, document: bytes, label: Label) -> None:
+        await self.content.put(intent.cid, document, intent.network, label)
         failpoints.reach("after_put")
 
     def _intend(
@@ -173,6 +186,10 @@ async def _commit(change: Awaitable[T]) -> T:
     changed = await change
     failpoints.reach("after_commit")
     return changed
+
+
+def _number_at(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000)
 
 
 def _unless_overtaken(file: File | None) -> File:

@@ -10,6 +10,7 @@ from imprint.domain.addresses import Address
 from imprint.domain.files import File
 from imprint.domain.posts import PostFacts
 from imprint.flows.flights import SharedFlights
+from imprint.measures import ENTITLEMENTS
 from imprint.ports import Clock, MarketplaceReader
 
 MAX_GRANTS = 20_000
@@ -47,6 +48,7 @@ class Entitlement:
         key = (post_id, reader)
         kept = self._grants.get(key)
         if kept is not None and self.clock.now() < kept.until and _describes(kept.facts, file):
+            ENTITLEMENTS.labels("memory").inc()
             return decide_access(kept.facts, reader)
         asked_before = self._flights.is_flying(key)
         access = _judge(await self._ask(key), file, reader)
@@ -77,6 +79,7 @@ class Entitlement:
     async def _fetch(self, key: Key) -> PostFacts:
         asked_at, forgotten = self.clock.now(), self._forgotten
         facts = await self.marketplace.post_facts(*key)
+        ENTITLEMENTS.labels("chain").inc()
         # What was forgotten while the chain was asked may be what it answered.
         granted = decide_access(facts, key[1]) is not Access.DENIED
         if granted and self.keep and forgotten == self._forgotten:

@@ -24,7 +24,16 @@ from imprint.domain.posts import (
 )
 from imprint.domain.refusals import Unavailable
 from imprint.flows.evidence import Identity, Witness, identify, read_events, say_same
+from imprint.flows.mirroring import Mirror
 from imprint.flows.stretches import Stretch, StretchReader
+from imprint.measures import (
+    CHORES_PUT_OFF,
+    DEEP_REORG,
+    EVENTS,
+    EVENTS_UNDONE,
+    FOLLOWED_BLOCK,
+    HEAD_BLOCK,
+)
 from imprint.ports import Catalog, ChainSource, Clock
 
 log = logging.getLogger(__name__)
@@ -58,6 +67,7 @@ class Follower:
     chain_id: int
     start_block: int
     reorg_depth: int
+    mirror: Mirror | None = None
     holder: str = field(default_factory=lambda: uuid4().hex)
     reader: StretchReader = field(init=False)
     witness: Witness = field(init=False)
@@ -74,6 +84,7 @@ class Follower:
                 try:
                     await self.follow_once()
                 except Unavailable as problem:
+                    CHORES_PUT_OFF.labels("follower").inc()
                     log.warning("following put off", extra={"code": problem.code})
                 except Exception:  # one bad round must not be the last one
                     log.exception("following failed")
@@ -89,6 +100,7 @@ class Follower:
         if not await self._hold_lease():
             return False
         head = await self.source.head()
+        HEAD_BLOCK.set(head.number)
         stand = await self.catalog.stand(self.chain_id)
         kept = await self.catalog.final_block(self.chain_id)
         if kept is not None and (head.number < kept.number or await self._is_replaced(kept, head)):
@@ -183,6 +195,7 @@ class Follower:
         replaced = await self._block_at(kept.number, head) != kept
         if replaced is not self.alarmed:
             self.alarmed = replaced
+            DEEP_REORG.set(replaced)
             said = {"block": kept.number, "depth": self.reorg_depth}
             if self.alarmed:
                 log.critical(
@@ -208,7 +221,13 @@ class Follower:
 
     async def _advance(self, step: Advance) -> None:
         settlement = await self.catalog.advance(self.chain_id, step, self.clock.now())
+        if step.stand is not None:
+            FOLLOWED_BLOCK.set(step.stand.number)
+        EVENTS_UNDONE.inc(len(step.lost))
         for event, status in zip(step.events, settlement.statuses, strict=True):
+            EVENTS.labels("follower", status.value).inc()
+            if self.mirror is not None:
+                self.mirror.note(event.cid)
             quiet = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
             log.log(
                 logging.INFO if quiet else logging.WARNING,
