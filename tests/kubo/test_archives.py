@@ -1,0 +1,93 @@
+"""Exports and gateway answers in the hands of a real IPFS node, and moves to one."""
+
+import json
+import secrets
+from pathlib import Path
+
+import httpx
+from tests.flows.carrying import files_of, ignore, opened_car, verify, write_export
+from tests.flows.test_exporting import fill
+from tests.kubo.node import KuboNode
+from tests.world import World, open_world
+
+from imprint.adapters.archives.journal import open_journal
+from imprint.adapters.content.kubo import KuboStore
+from imprint.domain.files import Network
+from imprint.domain.unixfs import blocks
+from imprint.flows.moving import Moving
+
+
+async def take_car(node: KuboNode, car: bytes) -> list[str]:
+    """The roots that the node pinned, with everything below them."""
+    async with httpx.AsyncClient(timeout=30) as client:
+        answer = await client.post(
+            f"{node.api}/api/v0/dag/import",
+            params={"pin-roots": "true"},
+            files={"file": ("all.car", car)},
+        )
+    assert answer.status_code == 200, answer.text
+    told = [json.loads(line) for line in answer.text.splitlines()]
+    roots = [each["Root"] for each in told if each.get("Root")]
+    assert not [root for root in roots if root.get("PinErrorMsg")], answer.text
+    return [root["Cid"]["/"] for root in roots]
+
+
+async def give_car(node: KuboNode, root: str) -> bytes:
+    async with httpx.AsyncClient(timeout=30) as client:
+        answer = await client.post(f"{node.api}/api/v0/dag/export", params={"arg": root})
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+async def test_a_node_keeps_an_export_as_a_whole_and_gives_it_back(
+    node: KuboNode, world: World, tmp_path: Path
+) -> None:
+    await fill(world)
+    car, manifest = await write_export(world, page_size=2, width=2)
+    with opened_car(tmp_path, car) as archive:
+        root = archive.roots[0]
+    assert await take_car(node, car) == [root]
+    assert verify(tmp_path, await give_car(node, root)) == manifest
+
+
+async def test_a_node_finds_a_document_of_an_export_by_its_cid(
+    node: KuboNode, world: World
+) -> None:
+    await fill(world)
+    car, _ = await write_export(world)
+    await take_car(node, car)
+    for each in await files_of(world):
+        async with httpx.AsyncClient(timeout=30) as client:
+            answer = await client.post(f"{node.api}/api/v0/cat", params={"arg": each.file.cid})
+        assert answer.content == await world.parts.content.read(each.file.cid, Network.PRIVATE)
+
+
+async def test_a_node_takes_what_the_gateway_serves(node: KuboNode, world: World) -> None:
+    alice = world.wallet(1)
+    cid = await world.publish(alice, (await world.create(alice))["cid"])
+    answer = await world.client.get(f"/ipfs/{cid}", params={"format": "car"})
+    assert await take_car(node, answer.content) == [cid]
+    theirs = await give_car(node, cid)
+    assert theirs == answer.content
+
+
+async def test_encrypted_documents_move_to_a_node(node: KuboNode, tmp_path: Path) -> None:
+    folder = tmp_path / "service"
+    folder.mkdir()
+    key = secrets.token_hex(32)
+    target = KuboStore(node.api)
+    async with open_world(folder, ENCRYPTION="on", ENCRYPTION_KEY=key) as world:
+        await fill(world)
+        with open_journal(tmp_path / "moved.db") as journal:
+            parts = world.parts
+            moving = Moving(
+                parts.catalog, parts.content, target, world.clock, journal, strangers_read=True
+            )
+            moved = await moving.run(ignore)
+            assert moved.copied == moved.documents > 5
+            assert (await moving.run(ignore)).copied == 0
+        for each in await files_of(world):
+            there = await target.read(each.file.cid, Network.PRIVATE)
+            assert there is not None
+            assert next(blocks(there))[0] == each.file.cid
+    await target.close()
