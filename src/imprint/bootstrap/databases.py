@@ -1,6 +1,8 @@
 """The catalog that the settings name; what only PostgreSQL needs is loaded only for it."""
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
@@ -10,6 +12,7 @@ from imprint.domain.refusals import Unavailable
 from imprint.settings import PostgresqlDatabase, SqliteDatabase
 
 _POSTGRESQL = "imprint.adapters.catalog.postgresql"
+_MOVING = "imprint.adapters.catalog.moving"
 
 
 def open_database(
@@ -28,16 +31,39 @@ def open_database(
 
 
 def _open_postgresql(database: PostgresqlDatabase, connections: int) -> SteppedCatalog:
+    adapter = _load(_POSTGRESQL)
     try:
-        adapter = import_module(_POSTGRESQL)
+        catalog: SteppedCatalog = adapter.open_catalog(database.url.reveal(), connections)
+    except adapter.Unfinished as error:
+        raise CannotStart(str(error)) from error
+    return catalog
+
+
+def _load(name: str) -> Any:
+    try:
+        return import_module(name)
     except ModuleNotFoundError as error:
         raise CannotStart(
             "PostgreSQL needs a library that is not installed: pip install 'imprint[postgresql]'."
         ) from error
-    catalog: SteppedCatalog = adapter.open_catalog(database.url.reveal(), connections)
-    return catalog
 
 
 def _describe(database: SqliteDatabase | PostgresqlDatabase) -> str:
     # The address of a server carries a password.
     return str(database.path) if isinstance(database, SqliteDatabase) else "on PostgreSQL"
+
+
+async def move_database(
+    source: SqliteDatabase, target: PostgresqlDatabase, tell: Callable[[int, int], None]
+) -> int:
+    """Move a catalog to an empty database; how many rows it has. Raises `CannotStart`."""
+    moving = _load(_MOVING)
+    try:
+        moved: int = await moving.move_catalog(source.path, target.url.reveal(), tell)
+    except (moving.CannotMove, NewerSchema) as error:
+        raise CannotStart(str(error)) from error
+    except moving.TROUBLE as error:
+        raise CannotStart(
+            f"The move stopped ({type(error).__name__}); run it again to go on."
+        ) from error
+    return moved

@@ -20,6 +20,7 @@ COMMANDS = (
     "events",
     "export",
     "import",
+    "migrate-catalog",
     "migrate-content",
     "reconcile",
     "restore",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 from tests.adapters.catalog.conftest import World
-from tests.adapters.catalog.databases import PostgresqlServer
+from tests.adapters.catalog.databases import PostgresqlServer, SqliteFile, open_any
 from tests.postgresql import Server
 
 from imprint.adapters.catalog import postgresql_pool
@@ -286,3 +286,19 @@ async def test_both_databases_know_the_same_number_of_migrations():
 async def test_a_server_that_is_not_there_is_unavailable(tmp_path):
     with pytest.raises(Unavailable):
         open_catalog(f"postgresql://postgres@/x?host={tmp_path}")
+
+
+async def test_both_databases_have_the_same_tables_and_columns(empty, tmp_path):
+    await open_catalog(empty).close()
+    server, file = PostgresqlServer(empty), SqliteFile(tmp_path / "catalog.db")
+    await open_any(file.address).close()
+    there = await server.rows(
+        "SELECT table_name, column_name, is_nullable = 'NO', column_default IS NOT NULL"
+        " FROM information_schema.columns WHERE table_schema = 'public'"
+    )
+    here = await file.rows(
+        'SELECT t.name, c.name, c."notnull" OR c.pk > 0, c.dflt_value IS NOT NULL'
+        " FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'"
+    )
+    # The counts of tags are kept for SQLite alone.
+    assert set(there) == {row for row in here if row[0] != "tags"}

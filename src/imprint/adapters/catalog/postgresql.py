@@ -11,11 +11,13 @@ from typing import Any
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.postgresql_changes import Changer, ReadRun, read
 from imprint.adapters.catalog.postgresql_pool import Pool, connect, translated
-from imprint.adapters.catalog.postgresql_schema import migrate
+from imprint.adapters.catalog.postgresql_schema import Unfinished, migrate
 from imprint.adapters.catalog.schema import known_migrations
 from imprint.adapters.catalog.stepped import SteppedCatalog
 from imprint.adapters.catalog.steps import Steps, T, last_query
 from imprint.domain.refusals import Unavailable
+
+__all__ = ["PostgresqlCatalog", "Unfinished", "open_catalog", "prepare"]
 
 _log = logging.getLogger(__name__)
 
@@ -34,8 +36,8 @@ _PROBE_SECONDS = 2.0
 def open_catalog(url: str, connections: int = CONNECTIONS) -> "PostgresqlCatalog":
     """Open the catalog in this database, making it or bringing its schema up to date.
 
-    Refuses with `NewerSchema` one that a newer version wrote. Connections are made later, on the
-    event loop that uses them.
+    Refuses with `NewerSchema` one that a newer version wrote, and with `Unfinished` one that a
+    catalog is being moved to. Connections are made later, on the event loop that uses them.
     """
     with translated(), ThreadPoolExecutor(1, "catalog-schema") as aside:
         aside.submit(asyncio.run, prepare(url)).result()

@@ -7,8 +7,21 @@ from imprint.adapters.catalog.schema import Migration, NewerSchema
 _TURN = 0x1A9819_0001
 """The advisory lock that lets one process at a time look and migrate."""
 
+UNFINISHED = "unfinished_move"
+"""The table that marks a database into which a catalog is being moved."""
+
 _TABLE = """
 CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)"""
+
+
+class Unfinished(Exception):
+    """The database is the target of a move that has not ended."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A catalog is being moved to this database. Run `imprint migrate-catalog` again, "
+            "until it ends."
+        )
 
 
 async def migrate(
@@ -16,11 +29,14 @@ async def migrate(
 ) -> None:
     """Bring the schema up to date in one transaction; whoever comes second finds it done.
 
-    Refuses with `NewerSchema` a database that is ahead of these migrations. One that is up to date
-    is only read, so that the service needs no right to change the schema.
+    Refuses with `NewerSchema` a database that is ahead of these migrations, and with `Unfinished`
+    one that a catalog is being moved to. One that is up to date is only read, so that the service
+    needs no right to change the schema.
     """
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _TURN)
+        if await connection.fetchval("SELECT to_regclass($1)", UNFINISHED) is not None:
+            raise Unfinished
         found = await _find(connection)
         if found > migrations[-1].number:
             raise NewerSchema(found, migrations[-1].number)

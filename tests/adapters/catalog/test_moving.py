@@ -1,0 +1,173 @@
+"""A catalog that moves to PostgreSQL: all of it, once, and never half of it unnoticed."""
+
+import asyncio
+
+import pytest
+from click.testing import CliRunner
+from tests.adapters.catalog.conftest import World
+from tests.adapters.catalog.databases import PostgresqlServer, SqliteFile, open_any
+from tests.adapters.catalog.test_invariants import Chaos
+from tests.postgresql import Server
+
+from imprint.adapters.catalog import moving
+from imprint.adapters.catalog.moving import CannotMove, move_catalog
+from imprint.adapters.catalog.postgresql import open_catalog
+from imprint.adapters.catalog.postgresql_schema import Unfinished
+from imprint.bootstrap import CannotStart
+from imprint.bootstrap.databases import open_database
+from imprint.cli import main
+from imprint.domain.paging import OwnDrafts, PublicList
+from imprint.domain.refusals import NonceUsed
+from imprint.settings import PostgresqlDatabase, Secret
+
+LISTS = [PublicList(), PublicList(drafts_too=True), PublicList(("a", "b")), PublicList(("c",))]
+
+
+def tell_nobody(done, total):
+    pass
+
+
+@pytest.fixture
+async def source(tmp_path):
+    """A catalog in which much has happened."""
+    file = SqliteFile(tmp_path / "catalog.db")
+    world = World(open_any(file.address))
+    chaos = Chaos(world, 7)
+    await world.draft(nonce="spent \U0001f58b \\x00")
+    await chaos.create()
+    for _ in range(120):
+        await chaos.act()
+    await world.catalog.close()
+    return file
+
+
+@pytest.fixture
+async def target(postgresql: Server):
+    await postgresql.execute("DROP DATABASE IF EXISTS target WITH (FORCE)")
+    return PostgresqlServer(await postgresql.create_database("target"))
+
+
+async def everything(address):
+    catalog = open_any(address)
+    world = World(catalog)
+    lists = [*LISTS, OwnDrafts(world.alice), OwnDrafts(world.bob)]
+    shown = [await world.pages(which) for which in lists]
+    events = await catalog.known_events(31337, 0, 10**9), await catalog.report_events(100)
+    with pytest.raises(NonceUsed):
+        await catalog.check_nonce(world.alice, "spent \U0001f58b \\x00")
+    await catalog.close()
+    return shown, events
+
+
+async def test_what_was_there_is_there(source, target):
+    told = []
+    rows = await move_catalog(source.path, target.address, lambda *each: told.append(each))
+    assert told[-1] == (rows, rows)
+    assert await everything(target.address) == await everything(source.address)
+
+
+async def test_life_goes_on_above_every_position(source, target):
+    await move_catalog(source.path, target.address, tell_nobody)
+    ((highest,),) = await source.rows("SELECT value FROM counters WHERE name = 'position'")
+    catalog = open_any(target.address)
+    world = World(catalog)
+    for _ in range(1000):
+        world.number()
+    assert (await world.draft()).position > highest
+    await catalog.close()
+
+
+async def test_a_move_that_was_interrupted_goes_on(source, target, monkeypatch):
+    monkeypatch.setattr(moving, "_BATCH", 10)
+
+    def stop(done, total):
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await move_catalog(source.path, target.address, stop)
+    told = []
+    rows = await move_catalog(source.path, target.address, lambda done, total: told.append(done))
+    assert told[0] > rows / 2
+    assert await everything(target.address) == await everything(source.address)
+
+
+async def test_nobody_opens_a_target_before_the_end(source, target):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await move_catalog(source.path, target.address, stop)
+    with pytest.raises(Unfinished):
+        open_catalog(target.address)
+    with pytest.raises(CannotStart, match="being moved"):
+        open_database(PostgresqlDatabase(Secret(target.address)), 1)
+
+
+async def test_a_target_in_use_is_refused_and_stays_as_it_is(source, target):
+    world = World(open_any(target.address))
+    file = await world.draft()
+    with pytest.raises(CannotMove, match="in use"):
+        await move_catalog(source.path, target.address, tell_nobody)
+    assert await world.live(file.cid) == file
+    await world.catalog.close()
+
+
+async def test_a_catalog_that_has_moved_does_not_move_again(source, target):
+    await move_catalog(source.path, target.address, tell_nobody)
+    with pytest.raises(CannotMove, match="in use"):
+        await move_catalog(source.path, target.address, tell_nobody)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM nonces WHERE nonce = (SELECT min(nonce) FROM nonces)",
+        "UPDATE file_groups SET hashtags = '[\"x\"]' WHERE id = (SELECT min(id) FROM file_groups)",
+        "UPDATE files SET wrapped_key = 'x' WHERE id = (SELECT min(id) FROM files)",
+    ],
+)
+async def test_a_difference_is_noticed(source, target, postgresql: Server, monkeypatch, damage):
+    compare = moving._finish
+
+    async def spoil(reader, writer, tables):
+        await writer.execute(damage)
+        await compare(reader, writer, tables)
+
+    monkeypatch.setattr(moving, "_finish", spoil)
+    with pytest.raises(CannotMove, match="differ"):
+        await move_catalog(source.path, target.address, tell_nobody)
+    with pytest.raises(Unfinished):
+        open_catalog(target.address)
+
+
+async def test_a_source_that_is_not_there_is_not_made(tmp_path, target):
+    with pytest.raises(CannotMove, match="no database"):
+        await move_catalog(tmp_path / "none.db", target.address, tell_nobody)
+    assert not (tmp_path / "none.db").exists()
+
+
+def run_command(*options):
+    return CliRunner().invoke(main, ["migrate-catalog", *options])
+
+
+async def test_a_command_moves_it(source, target):
+    # The command runs a loop of its own, as it does for operators.
+    result = await asyncio.to_thread(run_command, "--from", source.address, "--to", target.address)
+    assert result.exit_code == 0, result.output
+    assert "the same" in result.output
+    assert await everything(target.address) == await everything(source.address)
+
+
+@pytest.mark.parametrize(
+    ("source", "to"),
+    [
+        ("postgresql://x/y", "sqlite:///z"),
+        ("sqlite:///z", "sqlite:///y"),
+        ("ftp://x", "sqlite:///y"),
+    ],
+)
+def test_the_command_moves_one_way_only(source, to):
+    result = run_command("--from", source, "--to", to)
+    assert result.exit_code == 2
+    assert "Imprint cannot start" in result.output
