@@ -57,6 +57,7 @@ class TarVault:
         info = tarfile.TarInfo(name)
         info.size, info.mode = size, 0o600
         self.tar.addfile(info, source)
+        _forget_members(self.tar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,10 @@ def read_entries(path: Path) -> Iterator[Entry]:
             yield from _folder_entries(path)
         else:
             with tarfile.open(path, "r|") as tar:
-                for info in tar:
+                while info := tar.next():
                     if file := tar.extractfile(info):
                         yield FileEntry(info.name, file)
+                    _forget_members(tar)
     except tarfile.TarError as error:
         raise NoVault(f"{path} is no tar file, or is damaged: {error}.") from error
     except OSError as error:
@@ -144,6 +146,12 @@ def _folder_entries(path: Path) -> Iterator[Entry]:
             full = Path(place, name)
             with full.open("rb") as file:
                 yield FileEntry(full.relative_to(path).as_posix(), file)
+
+
+def _forget_members(tar: tarfile.TarFile) -> None:
+    # It would remember every entry that it has written or read, however many there are.
+    members: list[tarfile.TarInfo] = vars(tar)["members"]
+    members.clear()
 
 
 def _remove(partial: Path) -> None:

@@ -1,0 +1,43 @@
+"""The file of the key for exports: made once, never replaced, read by one."""
+
+import stat
+
+import pytest
+
+from imprint.adapters.archives.key_file import NoKey, load_seed
+
+
+def draw(size):
+    return bytes(range(size))
+
+
+def test_a_key_is_made_on_first_use_and_stays(tmp_path):
+    path = tmp_path / "export.key"
+    assert load_seed(path, 32, draw) == draw(32)
+    assert load_seed(path, 32, bytes) == draw(32)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == ["export.key"]
+
+
+def test_who_comes_second_takes_the_key_of_the_first(tmp_path):
+    path = tmp_path / "export.key"
+
+    def draw_late(size):
+        load_seed(path, 32, draw)
+        return bytes(size)
+
+    assert load_seed(path, 32, draw_late) == draw(32)
+
+
+@pytest.mark.parametrize("text", ["", "12", "key", "zz" * 32, "12" * 33])
+def test_a_file_with_something_else_in_it_is_refused(tmp_path, text):
+    path = tmp_path / "export.key"
+    path.write_text(text)
+    with pytest.raises(NoKey):
+        load_seed(path, 32, draw)
+    assert path.read_text() == text
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(NoKey):
+        load_seed(tmp_path / "missing" / "export.key", 32, draw)
