@@ -50,10 +50,11 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
     async def begin_write(self, intent: Intent) -> int | None:
         """Note that a document is about to be stored for a write.
 
-        Reserves the intent's number for its owner: returns None when it was higher than every
-        number of that owner before, otherwise notes nothing and returns the highest one, so that
-        the caller may try again above it. Raises `NonceUsed`; and `Unavailable` for storage while
-        the same document is being destroyed. This note alone need not be durable across power loss.
+        An intent with a number reserves it for its owner and returns None, if it is higher than
+        every number of that owner before. Otherwise it notes nothing, reserves the next number and
+        returns that: the caller begins again with a document of that name, and an intent without
+        a number. Raises `NonceUsed`; and `Unavailable` for storage while the same document is
+        being destroyed. This note alone need not be durable across power loss.
         """
 
     async def check_nonce(self, signer: Address, nonce: str) -> None:

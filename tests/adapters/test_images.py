@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 from PIL import Image, PngImagePlugin
 
-from imprint.adapters.images import MAX_IMAGE, SandboxedRecoder
+from imprint.adapters.images import SandboxedRecoder
+from imprint.domain.images import MAX_IMAGE_BYTES
 from imprint.domain.refusals import Code, Refusal
 
 SCRIPT = b"<script>alert(1)</script>"
@@ -246,6 +247,6 @@ async def test_what_is_neither_png_nor_jpeg_is_unsupported(
 
 async def test_more_bytes_than_allowed_are_too_large(recoder: SandboxedRecoder) -> None:
     image = write(draw())
-    padded = image + bytes(MAX_IMAGE - len(image))
+    padded = image + bytes(MAX_IMAGE_BYTES - len(image))
     assert show(await recoder.recode(padded)).size == (48, 32)
     assert await refusal_of(recoder, padded + b"\0") is Code.TOO_LARGE

@@ -12,10 +12,8 @@ from pathlib import Path
 from threading import Lock
 
 from imprint.adapters.image_process import RECODED, Died, ImageProcess, NotTaken
+from imprint.domain.images import MAX_IMAGE_BYTES
 from imprint.domain.refusals import Code, Refusal, Unavailable
-
-MAX_IMAGE = 5_000_000
-"""How many bytes an image may have; the protocol's number."""
 
 MAX_WAITING = 16
 """How many images are held in memory at once before more are turned away."""
@@ -70,8 +68,8 @@ class SandboxedRecoder:
 
         Refuses `too_large`, `unsupported_media_type`, `invalid_image`.
         """
-        if len(image) > MAX_IMAGE:
-            raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE} bytes.")
+        if len(image) > MAX_IMAGE_BYTES:
+            raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE_BYTES} bytes.")
         if not image.startswith(_SIGNATURES):
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG or a JPEG file.")
         if self._closed or len(self._jobs) >= MAX_WAITING:

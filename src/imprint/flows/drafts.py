@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 from uuid import uuid4
 
@@ -30,7 +30,7 @@ from imprint.domain.files import (
     file_name,
 )
 from imprint.domain.rates import Rate
-from imprint.domain.refusals import Code, Refusal, Unavailable
+from imprint.domain.refusals import Code, Refusal
 from imprint.domain.unixfs import document_cid
 from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
 from imprint.sealing import DocumentCipher, Sealed
@@ -39,9 +39,6 @@ T = TypeVar("T")
 
 LARGE = 64 * 1024
 """Contents above this many characters are sealed and hashed in a thread, to hold nobody up."""
-
-MAX_NUMBERING = 32
-"""How often a version is numbered anew when other writes of its owner overtake it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +128,16 @@ class Drafts:
     async def _store_version(
         self, write: Write, group_id: str, content: str
     ) -> tuple[Intent, Version]:
-        number = _number_at(write.at)
-        for _ in range(MAX_NUMBERING):
-            sealed, cid = await self._compose(content, file_name(write.signer, number))
-            intent = self._intend(write, cid, Network.PRIVATE, number)
-            highest = await self._begin(intent)
-            if highest is None:
-                break
-            # By the clock again: all whom the same write overtook would otherwise try one number.
-            number = max(highest + 1, _number_at(self.clock.now()))
-        else:
-            raise Unavailable(Code.OVERLOADED, "Too many writes of this owner at the same time.")
+        number = int(write.at.timestamp() * 1_000_000)
         name = file_name(write.signer, number)
+        sealed, cid = await self._compose(content, name)
+        intent = self._intend(write, cid, Network.PRIVATE, number)
+        reserved = await self._begin(intent)
+        if reserved is not None:
+            number, name = reserved, file_name(write.signer, reserved)
+            sealed, cid = await self._compose(content, name)
+            intent = self._intend(write, cid, Network.PRIVATE)
+            await self._begin(intent)
         await self._put(intent, sealed.document, Label(name, write.signer, group_id, State.PENDING))
         version = Version(
             str(uuid4()),
@@ -186,10 +181,6 @@ async def _commit(change: Awaitable[T]) -> T:
     changed = await change
     failpoints.reach("after_commit")
     return changed
-
-
-def _number_at(moment: datetime) -> int:
-    return int(moment.timestamp() * 1_000_000)
 
 
 def _unless_overtaken(file: File | None) -> File:

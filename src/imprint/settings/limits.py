@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from imprint.domain.images import MAX_IMAGE_BYTES
 from imprint.domain.rates import Rate
 from imprint.settings.readers import integer, read_rate, read_switch, seconds
 from imprint.settings.setting import setting
@@ -23,14 +24,8 @@ class Limits:
     image_bytes: int = setting(
         "MAX_IMAGE_BYTES",
         "How many bytes a thumbnail may have.",
-        integer(1, 64 * _MIB),
-        "5000000",
-    )
-    image_pixels: int = setting(
-        "MAX_IMAGE_PIXELS",
-        "How many pixels a thumbnail may have.",
-        integer(1, 100_000_000),
-        "16000000",
+        integer(1, MAX_IMAGE_BYTES),
+        str(MAX_IMAGE_BYTES),
     )
     rates_on: bool = setting("RATE_LIMITS", "Whether clients are paced.", read_switch, "on")
     logins: Rate = setting(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Router
 from starlette.types import ASGIApp
 
@@ -21,6 +20,7 @@ from imprint.ports import Clock
 from imprint.web.dispatch import Dispatch, Route
 from imprint.web.edge import Edge
 from imprint.web.openapi import describe_interface
+from imprint.web.origins import admit_origins
 from imprint.web.pages import docs_page
 from imprint.web.requests import BodyReader
 from imprint.web.routes.about import AboutRoutes
@@ -63,8 +63,9 @@ def build_app(
 ) -> ASGIApp:
     """The application; `facts` is what it tells clients about itself."""
     routes = _routes(flows, facts, options)
-    edge = Edge(
-        Dispatch(routes, Router(lifespan=lifespan)),
+    dispatch = Dispatch(routes, Router(lifespan=lifespan))
+    return Edge(
+        admit_origins(dispatch, options.cors_origins),
         clock,
         options.reads,
         options.signed,
@@ -72,7 +73,6 @@ def build_app(
         options.trusted_proxies,
         frozenset(route.path for route in routes),
     )
-    return _with_cors(edge, options.cors_origins)
 
 
 def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list[Route]:
@@ -108,31 +108,3 @@ def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list
         Route("/healthz", about.healthz),
         Route("/readyz", about.readyz),
     ]
-
-
-def _with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
-    if not origins:
-        return app
-    return CORSMiddleware(
-        app,
-        allow_origins=origins,
-        allow_methods=["GET", "HEAD", "POST"],
-        allow_headers=[
-            "Authorization",
-            "Content-Type",
-            "If-None-Match",
-            "If-Range",
-            "Range",
-            "X-Request-Id",
-        ],
-        expose_headers=[
-            "Accept-Ranges",
-            "Content-Range",
-            "ETag",
-            "Retry-After",
-            "WWW-Authenticate",
-            "X-Ipfs-Roots",
-            "X-Request-Id",
-        ],
-        max_age=600,
-    )

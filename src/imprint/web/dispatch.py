@@ -72,6 +72,8 @@ class Dispatch:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Response:
         found = self.find(scope["path"])
         try:
+            if (refusal := scope["state"].get("refusal")) is not None:
+                raise refusal
             if found is None:
                 raise Refusal(Code.NOT_FOUND, "There is nothing at this path.")
             route, scope["path_params"] = found

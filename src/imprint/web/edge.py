@@ -17,7 +17,7 @@ from imprint.domain.rates import Pacer
 from imprint.domain.refusals import Code, RateLimited, Unavailable
 from imprint.measures import ANSWER_SECONDS, ANSWERS
 from imprint.ports import Clock
-from imprint.web.problems import failure_answer, problem_answer
+from imprint.web.problems import failure_answer
 
 log = logging.getLogger("imprint.request")
 
@@ -98,9 +98,8 @@ class Edge:
                 raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
             self._pace(path, scope)
         except (Unavailable, RateLimited) as problem:
-            scope["state"]["code"] = problem.code
-            await problem_answer(problem)(scope, receive, send)
-            return
+            # Answered further in, like every other refusal, so that pages of other origins see it.
+            scope["state"]["refusal"] = problem
         await self.app(scope, receive, send)
 
     def _pace(self, path: str, scope: Scope) -> None:

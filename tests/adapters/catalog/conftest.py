@@ -63,14 +63,12 @@ class World:
         return Intent(name, write, cid, network, self.now + LEASE, number)
 
     async def begin(self, write: Write, version: Version) -> Intent:
-        number = version.number
-        while True:
-            intent = self.intent(write, version.cid, number=number)
-            highest = await self.catalog.begin_write(intent)
-            if highest is None:
-                return intent
+        intent = self.intent(write, version.cid, number=version.number)
+        if await self.catalog.begin_write(intent) is not None:
             # Another process was faster; in one process nobody overtakes.
-            number = highest + 1
+            intent = self.intent(write, version.cid)
+            assert await self.catalog.begin_write(intent) is None
+        return intent
 
     async def begin_thumbnail(self, write: Write, cid: Cid) -> Intent:
         intent = self.intent(write, cid, Network.PUBLIC)

@@ -165,7 +165,7 @@ async def test_the_next_name_of_an_owner_is_above_those_taken_in(world, exported
     named = replace(exported.file, name=f"{exported.file.owner}_5000")
     await world.catalog.adopt_file(Exported(named))
     intent = world.intent(world.write(Action.CREATE), world.cid(), number=4999)
-    assert await world.catalog.begin_write(intent) == 5000
+    assert await world.catalog.begin_write(intent) == 5001
 
 
 @pytest.mark.parametrize("clash", ["cid", "id", "name", "group owner", "group", "post"])

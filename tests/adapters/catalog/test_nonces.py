@@ -113,13 +113,14 @@ async def test_logins_and_writes_have_nonces_of_their_own(world):
     assert (await world.draft(nonce="n")).owner == world.alice
 
 
-async def test_a_number_below_the_highest_is_answered_with_the_highest(world):
+async def test_a_number_below_the_highest_is_answered_with_the_next_which_is_reserved(world):
     write = world.write(Action.CREATE)
     begin = world.catalog.begin_write
     assert await begin(world.intent(write, world.cid(), number=7)) is None
-    assert await begin(world.intent(write, world.cid(), number=7)) == 7
-    assert await begin(world.intent(write, world.cid(), number=3)) == 7
-    assert await begin(world.intent(write, world.cid(), number=8)) is None
+    assert await begin(world.intent(write, world.cid(), number=7)) == 8
+    assert await begin(world.intent(write, world.cid(), number=3)) == 9
+    assert await begin(world.intent(write, world.cid(), number=9)) == 10
+    assert await begin(world.intent(write, world.cid(), number=11)) is None
 
 
 async def test_numbers_rise_per_owner(world):

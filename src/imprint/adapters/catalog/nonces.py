@@ -45,7 +45,7 @@ def spend_login(address: Address, nonce: str, at: datetime) -> Steps[bool]:
 
 
 def begin(intent: Intent) -> Steps[int | None]:
-    """Note an intent and reserve its number, or return the highest number of its owner.
+    """Note an intent and reserve its number, or reserve and return the next one of its owner.
 
     Refuses a spent nonce, and a document that is being destroyed.
     """
@@ -56,7 +56,7 @@ def begin(intent: Intent) -> Steps[int | None]:
         owner = intent.write.signer
         reserved = yield Query(sql.RESERVE_NUMBER, {"owner": owner, "number": intent.number})
         if not reserved:
-            rows = yield Query(sql.LAST_NUMBER, {"owner": owner})
+            rows = yield Query(sql.NEXT_NUMBER, {"owner": owner})
             return int(rows[0][0])
     yield Query(sql.ADD_INTENT, intent_values(intent))
     return None

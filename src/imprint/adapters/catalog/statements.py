@@ -149,7 +149,8 @@ RESERVE_NUMBER = """
 INSERT INTO owners (owner, last_number) VALUES (:owner, :number)
 ON CONFLICT (owner) DO UPDATE SET last_number = excluded.last_number
 WHERE excluded.last_number > owners.last_number RETURNING last_number"""
-LAST_NUMBER = "SELECT last_number FROM owners WHERE owner = :owner"
+NEXT_NUMBER = """
+UPDATE owners SET last_number = last_number + 1 WHERE owner = :owner RETURNING last_number"""
 ADD_INTENT = """
 INSERT INTO intents (id, signer, nonce, action, cid, network, number, lease_until)
 VALUES (:id, :signer, :nonce, :action, :cid, :network, :number, :lease_until)"""
