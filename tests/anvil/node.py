@@ -22,6 +22,8 @@ CHAIN_ID = 31337
 MNEMONIC = "test test test test test test test test test test test junk"
 PRICE = 10**16
 GAS = 5_000_000
+GAS_PRICE = 20 * 10**9
+"""Many times what a new chain asks for; what it suggests rises with what was paid before."""
 MINING_SECONDS = 20
 POST_CREATED = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77"
 
@@ -105,7 +107,7 @@ class Anvil:
             "chainId": CHAIN_ID,
             "nonce": int(self.rpc("eth_getTransactionCount", sender.address, "pending"), 16),
             "gas": GAS,
-            "gasPrice": 2 * int(self.rpc("eth_gasPrice"), 16),
+            "gasPrice": GAS_PRICE,
             "value": value,
             "data": data,
             "to": bytes.fromhex(to[2:]) if to else b"",

@@ -13,7 +13,7 @@ import httpx
 from tests.simulation.market import DEPTH, Market
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
-from imprint.bootstrap import Parts, build_follower, build_service, open_parts
+from imprint.bootstrap import Parts, build_service, open_parts
 from imprint.devchain.blocks import Block
 from imprint.domain.refusals import Unavailable
 from imprint.flows.following import Follower
@@ -74,7 +74,10 @@ class Universe:
         client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ORIGIN)
         chain, address = self.market.chain, self.market.address
         self.world = World(chain, self.node, address, self.settings, parts, app, client, self.clock)
-        self.follower = build_follower(self.settings, parts)
+        told = self.settings.chain
+        self.follower = Follower(
+            parts.source, parts.catalog, self.clock, told.id, told.start_block, told.reorg_depth
+        )
 
     async def restart(self) -> None:
         """End the service and start it anew on the same data."""

@@ -1,0 +1,126 @@
+"""A service that nobody delivers anything to reads a real node by itself."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from eth_account.signers.local import LocalAccount
+from tests.anvil.client import Client
+from tests.anvil.conftest import MakeService
+from tests.anvil.node import Anvil, open_account, post_id_of
+from tests.anvil.test_walk import LEGACY
+from tests.processes import Service
+from tests.world import problem
+
+POSTS = 200
+PROMISE = 5.0
+"""Seconds after its block within which a post is one here too."""
+
+FOLLOW_SECONDS = "2"
+"""What the service has where nobody says otherwise."""
+
+
+@pytest.fixture
+def service(make_service: MakeService) -> Service:
+    opened = make_service(CHAIN_FOLLOW_SECONDS=FOLLOW_SECONDS, RATE_LIMITS="off")
+    opened.start()
+    return opened
+
+
+@dataclass
+class Waiting:
+    """Posts that the service has not noticed yet, and how long it took for the others."""
+
+    client: Client
+    since: dict[str, float]
+    waits: dict[str, float]
+
+    def look(self) -> None:
+        for cid in list(self.since):
+            if self.client.status(cid) == "onchain":
+                self.waits[cid] = time.monotonic() - self.since.pop(cid)
+
+
+def test_with_every_delivery_lost_each_post_is_onchain_within_seconds(
+    anvil: Anvil, client: Client, alice: LocalAccount
+) -> None:
+    drafts = [client.create(alice, f"Words {number}")["cid"] for number in range(POSTS)]
+    waiting = Waiting(client, {}, {})
+    for number, cid in enumerate(drafts):
+        anvil.create_post(alice, cid)
+        waiting.since[cid] = time.monotonic()
+        if number % 20 == 0:
+            waiting.look()
+    deadline = time.monotonic() + 2 * PROMISE
+    while waiting.since and time.monotonic() < deadline:
+        waiting.look()
+    assert not waiting.since
+    worst = max(waiting.waits.values())
+    print(f"\n{POSTS} posts without a delivery: onchain after {worst:.2f} s at worst")
+    assert worst < PROMISE
+
+
+def wait_for(happened: Callable[[], bool], seconds: float = PROMISE) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "It did not happen in time."
+        time.sleep(0.05)
+
+
+def test_the_deployed_interface_is_followed_unchanged(
+    anvil: Anvil,
+    make_service: MakeService,
+    open_client: Callable[[Service], Client],
+    alice: LocalAccount,
+    bob: LocalAccount,
+) -> None:
+    legacy = anvil.deploy(json.loads(LEGACY.read_text(encoding="utf-8")))
+    service = make_service(MARKETPLACE_ADDRESS=legacy, CHAIN_FOLLOW_SECONDS="0.2")
+    service.start()
+    client = open_client(service)
+    file = client.create(alice, "Words for sale.")
+    post_id = post_id_of(anvil.create_post(alice, file["cid"]))
+    wait_for(lambda: client.status(file["cid"]) == "onchain")
+    assert client.metadata(file["cid"])["post_id"] == str(post_id)
+    anvil.buy(bob, post_id)
+    assert client.read_post(bob, post_id).json()["content"] == "Words for sale."
+
+
+def test_a_token_given_away_is_noticed_long_before_the_answer_grows_old(
+    anvil: Anvil,
+    make_service: MakeService,
+    open_client: Callable[[Service], Client],
+    alice: LocalAccount,
+    bob: LocalAccount,
+) -> None:
+    carol = open_account(3)
+    service = make_service(CHAIN_FOLLOW_SECONDS="0.2", CHAIN_CACHE_SECONDS="60")
+    service.start()
+    client = open_client(service)
+    post_id, _ = client.post(anvil, alice)
+    session = client.log_in(bob)
+    assert problem(client.read_post(bob, post_id, session)) == (403, "not_entitled")
+    anvil.buy(bob, post_id)
+    assert client.read_post(bob, post_id, session).status_code == 200
+    anvil.transfer(bob, carol, post_id)
+    wait_for(lambda: client.read_post(bob, post_id, session).status_code == 403)
+    assert client.read_post(carol, post_id).status_code == 200
+    anvil.transfer(carol, bob, post_id)
+    assert client.read_post(bob, post_id, session).status_code == 200
+
+
+def test_a_service_that_was_down_catches_up_from_where_it_stood(
+    anvil: Anvil, service: Service, client: Client, alice: LocalAccount
+) -> None:
+    early = client.create(alice)["cid"]
+    late = client.create(alice)["cid"]
+    anvil.create_post(alice, early)
+    wait_for(lambda: client.status(early) == "onchain")
+    service.kill()
+    anvil.mine(400)
+    anvil.create_post(alice, late)
+    anvil.mine(400)
+    service.start()
+    wait_for(lambda: client.status(late) == "onchain", seconds=15)

@@ -1,0 +1,89 @@
+"""Ten thousand deliveries and a power cut in between: every post is one, once."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from random import Random
+
+from tests.anvil.client import Client
+from tests.anvil.conftest import MakeService
+from tests.anvil.node import Anvil, open_account, post_id_of
+from tests.anvil.storm import SENDERS, Storm, publish_all
+from tests.processes import Service
+
+POSTS = 1_000
+DELIVERIES = 10_000
+LONGEST_ACK = 1_000.0
+"""Milliseconds within which 99 of 100 deliveries are taken, on a machine with other work too."""
+
+DRAINED_AFTER = 90.0
+"""Seconds within which all of them are."""
+
+
+async def test_a_storm_of_deliveries_applies_each_event_once(
+    anvil: Anvil, make_service: MakeService
+) -> None:
+    service = make_service(RATE_LIMITS="off")
+    service.start()
+    given = service.given
+    client = Client(service.url, given["WEBHOOK_A_SECRET"], given["WEBHOOK_B_SECRET"])
+    authors = [open_account(index) for index in (1, 2, 3, 4)]
+    posts = [
+        (author, client.create(author, f"Words {number}")["cid"])
+        for number, author in enumerate(authors * (POSTS // len(authors)))
+    ]
+    receipts = publish_all(anvil, posts)
+    by_transaction = {receipt["transactionHash"]: post_id_of(receipt) for receipt in receipts}
+
+    storm = Storm(service.url, client.secret_a, client.secret_b, Random(1))
+    deliveries = storm.brew(receipts, DELIVERIES)
+    sending = asyncio.create_task(storm.send_all(deliveries))
+    await wait_for_acks(storm, DELIVERIES // 2)
+    service.kill()
+    await asyncio.to_thread(service.start)
+    seconds = await sending
+    p99 = report(storm, seconds)
+
+    assert len(storm.waits) == DELIVERIES
+    assert p99 < LONGEST_ACK
+    assert seconds < DRAINED_AFTER
+    statuses = Counter(event["status"] for event in storm.events)
+    # What was applied and could not be answered before the power cut is answered "already".
+    assert POSTS - SENDERS <= statuses["onchain"] <= POSTS
+    assert statuses.keys() == {"onchain", "already_onchain", "dead_letter"}
+    for author, cid in posts:
+        found = client.metadata(cid)
+        assert found["keyvalues"] == {"owner": author.address.lower(), "status": "onchain"}
+        assert found["post_id"] == str(by_transaction[found["tx_hash"]])
+    assert count_events(service) == (POSTS, POSTS)
+    client.http.close()
+
+
+async def wait_for_acks(storm: Storm, count: int) -> None:
+    for _ in range(6_000):
+        if len(storm.waits) >= count:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("The service took too few deliveries within a minute.")
+
+
+def report(storm: Storm, seconds: float) -> float:
+    """Print how it went; the wait, in milliseconds, that one ack in a hundred exceeds."""
+    waits = sorted(wait * 1_000 for wait in storm.waits)
+    median, p99 = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+    print(
+        f"\n{len(waits)} deliveries in {seconds:.1f} s with a restart between, "
+        f"{len(waits) / seconds:.0f} a second; {storm.resent} sent again; "
+        f"acks: median {median:.0f} ms, p99 {p99:.0f} ms, worst {waits[-1]:.0f} ms"
+    )
+    return p99
+
+
+def count_events(service: Service) -> tuple[int, int]:
+    """How many events are kept, and how many files they hold onchain."""
+    path = service.folder / "data" / "imprint.db"
+    with closing(sqlite3.connect(path)) as catalog:
+        query = "SELECT count(*), count(DISTINCT file_id) FROM events"
+        kept, holding = catalog.execute(query).fetchone()
+        return kept, holding
