@@ -1,5 +1,7 @@
 """Origins: which pages of other sites may call the service from a browser."""
 
+from dataclasses import dataclass
+
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -34,9 +36,16 @@ def admit_origins(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
         ],
         max_age=600,
     )
+    return _Admission(app, opened)
 
-    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Admission:
+    """An application in two forms: closed to pages of other sites, and open to some."""
+
+    app: ASGIApp
+    opened: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         closed = scope["type"] == "http" and scope["path"].startswith(NO_PAGES)
-        await (app if closed else opened)(scope, receive, send)
-
-    return choose
+        await (self.app if closed else self.opened)(scope, receive, send)
