@@ -1,0 +1,82 @@
+"""The wrapped keys of documents, and documents that no record is about."""
+
+from dataclasses import replace
+
+from tests.adapters.catalog.conftest import World
+
+from imprint.domain.files import Action, File, Network
+from imprint.sealing import KeyRecord
+
+
+async def draft_with_key(world: World, key: bytes | None) -> File:
+    write = world.write(Action.CREATE)
+    version = replace(world.version(), wrapped_key=key)
+    intent = await world.begin(write, version)
+    return await world.catalog.add_draft(write, intent, version)
+
+
+def record(file: File) -> KeyRecord:
+    assert file.wrapped_key is not None
+    return KeyRecord(file.id, file.name, file.wrapped_key)
+
+
+async def test_a_wrapped_key_stays_with_its_file(world: World):
+    file = await draft_with_key(world, b"\x00\xffwrapped")
+    assert file.wrapped_key == b"\x00\xffwrapped"
+    assert (await world.live(file.cid)).wrapped_key == b"\x00\xffwrapped"
+    post = await world.catalog.settle(None, [world.event(file)], (), world.now)
+    assert len(post.statuses) == 1
+    assert (await world.live(file.cid)).wrapped_key == b"\x00\xffwrapped"
+
+
+async def test_a_plain_document_has_no_key(world: World):
+    file = await draft_with_key(world, None)
+    assert (await world.live(file.cid)).wrapped_key is None
+    assert await world.catalog.wrapped_keys("", 10) == []
+
+
+async def test_keys_are_listed_by_file_id_in_every_state(world: World):
+    files = [await draft_with_key(world, bytes([n])) for n in range(5)]
+    await world.catalog.discard_draft(world.write(Action.DELETE), files[2].cid)
+    expected = sorted((record(file) for file in files), key=lambda each: each.file_id)
+    first = await world.catalog.wrapped_keys("", 3)
+    rest = await world.catalog.wrapped_keys(first[-1].file_id, 3)
+    assert first + rest == expected
+
+
+async def test_keys_are_replaced_together(world: World):
+    files = [await draft_with_key(world, bytes([n])) for n in range(3)]
+    changes = [(record(file), b"new" + record(file).wrapped_key) for file in files]
+    assert await world.catalog.replace_keys(changes) == 3
+    keys = [(await world.live(file.cid)).wrapped_key for file in files]
+    assert keys == [b"new\x00", b"new\x01", b"new\x02"]
+
+
+async def test_a_key_that_changed_meanwhile_is_left_alone(world: World):
+    file = await draft_with_key(world, b"today")
+    stale = replace(record(file), wrapped_key=b"yesterday")
+    assert await world.catalog.replace_keys([(stale, b"wrong")]) == 0
+    assert (await world.live(file.cid)).wrapped_key == b"today"
+
+
+async def test_a_document_without_any_record_is_detached_once(world: World):
+    stray = world.cid()
+    assert await world.catalog.detach_strays([stray], Network.PRIVATE, world.now) == 1
+    assert await world.catalog.detach_strays([stray], Network.PRIVATE, world.now) == 0
+    assert await world.condemn() == set()
+    world.later(hours=25)
+    assert await world.condemn() == {(stray, "private")}
+
+
+async def test_versions_thumbnails_and_intents_are_no_strays(world: World):
+    file = await world.draft()
+    gone = await world.draft()
+    await world.catalog.discard_draft(world.write(Action.DELETE), gone.cid)
+    thumbnail, coming = world.cid(), world.cid()
+    publish = world.write(Action.PUBLISH)
+    intent = await world.begin_thumbnail(publish, thumbnail)
+    await world.catalog.dress_draft(publish, intent, file.cid, ())
+    await world.begin_thumbnail(world.write(Action.PUBLISH), coming)
+    known = [file.cid, gone.cid, thumbnail, coming]
+    for network in Network:
+        assert await world.catalog.detach_strays(known, network, world.now) == 0
