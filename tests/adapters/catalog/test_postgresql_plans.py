@@ -47,6 +47,7 @@ INSERT INTO dead_letters SELECT 'letter-' || n, 'reason', 'payload', NULL, n
 INSERT INTO deliveries SELECT 'a', 'digest-' || n, 'nonce-' || n, n
     FROM generate_series(1, {ROWS}) n;
 INSERT INTO chain_marks SELECT n, 'stand', n, 'block' FROM generate_series(1, {ROWS}) n;
+INSERT INTO paces SELECT 'key-' || n, n FROM generate_series(1, {ROWS}) n;
 INSERT INTO leases SELECT 'lease-' || n, 'holder', n FROM generate_series(1, {ROWS}) n;
 """
 
@@ -65,6 +66,17 @@ async def explain_all(url: str) -> dict[str, list[dict]]:
         plans[name] = list(nodes(json.loads(plan)[0]["Plan"]))
     await connection.close()
     return plans
+
+
+async def find_unfilled(url):
+    connection = await asyncpg.connect(url)
+    rows = await connection.fetch(
+        "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND reltuples < $1"
+        " AND relnamespace = 'public'::regnamespace AND relname <> 'schema_migrations'",
+        ROWS,
+    )
+    await connection.close()
+    return [row[0] for row in rows]
 
 
 class Everything(dict):
@@ -95,6 +107,7 @@ async def fill_and_explain(server):
     await postgresql.prepare(url)
     await server.execute(FILL, "plans")
     await server.execute("VACUUM ANALYZE", "plans")
+    assert await find_unfilled(url) == []
     return await explain_all(url)
 
 

@@ -52,10 +52,11 @@ WHERE current_setting('synchronous_commit') = 'off'"""
 LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
-    asyncpg.exceptions.OperatorInterventionError,
-    OSError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    ConnectionError,
 )
-"""What says that a connection is gone, rather than that a statement is wrong."""
+"""What says that a connection is gone, rather than that a statement is wrong or takes too long."""
 
 _TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
