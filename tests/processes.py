@@ -67,10 +67,10 @@ class Process:
         assert self._running is not None
         return self._running.wait(seconds)
 
-    def stop(self, seconds: float = 20) -> int:
+    def stop(self, seconds: float = 20, how: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, and wait for it; its exit status."""
         assert self._running is not None
-        self._running.terminate()
+        self._running.send_signal(how)
         return self.wait(seconds)
 
     def kill(self) -> None:

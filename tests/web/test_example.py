@@ -68,6 +68,5 @@ def test_a_post_outlives_the_service_that_made_it(service: Service) -> None:
     service.kill()
     service.start()
     assert _read_as_bob(service).json() == before
-    service.process.signal(signal.SIGINT)
-    assert service.process.wait() == 0
+    assert service.process.stop(how=signal.SIGINT) == 0
     assert "Traceback" not in service.tail()
