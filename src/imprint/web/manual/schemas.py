@@ -103,8 +103,8 @@ def _texts(facts: Mapping[str, Any]) -> dict[str, Schema]:
             "enum": ["block", "entity", "all"],
             "description": "The root block alone, or everything; here `entity` is everything, too.",
         },
-        "Range": text("A range of bytes, as RFC 9110 writes it.", "^[!-~ ]*$"),
-        "CacheDirective": text("A directive of RFC 9111.", "^[!-~ ]*$"),
+        "Range": text("A range of bytes, as RFC 9110 writes it; anything else is ignored."),
+        "CacheDirective": text("A directive of RFC 9111."),
         "EntityTags": text("One or more entity tags, as RFC 9110 writes them."),
         "Content": text(
             f"The text, without NUL; it may be empty. At most {limits['content_bytes']} bytes of "
