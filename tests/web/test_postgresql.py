@@ -1,0 +1,145 @@
+"""The service on PostgreSQL: as a process, and while the server goes away and comes back."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.adapters.catalog.databases import PostgresqlServer
+from tests.postgresql import Server, keeping_records_on
+from tests.processes import Service
+from tests.world import World, open_world
+
+from imprint.adapters.catalog.postgresql import prepare
+
+NO_LIBRARY = """
+import sys
+import imprint.cli.serve, imprint.cli.dev, imprint.bootstrap
+assert "asyncpg" not in sys.modules
+"""
+
+
+def test_a_service_on_sqlite_loads_nothing_of_postgresql() -> None:
+    command = [sys.executable, "-c", NO_LIBRARY]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+class Load:
+    """Authors who go on whatever happens, and know what they were told."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.going = True
+        self.statuses: Counter[int] = Counter()
+        self.told: list[str] = []
+
+    async def run(self) -> None:
+        wallet = self.world.stranger()
+        while self.going:
+            answer = await self.world.send_create(wallet)
+            self.statuses[answer.status_code] += 1
+            if answer.status_code == 200:
+                self.told.append(answer.json()["updatedUpload"]["cid"])
+            else:
+                await asyncio.sleep(0.01)
+
+    async def see(self, status: int, times: int) -> None:
+        before = self.statuses[status]
+        while self.statuses[status] < before + times:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+
+
+async def test_while_the_server_is_killed_there_are_only_503s_and_nothing_told_is_lost(
+    tmp_path: Path,
+) -> None:
+    server = Server()
+    try:
+        await asyncio.to_thread(server.make)
+        await asyncio.to_thread(server.start)
+        with keeping_records_on(server):
+            async with open_world(tmp_path) as world:
+                await kill_and_restart(server, world)
+    finally:
+        await asyncio.to_thread(server.stop)
+
+
+async def kill_and_restart(server: Server, world: World) -> None:
+    load = Load(world)
+    authors = [asyncio.ensure_future(load.run()) for _ in range(4)]
+    await load.see(200, 20)
+    await asyncio.to_thread(server.kill)
+    await load.see(503, 20)
+    assert (await world.client.get("/readyz")).status_code == 503
+    begun = time.monotonic()
+    await asyncio.to_thread(server.start)
+    await load.see(200, 20)
+    assert time.monotonic() - begun < 10
+    assert (await world.client.get("/readyz")).status_code == 200
+    load.going = False
+    await asyncio.gather(*authors)
+    assert load.statuses.keys() == {200, 503}
+    for cid in load.told:
+        assert (await world.metadata(cid))["cid"] == cid
+
+
+@pytest.fixture
+async def address(postgresql: Server) -> str:
+    await postgresql.execute("DROP DATABASE IF EXISTS served WITH (FORCE)")
+    return await postgresql.create_database("served")
+
+
+def make_service(world: World, folder: Path, address: str, **more: str) -> Service:
+    given = {
+        "CHAIN_RPC_URL": world.node.url,
+        "CHAIN_ID": "31337",
+        "MARKETPLACE_ADDRESS": world.marketplace,
+        "JWT_SECRET": "5f0c1b7a93e84d26a1f47c3b9e60d815",
+        "DATABASE_URL": address,
+    }
+    return Service(folder, given | more)
+
+
+async def test_two_workers_serve_from_one_database(
+    world: World, tmp_path: Path, address: str
+) -> None:
+    service = make_service(world, tmp_path, address, WORKERS="2")
+    await asyncio.to_thread(service.start)
+    try:
+        async with httpx.AsyncClient(base_url=service.url) as client:
+            body = world.wallet(1).sign("create") | {"content": "Kept elsewhere."}
+            answers = [await client.post("/create/group", json=body) for _ in range(4)]
+            assert [each.status_code for each in answers] == [200, 409, 409, 409]
+            assert (await client.get("/readyz")).json()["status"] == "ready"
+        assert await asyncio.to_thread(service.stop) == 0
+    finally:
+        service.kill()
+    assert await PostgresqlServer(address).rows("SELECT count(*) FROM files") == [(1,)]
+
+
+async def refuse(service: Service) -> str:
+    service.process.spawn()
+    try:
+        assert await asyncio.to_thread(service.process.wait) == 2, service.tail()
+    finally:
+        service.kill()
+    return service.tail()
+
+
+async def test_a_service_does_not_start_without_its_server(world: World, tmp_path: Path) -> None:
+    nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
+    said = await refuse(make_service(world, tmp_path, nowhere))
+    assert "The database on PostgreSQL cannot be opened." in said
+    assert "a-long-password" not in said
+
+
+async def test_a_service_does_not_start_on_a_newer_schema(
+    world: World, tmp_path: Path, address: str, postgresql: Server
+) -> None:
+    await prepare(address)
+    await postgresql.execute("INSERT INTO schema_migrations VALUES (999, 'future')", "served")
+    assert "has schema 999" in await refuse(make_service(world, tmp_path, address))
