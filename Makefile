@@ -18,9 +18,6 @@ run: $(READY) ## Run the whole service with a chain of its own, on this machine
 test: $(READY) ## Run the tests that need Python alone
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
-test-scale: $(READY) ## Run the tests that are too large for every day
-	$(BIN)/pytest -q -m scale --timeout 900
-
 check: $(READY) ## Lint, formatting, types, import contracts and house rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
