@@ -73,5 +73,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test simulate test-scale check fix bench scale test-clients test-chain test-crash test-kubo test-pinata lock clean
+.PHONY: help run test simulate check fix bench scale test-clients test-chain test-crash test-kubo test-pinata lock clean
 .SECONDARY:

@@ -11,7 +11,6 @@ from tests.adapters.catalog.databases import open_any
 
 from imprint.domain.paging import OwnDrafts
 
-
 PROCESSES, NONCES = 8, 1000
 
 
