@@ -10,13 +10,13 @@ from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.adapters.clock import SystemClock
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.archiving import Entry, Vault
 from imprint.bootstrap.parts import Parts
 from imprint.bootstrap.starting import CannotStart
 from imprint.domain.refusals import Unavailable
 from imprint.flows.restoring import Restoring
 from imprint.flows.saving import CATALOG_ENTRY, NotABackup, Saving
 from imprint.ports import Catalog, ContentStore
+from imprint.ports.archives import Entry, Vault
 
 
 def build_saving(parts: Parts) -> Saving:

@@ -9,7 +9,6 @@ from pathlib import Path
 from imprint.adapters.archives.car_file import open_car
 from imprint.adapters.archives.journal import open_journal
 from imprint.adapters.archives.key_file import NoKey, load_seed
-from imprint.archiving import Archive, Journal
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
 from imprint.bootstrap.parts import Parts
 from imprint.bootstrap.starting import CannotStart
@@ -17,6 +16,7 @@ from imprint.flows.exporting import Exporting
 from imprint.flows.importing import Importing
 from imprint.flows.moving import Moving
 from imprint.ports import ContentStore
+from imprint.ports.archives import Archive, Journal
 from imprint.settings import EmbeddedContent, Settings
 
 EXPORT_KEY = "export.key"

@@ -19,7 +19,6 @@ from imprint.bootstrap.contents import open_content
 from imprint.bootstrap.databases import open_database
 from imprint.bootstrap.starting import CannotStart
 from imprint.domain.refusals import Unavailable
-from imprint.inventory import Inventory
 from imprint.ports import (
     Catalog,
     ChainSource,
@@ -29,7 +28,8 @@ from imprint.ports import (
     ImageRecoder,
     MarketplaceReader,
 )
-from imprint.sealing import DocumentCipher
+from imprint.ports.inventory import Inventory
+from imprint.ports.sealing import DocumentCipher
 from imprint.settings import Secret, Settings, decode_key
 
 log = logging.getLogger(__name__)

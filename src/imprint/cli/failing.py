@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import click
 
-from imprint.archiving import Clash
 from imprint.domain.export_records import NotAnExport
 from imprint.domain.refusals import Problem
 from imprint.flows.exporting import Incomplete
@@ -14,6 +13,7 @@ from imprint.flows.importing import Clashes
 from imprint.flows.moving import NotMoved
 from imprint.flows.saving import NotABackup
 from imprint.flows.sparing import NotSpared
+from imprint.ports.archives import Clash
 
 FAILED = 1
 """The exit status of a command that could begin, but not end."""

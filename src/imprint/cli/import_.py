@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from imprint.archiving import Adoption
 from imprint.bootstrap.carrying import build_importing
 from imprint.cli.bars import show_bar
 from imprint.cli.complaints import complaining
@@ -14,6 +13,7 @@ from imprint.cli.failing import failing
 from imprint.cli.opening import config_option, open_offline
 from imprint.cli.verify import key_option, parse_key, read_export
 from imprint.flows.verifying import check_export, open_export
+from imprint.ports.archives import Adoption
 
 
 @click.command("import")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from imprint.archiving import Archive
 from imprint.auth.export_keys import SEED_BYTES
 from imprint.bootstrap.carrying import open_archive
 from imprint.cli.bars import show_bar
 from imprint.cli.complaints import complaining
 from imprint.cli.failing import failing
 from imprint.flows.verifying import check_export, open_export
+from imprint.ports.archives import Archive
 
 key_option = click.option(
     "--key", "key_text", help="The public key that must have signed it, in hexadecimal digits."

@@ -33,7 +33,7 @@ from imprint.domain.rates import Rate
 from imprint.domain.refusals import Code, Refusal
 from imprint.domain.unixfs import document_cid
 from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
-from imprint.sealing import DocumentCipher, Sealed
+from imprint.ports.sealing import DocumentCipher, Sealed
 
 T = TypeVar("T")
 

@@ -11,13 +11,13 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 
-from imprint.archiving import Adoption, Archive, Clash
 from imprint.domain.addresses import Address
 from imprint.domain.files import Label, Network
 from imprint.flows.exporting import Tell
 from imprint.flows.sparing import spare_documents
 from imprint.flows.verifying import Carried, OpenedExport, walk_export
 from imprint.ports import Catalog, Clock, ContentStore
+from imprint.ports.archives import Adoption, Archive, Clash
 
 SHOWN_CLASHES = 10
 """How many contradictions are told; whoever has more has the wrong archive."""

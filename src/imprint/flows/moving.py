@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from imprint.archiving import Journal, Stored
 from imprint.domain.files import Label, Network
 from imprint.flows.exporting import Incomplete, Tell
 from imprint.flows.sparing import spare_documents
 from imprint.ports import Catalog, Clock, ContentStore
+from imprint.ports.archives import Journal, Stored
 
 BATCH = 256
 """How many documents are looked up at once."""

@@ -13,7 +13,7 @@ from imprint.domain.files import File, Network, State
 from imprint.domain.refusals import Code, Refusal, Unavailable
 from imprint.flows.entitlement import Entitlement
 from imprint.ports import Catalog, ContentStore
-from imprint.sealing import DocumentCipher
+from imprint.ports.sealing import DocumentCipher
 
 log = logging.getLogger(__name__)
 

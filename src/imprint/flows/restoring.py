@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from imprint.archiving import Entry
 from imprint.domain.cids import NotACid, parse_cid
 from imprint.domain.files import Network
 from imprint.domain.unixfs import document_cid
@@ -21,6 +20,7 @@ from imprint.flows.saving import (
     read_backup_manifest,
 )
 from imprint.ports import Catalog, ContentStore
+from imprint.ports.archives import Entry
 
 MAX_DOCUMENT = 256 * 1024 * 1024
 """More bytes than any document has."""

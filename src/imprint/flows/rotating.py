@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from imprint.domain.refusals import Unavailable
-from imprint.sealing import DocumentCipher, KeyCatalog, KeyRecord
+from imprint.ports.sealing import DocumentCipher, KeyCatalog, KeyRecord
 
 BATCH = 200
 """How many keys one transaction replaces, so that writes need not wait for long."""

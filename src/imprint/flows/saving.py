@@ -13,13 +13,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
-from imprint.archiving import Vault
 from imprint.domain.cids import Cid
 from imprint.domain.export_records import read_instant, write_instant
 from imprint.domain.files import Network
 from imprint.flows.exporting import Incomplete, Tell
 from imprint.flows.sparing import spare_documents
 from imprint.ports import Catalog, Clock, ContentStore
+from imprint.ports.archives import Vault
 
 CATALOG_ENTRY = "imprint.db"
 """The copy of the catalog in a backup: as in a data folder."""

@@ -9,8 +9,8 @@ from datetime import timedelta
 from imprint.domain.cids import Cid
 from imprint.domain.files import Network
 from imprint.domain.refusals import Unavailable
-from imprint.inventory import Inventory, StrayCatalog
 from imprint.ports import Clock
+from imprint.ports.inventory import Inventory, StrayCatalog
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from imprint.archiving import Archive
 from imprint.auth.export_keys import is_signed
 from imprint.domain.assembly import NotAssembled, assemble
 from imprint.domain.cids import Cid
@@ -17,6 +16,7 @@ from imprint.domain.exports import (
     signed_bytes,
 )
 from imprint.domain.files import File
+from imprint.ports.archives import Archive
 
 MAX_THUMBNAIL = 64 * 1024 * 1024
 """Far more bytes than any thumbnail has."""

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from tests.adapters.catalog.conftest import World
 
-from imprint.archiving import Adoption, Clash
 from imprint.domain.cids import Cid
 from imprint.domain.export_records import Exported
 from imprint.domain.files import Action, Network, Publication, State
 from imprint.domain.paging import PublicList
 from imprint.domain.refusals import Unavailable
+from imprint.ports.archives import Adoption, Clash
 
 
 async def walk(world: World, owner=None, size: int = 2) -> list[Exported]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from imprint.adapters.sealing.aes import OVERHEAD, AesCipher, identify_key
 from imprint.adapters.sealing.plain import PlainCipher
 from imprint.domain.refusals import Code, Unavailable
-from imprint.sealing import DocumentCipher
+from imprint.ports.sealing import DocumentCipher
 
 MASTER, OLD, OTHER = (bytes([n]) * 31 + b"\x07" for n in (1, 2, 3))
 NAME = "0x" + "a1" * 20 + "_1"

@@ -6,8 +6,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from imprint.archiving import Stored
 from imprint.domain.files import Network
+from imprint.ports.archives import Stored
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS copied (

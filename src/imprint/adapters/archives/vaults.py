@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from imprint.archiving import Entry, Vault
+from imprint.ports.archives import Entry, Vault
 
 
 class NoVault(Exception):

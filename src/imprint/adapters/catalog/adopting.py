@@ -6,12 +6,12 @@ from imprint.adapters.catalog.ordering import next_position, retag
 from imprint.adapters.catalog.rows import event_of, file_of, hashtags_text, micros
 from imprint.adapters.catalog.settling import apply_kept, settle
 from imprint.adapters.catalog.steps import Query, Row, Steps, Value
-from imprint.archiving import Adoption, Clash, Stored
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.export_records import Exported, number_of
 from imprint.domain.files import File, Network, State
 from imprint.domain.refusals import Unavailable
+from imprint.ports.archives import Adoption, Clash, Stored
 
 _FILE_COLUMNS = 15
 """How many columns of a walked row are the file's; its event's follow."""

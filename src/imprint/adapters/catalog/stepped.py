@@ -20,7 +20,6 @@ from imprint.adapters.catalog import (
 )
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.steps import Steps, T, last_query
-from imprint.archiving import Adoption, Stored
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.export_records import Exported
@@ -37,7 +36,8 @@ from imprint.domain.posts import (
     Settlement,
 )
 from imprint.domain.rates import Rate
-from imprint.sealing import KeyRecord
+from imprint.ports.archives import Adoption, Stored
+from imprint.ports.sealing import KeyRecord
 
 _UNKNOWN_REACH = 1_000_000
 """For a read that may look at any number of rows."""

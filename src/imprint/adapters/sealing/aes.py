@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from imprint.domain.refusals import Unavailable
-from imprint.sealing import Sealed
+from imprint.ports.sealing import Sealed
 
 KEY_BYTES = 32
 """How many bytes a master key has, and the key of a document: those of AES-256."""

@@ -3,7 +3,7 @@
 import logging
 
 from imprint.domain.refusals import Unavailable
-from imprint.sealing import DocumentCipher, Sealed
+from imprint.ports.sealing import DocumentCipher, Sealed
 
 _log = logging.getLogger(__name__)
 

@@ -1,42 +1,27 @@
-"""What the flows need from outside; the docstrings are the contract that every adapter keeps.
+"""The records of files, nonces and events."""
 
-Every method may raise `Unavailable` with the code of its dependency, and nothing else that is
-not named here: adapters translate what their vendors raise, once.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from imprint.archiving import ArchiveCatalog
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.files import File, Intent, Label, Network, Version, Write
-from imprint.domain.marketplace import Log
+from imprint.domain.files import File, Intent, Network, Version, Write
 from imprint.domain.paging import ListFilter
 from imprint.domain.posts import (
     Advance,
     BlockMark,
     DeadLetter,
-    Delivery,
     DeliveryKey,
     EventReport,
     KnownEvent,
     PostCreated,
-    PostEntry,
-    PostFacts,
     Settlement,
 )
 from imprint.domain.rates import Rate
-from imprint.inventory import StrayCatalog
-from imprint.sealing import KeyCatalog
-
-
-class Clock(Protocol):
-    """The time, as an argument."""
-
-    def now(self) -> datetime:
-        """This instant, with its zone (UTC)."""
+from imprint.ports.archives import ArchiveCatalog
+from imprint.ports.inventory import StrayCatalog
+from imprint.ports.sealing import KeyCatalog
 
 
 class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
@@ -165,107 +150,3 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
 
     async def close(self) -> None:
         """Finish what runs and let go."""
-
-
-class ContentStore(Protocol):
-    """Documents by their cid; private and public ones are kept apart."""
-
-    async def put(
-        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
-    ) -> None:
-        """Store a document durably under its cid; storing it again is the same as once.
-
-        The adapter makes sure that what it stored has this cid. A label that cannot be attached
-        is no reason to fail.
-        """
-
-    async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
-        """Tell the store's own console what a document is now.
-
-        A store without a console does nothing; a document that is not there is no error.
-        """
-
-    async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """The bytes of a document, verified against its cid; None if it is not there.
-
-        Bytes that do not match are never returned: they are `Unavailable`.
-        """
-
-    async def remove(self, cid: Cid, network: Network) -> None:
-        """Destroy a document; one that is not there is no error."""
-
-    async def probe(self) -> None:
-        """Return if documents can be stored and read."""
-
-    async def close(self) -> None:
-        """Finish what runs and let go."""
-
-
-class MarketplaceReader(Protocol):
-    """The marketplace contract, asked now. A strange answer is `Unavailable`, never a guess."""
-
-    async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The entry and the reader's balance (0 for nobody), from one block in one exchange."""
-
-    async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
-        """The entry under which this cid is published; None if it is not."""
-
-    async def probe(self) -> None:
-        """Return if the node answers, for the configured chain, and the contract is there."""
-
-    async def close(self) -> None:
-        """Let go of connections."""
-
-
-class ChainSource(Protocol):
-    """The chain itself: its blocks, and the marketplace's logs in them.
-
-    Nodes differ in how far they are, and change their mind. So whoever asks says which `head` the
-    question is about: every answer holds for the chain that ends in this block, and a node that
-    does not have it there, because it is behind or on another branch, is `Unavailable`.
-    """
-
-    async def head(self) -> BlockMark:
-        """The newest block."""
-
-    async def head_time(self) -> datetime:
-        """When the newest block says that it was made."""
-
-    async def block_at(self, number: int, head: BlockMark) -> BlockMark | None:
-        """The block at this height; None above the newest one."""
-
-    async def logs(self, first: int, last: int, head: BlockMark) -> list[Log]:
-        """The marketplace's logs in these blocks, in order.
-
-        `Unavailable` may mean that the node will not look at so many blocks at once.
-        """
-
-    async def logs_of_block(self, block_hash: str, head: BlockMark) -> list[Log] | None:
-        """The marketplace's logs in this block; None if it is not one of this chain."""
-
-
-class DeliveryReader(Protocol):
-    """One provider of deliveries: how it signs, and where its logs are."""
-
-    name: str
-
-    def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
-        """Verify a delivery, then decode it. `headers` has lower-case names.
-
-        Refuses `webhook_signature_invalid`, `too_large`, `unsupported_media_type`, and
-        `invalid_request` for damaged compression; what is signed but strange is ignored or becomes
-        a dead letter, never a refusal.
-        """
-
-
-class ImageRecoder(Protocol):
-    """Proof that bytes are an image, and the same picture without anything else in it."""
-
-    async def recode(self, image: bytes) -> bytes:
-        """The picture encoded anew, without metadata, in its own format (PNG or JPEG).
-
-        Refuses `unsupported_media_type`, `too_large`, `invalid_image`.
-        """
-
-    async def close(self) -> None:
-        """Let go of whatever recodes."""

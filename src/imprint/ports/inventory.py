@@ -1,7 +1,7 @@
 """What the flows need to find documents that the catalog has no word of.
 
 Such a stray is left only by a loss of power: the note that a document is about to be stored need
-not be on the disk before the document is. These are ports as in `imprint.ports`.
+not be on the disk before the document is.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -25,7 +25,6 @@ class Inventory(Protocol):
 
         What is stored or destroyed meanwhile may or may not be among them.
         """
-        ...
 
 
 class StrayCatalog(Protocol):
@@ -36,4 +35,3 @@ class StrayCatalog(Protocol):
 
         From then on they are documents that something let go of. Returns how many were strays.
         """
-        ...

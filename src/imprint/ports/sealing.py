@@ -1,8 +1,7 @@
 """What the flows need to keep stored documents useless to whoever has not their keys.
 
-These are ports as in `imprint.ports`, apart because only writing, reading and the rotation of keys
-know that there is such a thing. Calls of a cipher compute and wait for nobody, so they are plain
-functions; callers take large documents off the event loop.
+Calls of a cipher compute and wait for nobody, so they are plain functions; callers take large
+documents off the event loop.
 """
 
 from collections.abc import Sequence
@@ -36,15 +35,12 @@ class DocumentCipher(Protocol):
 
     def seal(self, document: bytes, name: str) -> Sealed:
         """The form in which to store the document of this name."""
-        ...
 
     def open(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
         """What was sealed; without a wrapped key, the document was stored as it is."""
-        ...
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
         """The same key, wrapped by the master key of today; None if it is already."""
-        ...
 
 
 class KeyCatalog(Protocol):
@@ -52,11 +48,9 @@ class KeyCatalog(Protocol):
 
     async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
         """Up to `limit` keys by rising file id, those above `after`, of files in every state."""
-        ...
 
     async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
         """Put new wrapped keys in the places of those given, in one transaction.
 
         A record that changed meanwhile is left alone. Returns how many were replaced.
         """
-        ...

@@ -1,7 +1,4 @@
-"""What the flows need to carry files elsewhere: out into archives, in from them, between stores.
-
-These are ports as in `imprint.ports`, apart because nothing that a request does needs them.
-"""
+"""What the flows need to carry files elsewhere: out into archives, in from them, between stores."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +43,6 @@ class ArchiveCatalog(Protocol):
         By rising position, in lists of up to `size`. What is written meanwhile is not waited for
         and not seen; so whoever walks must not dawdle.
         """
-        ...
 
     async def documents_after(self, network: Network, after: str, limit: int) -> list[Stored]:
         """Up to `limit` documents above `after`, by rising cid, of versions in every state.
@@ -54,11 +50,9 @@ class ArchiveCatalog(Protocol):
         Those are all that must be readable: of live files, and of versions that an event may
         still restore. A document that is stored meanwhile may or may not be among them.
         """
-        ...
 
     async def compare_file(self, exported: Exported) -> Adoption:
         """What `adopt_file` would say, without doing it."""
-        ...
 
     async def adopt_file(self, exported: Exported) -> Adoption:
         """Take a file in whose documents are stored, with its group and its publication.
@@ -68,7 +62,6 @@ class ArchiveCatalog(Protocol):
         belongs to something else here, and `Unavailable` for storage while one of the documents
         is being destroyed.
         """
-        ...
 
 
 class Archive(Protocol):
@@ -77,19 +70,15 @@ class Archive(Protocol):
     @property
     def roots(self) -> tuple[Cid, ...]:
         """The blocks that lead to all others."""
-        ...
 
     def read(self, cid: Cid) -> bytes:
         """A block, which counts as reached from then on. Raises `NotAnExport` if it is missing."""
-        ...
 
     def note(self, kind: str, value: str) -> bool:
         """Remember a value of a kind; False if it was remembered before."""
-        ...
 
     def unreached(self) -> int:
         """How many blocks nobody has read."""
-        ...
 
 
 class Journal(Protocol):
@@ -97,11 +86,9 @@ class Journal(Protocol):
 
     def pending(self, network: Network, documents: Sequence[Stored]) -> list[Stored]:
         """Those of these documents that have not been noted."""
-        ...
 
     def note(self, network: Network, documents: Sequence[Stored]) -> None:
         """Note documents as copied, durably."""
-        ...
 
 
 class Vault(Protocol):
@@ -109,11 +96,9 @@ class Vault(Protocol):
 
     def add(self, name: str, data: bytes) -> None:
         """Write an entry."""
-        ...
 
     def add_file(self, name: str, path: Path) -> None:
         """Write a file as an entry."""
-        ...
 
 
 class Entry(Protocol):
@@ -122,8 +107,6 @@ class Entry(Protocol):
     @property
     def name(self) -> str:
         """What it is, as `Vault.add` was told."""
-        ...
 
     def read(self, size: int) -> bytes:
         """Up to so many bytes more; none at the end."""
-        ...

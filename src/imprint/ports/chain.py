@@ -1,0 +1,67 @@
+"""The chain, the marketplace on it, and those who tell of its events."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.marketplace import Log
+from imprint.domain.posts import BlockMark, Delivery, PostEntry, PostFacts
+
+
+class MarketplaceReader(Protocol):
+    """The marketplace contract, asked now. A strange answer is `Unavailable`, never a guess."""
+
+    async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
+        """The entry and the reader's balance (0 for nobody), from one block in one exchange."""
+
+    async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
+        """The entry under which this cid is published; None if it is not."""
+
+    async def probe(self) -> None:
+        """Return if the node answers, for the configured chain, and the contract is there."""
+
+    async def close(self) -> None:
+        """Let go of connections."""
+
+
+class ChainSource(Protocol):
+    """The chain itself: its blocks, and the marketplace's logs in them.
+
+    Nodes differ in how far they are, and change their mind. So whoever asks says which `head` the
+    question is about: every answer holds for the chain that ends in this block, and a node that
+    does not have it there, because it is behind or on another branch, is `Unavailable`.
+    """
+
+    async def head(self) -> BlockMark:
+        """The newest block."""
+
+    async def head_time(self) -> datetime:
+        """When the newest block says that it was made."""
+
+    async def block_at(self, number: int, head: BlockMark) -> BlockMark | None:
+        """The block at this height; None above the newest one."""
+
+    async def logs(self, first: int, last: int, head: BlockMark) -> list[Log]:
+        """The marketplace's logs in these blocks, in order.
+
+        `Unavailable` may mean that the node will not look at so many blocks at once.
+        """
+
+    async def logs_of_block(self, block_hash: str, head: BlockMark) -> list[Log] | None:
+        """The marketplace's logs in this block; None if it is not one of this chain."""
+
+
+class DeliveryReader(Protocol):
+    """One provider of deliveries: how it signs, and where its logs are."""
+
+    name: str
+
+    def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
+        """Verify a delivery, then decode it. `headers` has lower-case names.
+
+        Refuses `webhook_signature_invalid`, `too_large`, `unsupported_media_type`, and
+        `invalid_request` for damaged compression; what is signed but strange is ignored or becomes
+        a dead letter, never a refusal.
+        """
