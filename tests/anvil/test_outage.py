@@ -9,6 +9,8 @@ from tests.anvil.client import Client
 from tests.anvil.node import Anvil
 from tests.world import problem
 
+from imprint.flows.readiness import KEPT
+
 LONGEST_WAIT = 2.0
 """Seconds after which whoever asked has heard."""
 
@@ -60,6 +62,7 @@ def test_drafts_and_deliveries_need_no_node(
 def test_a_service_without_its_node_is_degraded_and_says_so(anvil: Anvil, client: Client) -> None:
     assert client.http.get("/readyz").json()["status"] == "ready"
     anvil.kill()
+    time.sleep(KEPT.total_seconds())
     condition = client.http.get("/readyz").json()
     assert condition["status"] == "degraded"
     assert condition["checks"] == {"database": "ok", "storage": "ok", "chain": "unavailable"}

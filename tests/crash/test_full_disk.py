@@ -1,5 +1,6 @@
 """A disk that is full stops writes and nothing else; with space again, they go on."""
 
+import asyncio
 import os
 import secrets
 import sqlite3
@@ -13,6 +14,8 @@ from tests.crash.ledger import find_faults
 from tests.crash.nursery import Nursery
 from tests.crash.victim import open_scene
 from tests.world import World, problem
+
+from imprint.flows.readiness import KEPT
 
 MEGABYTE = 1024 * 1024
 SIZE = 8 * MEGABYTE
@@ -78,6 +81,7 @@ async def test_writes_wait_for_space_and_reads_do_not(disk: Path, nursery: Nurse
         ballast.unlink()
         again = await world.send_create(author, "Words with room.")
         assert again.status_code == 200, again.text
+        await asyncio.sleep(KEPT.total_seconds())
         assert (await world.client.get("/readyz")).status_code == 200
         scene.victim.process.kill()
     assert find_faults(disk) == []

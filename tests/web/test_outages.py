@@ -1,5 +1,6 @@
 """Outages over HTTP: a dependency that does not answer makes neither a yes nor a no."""
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
@@ -188,6 +189,25 @@ async def test_without_a_node_the_service_is_degraded_but_ready(world: World) ->
     assert answer.status_code == 200
     assert answer.json()["status"] == "degraded"
     assert answer.json()["checks"]["chain"] == "unavailable"
+
+
+async def test_anybody_may_ask_for_readiness_but_dependencies_are_asked_once_a_second(
+    world: World,
+) -> None:
+    async def ask() -> str:
+        return str((await world.client.get("/readyz")).json()["status"])
+
+    asked = world.node.asked
+    assert await asyncio.gather(*(ask() for _ in range(10))) == ["ready"] * 10
+    once = world.node.asked - asked
+    assert [await ask() for _ in range(10)] == ["ready"] * 10
+    assert world.node.asked == asked + once
+    world.clock.advance(1)
+    await ask()
+    assert world.node.asked == asked + 2 * once
+    await world.node.stop()
+    world.clock.advance(1)
+    assert await ask() == "degraded"
 
 
 async def test_without_a_store_the_service_is_not_ready(fragile: Broken) -> None:

@@ -68,7 +68,7 @@ def build_service(settings: Settings, parts: Parts, rpc_url: str | None = None) 
         Reading(catalog, content, parts.cipher, entitlement),
         Listing(catalog, tokens, clock, settings.keeping.public_drafts),
         Confirming(parts.readers, catalog, clock, mirror),
-        Readiness(catalog, content, parts.marketplace),
+        Readiness(catalog, content, parts.marketplace, clock),
     )
     facts = describe_service(settings, rpc_url)
     chores = Chores(settings, parts, entitlement, mirror)

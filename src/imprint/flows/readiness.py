@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from imprint.domain.refusals import Unavailable
-from imprint.ports import Catalog, ContentStore, MarketplaceReader
+from imprint.flows.flights import SharedFlights
+from imprint.ports import Catalog, Clock, ContentStore, MarketplaceReader
 
 PATIENCE = 2.0
 """Seconds a dependency has to answer."""
+
+KEPT = timedelta(seconds=1)
+"""How long a condition is told again: anybody may ask, and a probe writes to disks and calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +37,30 @@ class Condition:
         return "ready" if self.chain else "degraded"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Readiness:
-    """Asks all dependencies at once."""
+    """Asks all dependencies at once, and for all who want to know at about the same time once."""
 
     catalog: Catalog
     content: ContentStore
     marketplace: MarketplaceReader
+    clock: Clock
+    _flights: SharedFlights[None, Condition] = field(default_factory=SharedFlights, init=False)
+    _last: tuple[datetime, Condition] | None = field(default=None, init=False)
 
     async def examine(self) -> Condition:
-        """How the dependencies are, now."""
+        """How the dependencies are, as of at most a second ago."""
+        if self._last is not None:
+            seen_at, condition = self._last
+            if abs(self.clock.now() - seen_at) < KEPT:
+                return condition
+        return await self._flights.join(None, self._probe)
+
+    async def _probe(self) -> Condition:
         probes = (self.catalog.probe, self.content.probe, self.marketplace.probe)
-        return Condition(*await asyncio.gather(*map(_answers, probes)))
+        condition = Condition(*await asyncio.gather(*map(_answers, probes)))
+        self._last = self.clock.now(), condition
+        return condition
 
 
 async def _answers(probe: Callable[[], Awaitable[None]]) -> bool:
