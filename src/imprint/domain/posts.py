@@ -101,10 +101,14 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What the catalog made of a delivery: one status for each event, in order."""
+    """What the catalog made of a delivery: one status for each event, in order.
+
+    `new_letters` counts the dead letters that were not kept already.
+    """
 
     duplicate: bool
     statuses: tuple[EventStatus, ...] = ()
+    new_letters: int = 0
 
 
 @dataclass(frozen=True, slots=True)

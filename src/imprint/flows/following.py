@@ -234,6 +234,10 @@ class Follower:
                 "event followed",
                 extra={"post_id": str(event.post_id), "status": status},
             )
+        if settlement.new_letters:
+            dead = EventStatus.DEAD_LETTER
+            EVENTS.labels("follower", dead.value).inc(settlement.new_letters)
+            log.warning("events kept as dead letters", extra={"count": settlement.new_letters})
         for place in step.lost:
             log.warning("event undone", extra={"block": place.block_number})
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from imprint import failpoints
@@ -14,7 +14,7 @@ from imprint.ports import Catalog, Clock, ContentStore
 log = logging.getLogger(__name__)
 
 BATCH = 100
-"""How many documents one round destroys at most, so that a sweep never holds anybody up."""
+"""How many documents are condemned at once, so that a sweep never holds anybody up."""
 
 REPLAY_MEMORY = timedelta(hours=24)
 """How long deliveries and logins are remembered: many times as long as they may be old."""
@@ -35,26 +35,37 @@ class Janitor:
     content: ContentStore
     clock: Clock
     grace: timedelta
+    batch: int = BATCH
     holder: str = field(default_factory=lambda: uuid4().hex)
 
     async def sweep(self) -> int:
         """One round, if it is this process's turn; how many documents were destroyed."""
         now = self.clock.now()
-        until = now + LEASE_TIME
-        if not await self.catalog.take_lease(LEASE, self.holder, now, until):
+        if not await self.catalog.take_lease(LEASE, self.holder, now, now + LEASE_TIME):
             return 0
+        await self.catalog.forget_replays(now - REPLAY_MEMORY)
         destroyed = 0
-        for cid, network in await self.catalog.condemn_documents(now, now - self.grace, BATCH):
-            if self.clock.now() >= until:
-                break
+        while swept := await self._sweep_some(now):
+            destroyed += swept
+        await self.catalog.release_lease(LEASE, self.holder)
+        return destroyed
+
+    async def _sweep_some(self, now: datetime) -> int:
+        """How many of the next documents were destroyed; one that resists holds up no other."""
+        destroyed = 0
+        for cid, network in await self.catalog.condemn_documents(now, now - self.grace, self.batch):
+            if self.clock.now() >= now + LEASE_TIME:
+                return 0
             failpoints.reach("after_condemn")
-            await self.content.remove(cid, network)
+            try:
+                await self.content.remove(cid, network)
+            except Unavailable:
+                log.warning("a document cannot be destroyed yet", extra={"cid": cid})
+                continue
             failpoints.reach("after_remove")
             await self.catalog.bury(cid, network)
             failpoints.reach("after_bury")
             destroyed += 1
-        await self.catalog.forget_replays(now - REPLAY_MEMORY)
-        await self.catalog.release_lease(LEASE, self.holder)
         return destroyed
 
     async def run(self, interval: float) -> None:

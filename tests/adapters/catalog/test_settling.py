@@ -9,7 +9,14 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, Network, Publication, State
 from imprint.domain.paging import OwnDrafts, PublicList
-from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace
+from imprint.domain.posts import (
+    Advance,
+    BlockMark,
+    DeadLetter,
+    DeliveryKey,
+    EventStatus,
+    LogPlace,
+)
 
 ONCHAIN = EventStatus.ONCHAIN
 ALREADY = EventStatus.ALREADY_ONCHAIN
@@ -280,3 +287,29 @@ async def test_a_cid_in_no_file_does_not_match_a_thumbnail(world):
     file = await world.dress(await world.draft(), thumbnail=picture)
     event = replace(world.event(file), cid=picture)
     assert await world.see(event) == [UNKNOWN]
+
+
+async def test_a_delivery_cannot_say_otherwise_about_an_event_that_is_known(world):
+    draft = await world.draft()
+    real = replace(world.event(draft), spelled_cid="no cid at all", cid=None)
+    await world.catalog.advance(31337, Advance(BlockMark(9, "0x9"), events=(real,)), world.now)
+    forged = replace(world.event(draft), place=real.place)
+    assert await world.see(forged) == [EventStatus.UNKNOWN_FILE]
+    assert (await world.live(draft.cid)).state is State.PENDING
+
+
+async def test_what_the_chain_says_replaces_what_a_delivery_made_of_the_same_event(world):
+    draft, other = await world.draft(), await world.draft()
+    forged = world.event(draft, post_id=1)
+    assert await world.see(forged) == [EventStatus.ONCHAIN]
+    real = replace(world.event(other, post_id=1), place=forged.place)
+    await world.catalog.advance(31337, Advance(BlockMark(9, "0x9"), events=(real,)), world.now)
+    assert (await world.live(draft.cid)).state is State.PENDING
+    assert (await world.catalog.file_by_post_id(1)).cid == other.cid
+
+
+async def test_a_dead_letter_is_new_once(world):
+    letter = DeadLetter(world.event(world.version()).place, "no text", "{}")
+    step = Advance(BlockMark(9, "0x9"), dead_letters=(letter,))
+    assert (await world.catalog.advance(31337, step, world.now)).new_letters == 1
+    assert (await world.catalog.advance(31337, step, world.now)).new_letters == 0

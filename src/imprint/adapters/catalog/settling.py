@@ -62,9 +62,10 @@ def settle(
     for event in events:
         status = yield from _settle_apart(event, source, at, canonical)
         statuses.append(status)
+    new_letters = 0
     for letter in dead_letters:
-        yield _keep_letter(letter, source, at)
-    return Settlement(duplicate=False, statuses=tuple(statuses))
+        new_letters += len((yield _keep_letter(letter, source, at)))
+    return Settlement(False, tuple(statuses), new_letters)
 
 
 def apply_kept(draft: File) -> Steps[File]:
@@ -130,15 +131,21 @@ def _settle_apart(
 def _settle_one(
     event: PostCreated, source: str | None, at: datetime, canonical: bool
 ) -> Steps[EventStatus]:
+    values = event_values(event)
+    said = (values["post_id"], values["author"], values["spelled_cid"])
     rows = yield Query(sql.KNOWN_EVENT, identity_values(event.place))
-    stands, holds = rows[0] if rows else (True, None)
+    stands, holds, *known = rows[0] if rows else (True, None, *said)
     if not rows:
-        yield Query(sql.ADD_EVENT, {**event_values(event), "source": source, "seen_at": micros(at)})
-    if not stands and not canonical:
+        yield Query(sql.ADD_EVENT, {**values, "source": source, "seen_at": micros(at)})
+    if not canonical and (not stands or tuple(known) != said):
+        # Whoever delivers may not revive what was undone, nor say otherwise about what is known.
         return EventStatus.UNKNOWN_FILE
+    if tuple(known) != said and holds is not None:
+        yield from unbind(holds)
+        holds = None
     if canonical:
         # A delivery may have left out, or got wrong, what nobody checked when it came.
-        yield Query(sql.CORRECT_EVENT, event_values(event))
+        yield Query(sql.CORRECT_EVENT, values)
     if holds is None:
         return (yield from _apply(event, at, canonical))
     if canonical:

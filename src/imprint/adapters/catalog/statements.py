@@ -209,7 +209,7 @@ ON CONFLICT DO NOTHING RETURNING 1"""
 FORGET_DELIVERIES = "DELETE FROM deliveries WHERE received_at < :before"
 FORGET_LOGINS = "DELETE FROM login_nonces WHERE spent_at < :before"
 KNOWN_EVENT = """
-SELECT canonical, file_id FROM events
+SELECT canonical, file_id, post_id, author, spelled_cid FROM events
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
 ADD_EVENT = """
 INSERT INTO events (chain_id, block_hash, log_index, block_number, tx_hash, post_id, author,
@@ -252,7 +252,7 @@ UNCONFIRMED_EVENTS = _EVENT + (
 KEEP_DEAD_LETTER = """
 INSERT INTO dead_letters (identity, reason, payload, source, seen_at)
 VALUES (:identity, :reason, :payload, :source, :seen_at)
-ON CONFLICT DO NOTHING"""
+ON CONFLICT DO NOTHING RETURNING 1"""
 COUNT_EVENTS = "SELECT count(*) FROM events WHERE status = :status AND canonical = 1"
 EVENTS_OF_STATUS = _EVENT + (
     " WHERE status = :status AND canonical = 1 ORDER BY seen_at DESC LIMIT :limit"
