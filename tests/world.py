@@ -413,7 +413,7 @@ async def open_world(
         **await records_of(folder),
     } | {f"IMPRINT_{name}": value for name, value in given.items()}
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
-    settings = read_settings(environ, defaults=defaults)
+    settings = read_settings(environ, defaults=defaults, judge_secrets=False)
     parts = open_parts(settings, clock)
     app = build_service(settings, parts if adapt is None else adapt(parts))
     transport = httpx.ASGITransport(app)

@@ -5,8 +5,10 @@ import pickle
 import pytest
 from tests.settings.test_reading import ENOUGH, JWT
 
-from imprint.settings import Secret, SettingsProblems, read_settings
+from imprint.settings import DEVELOPMENT, Secret, SettingsProblems, read_settings
 from imprint.settings.secrets import find_weakness
+
+MARKET = {"IMPRINT_MARKETPLACE_ADDRESS": ENOUGH["IMPRINT_MARKETPLACE_ADDRESS"]}
 
 
 @pytest.mark.parametrize(
@@ -14,8 +16,6 @@ from imprint.settings.secrets import find_weakness
     [
         "",
         "x" * 31,
-        "a" * 64,
-        "0123456789abcdef" * 2,
         "changeme-changeme-changeme-please-now",
         "this-is-my-supersecret-text-for-jwt-1234",
         "your-256-bit-key-goes-right-here-0192837465",
@@ -29,6 +29,51 @@ def test_what_protects_nothing_is_refused(text: str):
 @pytest.mark.parametrize("text", [JWT, "é" * 4 + JWT[:24]])
 def test_a_random_text_is_taken(text: str):
     assert find_weakness(Secret(text)) is None
+
+
+@pytest.mark.parametrize("text", ["a" * 32, "0123456789abcdef" * 2])
+def test_what_repeats_itself_is_taken_with_a_warning(text: str):
+    settings = read_settings(ENOUGH | {"IMPRINT_JWT_SECRET": text})
+    assert [warning.split(" and ")[0] for warning in settings.warnings] == [
+        "IMPRINT_JWT_SECRET repeats itself"
+    ]
+    assert text not in str(settings.warnings)
+
+
+def test_good_secrets_need_no_warning():
+    assert read_settings(ENOUGH).warnings == ()
+
+
+@pytest.mark.parametrize("name", ["JWT_SECRET", "WEBHOOK_A_SECRET", "WEBHOOK_B_SECRET"])
+def test_while_developing_every_given_secret_wins(name: str):
+    settings = read_settings(
+        {f"IMPRINT_{name}": "changeme"}, defaults=DEVELOPMENT | MARKET, judge_secrets=False
+    )
+    assert "changeme" in settings.secrets
+    assert settings.warnings == ()
+
+
+@pytest.mark.parametrize("own", ["JWT_SECRET", "JWT_SECRET_PREVIOUS", "PAGE_TOKEN_SECRET"])
+@pytest.mark.parametrize("shared", ["WEBHOOK_A_SECRET", "WEBHOOK_B_SECRET"])
+def test_what_a_provider_knows_is_no_secret_of_ours(own: str, shared: str):
+    given = {f"IMPRINT_{own}": JWT[::-1], f"IMPRINT_{shared}": JWT[::-1]}
+    with pytest.raises(SettingsProblems) as raised:
+        read_settings(ENOUGH | given)
+    assert raised.value.problems == [
+        f"IMPRINT_{shared} is the same as IMPRINT_{own}, and the provider of deliveries knows it."
+    ]
+
+
+def test_two_providers_with_one_secret_are_warned_about():
+    given = dict.fromkeys(("IMPRINT_WEBHOOK_A_SECRET", "IMPRINT_WEBHOOK_B_SECRET"), JWT[::-1])
+    assert read_settings(ENOUGH | given).warnings == (
+        "IMPRINT_WEBHOOK_B_SECRET is the same as IMPRINT_WEBHOOK_A_SECRET;"
+        " every secret should be its own.",
+    )
+
+
+def test_a_secret_may_be_its_own_predecessor():
+    assert read_settings(ENOUGH | {"IMPRINT_JWT_SECRET_PREVIOUS": JWT}).warnings == ()
 
 
 def test_a_secret_never_shows_itself():

@@ -49,7 +49,7 @@ async def _examine(config: Path | None) -> list[Finding]:
     async with open_offline(config) as opened:
         parts = opened.parts
         return [
-            Finding("settings", True, "They can be read, and no secret is weak."),
+            _settings(opened),
             await _probe("database", parts.catalog.probe, "It can be written to."),
             await _probe("store", parts.content.probe, "Documents can be stored and read."),
             await _chain(opened),
@@ -57,6 +57,12 @@ async def _examine(config: Path | None) -> list[Finding]:
             _webhooks(opened),
             await _clock(opened),
         ]
+
+
+def _settings(opened: Opened) -> Finding:
+    if warnings := opened.settings.warnings:
+        return Finding("settings", None, " ".join(warnings))
+    return Finding("settings", True, "They can be read, and no secret is weak.")
 
 
 async def _probe(what: str, probe: Callable[[], Awaitable[None]], words: str) -> Finding:

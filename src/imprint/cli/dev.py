@@ -64,7 +64,9 @@ def dev(
 async def _run(options: dict[str, str], config: Path | None) -> None:
     # Where the marketplace will be is known before there is a chain: a default like the others.
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE}
-    settings = read_settings(os.environ, config, options=options, defaults=defaults)
+    settings = read_settings(
+        os.environ, config, options=options, defaults=defaults, judge_secrets=False
+    )
     server = settings.server
     set_up_logs(server.log_level, server.log_format, settings.secrets, request_id.get)
     listener = listen(server.host, server.port)

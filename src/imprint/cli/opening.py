@@ -1,5 +1,6 @@
 """Opening: settings and parts for commands that work beside a service, or without one."""
 
+import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ import click
 from imprint.bootstrap import Parts, open_parts
 from imprint.logs import set_up_logs
 from imprint.settings import Settings, read_settings
+
+log = logging.getLogger(__name__)
 
 config_option = click.option(
     "--config", type=click.Path(path_type=Path), help="A TOML file with settings."
@@ -24,6 +27,12 @@ class Opened:
 
     settings: Settings
     parts: Parts
+
+
+def log_warnings(settings: Settings) -> None:
+    """Log what is doubtful about the settings."""
+    for warning in settings.warnings:
+        log.warning("%s", warning)
 
 
 @asynccontextmanager

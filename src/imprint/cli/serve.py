@@ -13,7 +13,7 @@ from prometheus_client import make_asgi_app
 
 from imprint.bootstrap import CannotStart, build_service, check_chain, open_parts
 from imprint.cli.complaints import complain, complaining
-from imprint.cli.opening import config_option
+from imprint.cli.opening import config_option, log_warnings
 from imprint.cli.servers import Serving, listen, serve_all
 from imprint.cli.workers import Supervisor
 from imprint.logs import set_up_logs
@@ -33,6 +33,7 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
         settings = read_settings(os.environ, config, options=given)
         server = settings.server
         set_up_logs(server.log_level, server.log_format, settings.secrets, request_id.get)
+        log_warnings(settings)
         sockets = _open_sockets(settings)
         if server.workers == 1:
             uvloop.run(_serve(settings, sockets, 0))

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from imprint.settings.judging import PREVIOUS, find_dangers, find_doubts
 from imprint.settings.problems import SettingsProblems, Unreadable
-from imprint.settings.secrets import Secret, find_weakness
-from imprint.settings.setting import Setting, declared_in
+from imprint.settings.secrets import Secret
+from imprint.settings.setting import declared_in
 from imprint.settings.sources import ReadFile, read_config, read_environment
 from imprint.settings.stores import PinataContent
 from imprint.settings.value import GROUPS, SETTINGS, Settings
 
 _LIMIT_SHOWN = 80
-_PREVIOUS = "_PREVIOUS"
 _IPV6 = re.compile(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 
 
@@ -28,12 +28,13 @@ def read_settings(
     *,
     options: Mapping[str, str] | None = None,
     defaults: Mapping[str, str] | None = None,
+    judge_secrets: bool = True,
     read_file: ReadFile = read_file_text,
 ) -> Settings:
     """The settings, from the strongest source to the weakest: `options` of the command line, the
     environment, the TOML file, `defaults` of the command, and the defaults of the settings.
 
-    A secret that stands in `defaults` is let through as it is; every other one must be a good one.
+    With `judge_secrets`, a secret that protects nothing is a problem; without, every one is taken.
     Raises `SettingsProblems` with everything that is wrong.
     """
     environment = read_environment(environ, read_file)
@@ -42,9 +43,14 @@ def read_settings(
     problems = environment.problems + table.problems
     texts = _fill(given, defaults or {})
     values = _read_values(texts, given, problems)
-    problems += _judge_secrets(texts, defaults or {})
+    secrets = _find_secrets(texts)
+    problems += _find_strays(texts, secrets)
+    warnings: list[str] = []
+    if judge_secrets:
+        problems += find_dangers(secrets)
+        warnings += find_doubts(secrets)
     if not problems:
-        settings = _assemble(values)
+        settings = _assemble(values, tuple(warnings))
         problems = _judge_together(settings)
     if problems:
         raise SettingsProblems(problems)
@@ -91,37 +97,32 @@ def _read_values(
     return values
 
 
-def _assemble(values: Mapping[str, Any]) -> Settings:
+def _assemble(values: Mapping[str, Any], warnings: tuple[str, ...]) -> Settings:
     built = {
         name: group(**{key: values[each.name] for key, each in declared_in(group).items()})
         for name, group in GROUPS.items()
     }
-    return Settings(**built)
+    return Settings(**built, warnings=warnings)
 
 
-def _judge_secrets(texts: Mapping[str, str | None], let_through: Mapping[str, str]) -> list[str]:
-    problems = []
-    seen: dict[str, str] = {}
-    for name in (each.name for each in SETTINGS if _is_secret(each)):
-        text = texts[name]
-        if text is None:
-            continue
-        weakness = find_weakness(Secret(text), issued="WEBHOOK" in name)
-        if weakness is not None and let_through.get(name) != text:
-            problems.append(f"{name} {weakness}.")
-        if text in seen:
-            problems.append(f"{name} is the same as {seen[text]}; every secret must be its own.")
-        seen.setdefault(text, name)
-        current = name.removesuffix(_PREVIOUS)
-        if texts[current] is None:
-            problems.append(f"{name} is given without {current}.")
-    return problems
-
-
-def _is_secret(setting: Setting) -> bool:
+def _find_secrets(texts: Mapping[str, str | None]) -> dict[str, Secret]:
     # The key of Pinata is made by Pinata; how good it is is not ours to judge.
-    name = setting.name.removesuffix(_PREVIOUS)
-    return setting.secret and name.endswith(("_SECRET", "_ENCRYPTION_KEY"))
+    kinds = ("_SECRET", "_ENCRYPTION_KEY")
+    known = {each.name: texts[each.name] for each in SETTINGS if each.secret}
+    return {
+        name: Secret(text)
+        for name, text in known.items()
+        if text is not None and name.removesuffix(PREVIOUS).endswith(kinds)
+    }
+
+
+def _find_strays(texts: Mapping[str, str | None], secrets: Mapping[str, Secret]) -> list[str]:
+    current = {name: name.removesuffix(PREVIOUS) for name in secrets}
+    return [
+        f"{name} is given without {plain}."
+        for name, plain in current.items()
+        if texts[plain] is None
+    ]
 
 
 def _judge_together(settings: Settings) -> list[str]:

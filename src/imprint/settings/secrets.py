@@ -82,11 +82,11 @@ def find_weakness(secret: Secret, issued: bool = False) -> str | None:
         return f"is {size} bytes long; it must have at least {needed}"
     if any(word in text.lower() for word in _PLACEHOLDERS):
         return "is a placeholder; make one with: openssl rand -hex 32"
-    if len(set(text)) < _FEWEST_CHARACTERS or _repeats(text):
-        return "repeats itself; make one with: openssl rand -hex 32"
     return None
 
 
-def _repeats(text: str) -> bool:
-    # A text is a shorter one written several times if, and only if, it occurs in its double early.
-    return (text + text).find(text, 1) < len(text)
+def is_repetitive(secret: Secret) -> bool:
+    """Whether this secret has few characters, or is a shorter text written several times."""
+    text = secret.reveal()
+    # The latter is so if, and only if, a text occurs early in its double.
+    return len(set(text)) < _FEWEST_CHARACTERS or (text + text).find(text, 1) < len(text)

@@ -18,7 +18,7 @@ _PAGE_TOKEN_LABEL = b"imprint page token secret"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything an operator can decide, in groups."""
+    """Everything an operator can decide, in groups, and what is doubtful about it."""
 
     server: Server
     storage: Storage
@@ -30,6 +30,7 @@ class Settings:
     limits: Limits
     keeping: Keeping
     development: Development
+    warnings: tuple[str, ...] = ()
 
     @property
     def login_domains(self) -> tuple[str, ...]:
