@@ -15,6 +15,8 @@ from imprint.domain.cids import Cid
 from imprint.domain.unixfs import blocks, document_cid
 from imprint.web.representations import Format, Wanted
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 RAW = "application/vnd.ipld.raw"
 CAR = "application/vnd.ipld.car"
 
@@ -199,7 +201,7 @@ async def test_each_representation_has_a_tag_of_its_own(town, large):
         assert other.status_code == 200
 
 
-def test_a_block_that_repeats_is_sent_once_if_wished():
+async def test_a_block_that_repeats_is_sent_once_if_wished():
     body = bytes(262_144 * 3)
     cid = document_cid(body)
     sizes = [
@@ -293,7 +295,7 @@ async def test_an_answer_can_do_no_harm_in_a_browser(town, kind):
         assert shown_in_page or answer.headers["content-disposition"].startswith("attachment")
 
 
-def test_bytes_that_are_no_picture_are_never_shown():
+async def test_bytes_that_are_no_picture_are_never_shown():
     wanted = Wanted(Format.PLAIN)
     for body in (b"<html>", b"\x89PNG<script>", b"\xff\xd8", b"GIF89a", b"<svg>"):
         media_type = wanted.media_type(body)

@@ -1,7 +1,6 @@
 """The catalog in PostgreSQL, which any number of processes on any number of machines may share."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -19,7 +18,6 @@ from imprint.domain.refusals import Unavailable
 
 __all__ = ["PostgresqlCatalog", "Unfinished", "open_catalog", "prepare"]
 
-_log = logging.getLogger(__name__)
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
