@@ -171,3 +171,10 @@ async def test_a_query_is_not_logged(world: World) -> None:
         await world.client.get("/filesByTags", params={"tags": "canarytag"})
     assert "/filesByTags" in lines.getvalue()
     assert "canarytag" not in lines.getvalue()
+
+
+async def test_a_path_of_any_length_makes_a_line_of_bounded_length(world: World) -> None:
+    with _listening() as lines:
+        await world.client.get("/" + "a" * 60_000)
+    assert "aaaa" in lines.getvalue()
+    assert max(map(len, lines.getvalue().splitlines())) < 1000

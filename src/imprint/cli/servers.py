@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imprint.bootstrap import CannotStart
+from imprint.cli.connections import BoundedConnection
 
 BACKLOG = 2048
 """How many connections may wait to be accepted."""
@@ -66,7 +67,7 @@ class Serving:
         self._keep_alive = keep_alive
         config = uvicorn.Config(
             self._farewell,
-            http="httptools",
+            http=BoundedConnection,
             loop="none",
             lifespan="on" if has_lifespan else "off",
             ws="none",

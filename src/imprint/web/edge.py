@@ -43,6 +43,9 @@ _ALWAYS = [(name.lower().encode(), value.encode()) for name, value in ALWAYS.ite
 UNPACED = ("/healthz", "/readyz", "/webhook/")
 """Paths whose callers are expected, and lost if turned away."""
 
+LOGGED_PATH = 200
+"""How many characters of a path are logged: ours are shorter, and others can be of any length."""
+
 OTHER_PATHS = "other"
 """What a path that anybody may have made up is called in the measures, which must not grow."""
 
@@ -128,7 +131,7 @@ class Edge:
         if log.isEnabledFor(logging.INFO):
             facts = {
                 "method": scope["method"],
-                "path": path,
+                "path": path[:LOGGED_PATH],
                 "status": status,
                 "code": code,
                 "milliseconds": round(seconds * 1000, 2),

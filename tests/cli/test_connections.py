@@ -1,0 +1,126 @@
+"""Connections: what begins out of bounds is refused or closed, and nothing is kept meanwhile."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from imprint.cli.connections import MAX_HEAD_BYTES, BoundedConnection
+from imprint.cli.servers import Serving, listen
+
+REQUEST = b"GET /any HTTP/1.1\r\nHost: imprint.test\r\n\r\n"
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers how long the body is, after a moment."""
+    size = len(await Request(scope, receive).body())
+    await asyncio.sleep(0.05)
+    await Response(f"{size} bytes")(scope, receive, send)
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    server = Serving(app, listener, patience=1, has_lifespan=False)
+    running = asyncio.create_task(server.run())
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        server.stop()
+        await running
+
+
+async def read_all(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(5):
+        return await reader.read()
+
+
+def refusal(answer: bytes) -> str:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head
+    assert json.loads(body)["code"] == "invalid_request"
+    return str(json.loads(body)["detail"])
+
+
+HEADS = {
+    "a long target": b"GET /" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\n\r\n",
+    "a long header": b"GET / HTTP/1.1\r\nX: " + b"a" * MAX_HEAD_BYTES + b"\r\n\r\n",
+    "many headers": b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * MAX_HEAD_BYTES + b"\r\n",
+    "a header without an end": b"GET / HTTP/1.1\r\nX: " + b"a" * 2 * MAX_HEAD_BYTES,
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS.keys())
+async def test_a_head_that_is_too_long_is_refused(head: bytes) -> None:
+    async with connected() as (reader, writer):
+        writer.write(head)
+        assert str(MAX_HEAD_BYTES) in refusal(await reader.readuntil(b"}"))
+
+
+async def test_headers_after_a_body_are_counted_too() -> None:
+    chunked = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
+    async with connected() as (reader, writer):
+        writer.write(chunked + b"X: a\r\n" * MAX_HEAD_BYTES)
+        assert str(MAX_HEAD_BYTES) in refusal(await reader.readuntil(b"}"))
+
+
+async def test_what_is_no_http_gets_the_body_of_all_refusals() -> None:
+    async with connected() as (reader, writer):
+        writer.write(b"HELLO\r\n\r\n")
+        assert refusal(await read_all(reader)) == "The request cannot be read."
+
+
+async def test_a_long_body_is_no_long_head() -> None:
+    size = 4 * MAX_HEAD_BYTES
+    asked = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
+    async with connected() as (reader, writer):
+        for _ in range(2):
+            writer.write(asked + REQUEST[:10])
+            await reader.readuntil(b"%d bytes" % size)
+            writer.write(REQUEST[10:])
+            await reader.readuntil(b"0 bytes")
+
+
+@pytest.fixture
+def head_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BoundedConnection, "head_seconds", 0.2)
+
+
+@pytest.mark.usefixtures("head_seconds")
+async def test_a_connection_that_never_asks_anything_is_closed() -> None:
+    async with connected() as (reader, _):
+        assert await read_all(reader) == b""
+
+
+@pytest.mark.usefixtures("head_seconds")
+@pytest.mark.parametrize("byte", [b"a", b"\r\n"], ids=["a letter", "an empty line"])
+async def test_a_head_that_trickles_is_given_up(byte: bytes) -> None:
+    async with connected() as (reader, writer):
+        writer.write(REQUEST)
+        await reader.readuntil(b"0 bytes")
+        ended = asyncio.ensure_future(read_all(reader))
+        for _ in range(100):
+            writer.write(byte)
+            await asyncio.sleep(0.02)
+            if ended.done():
+                break
+        assert ended.done()
+        assert isinstance(ended.exception(), ConnectionError | None)
+
+
+@pytest.mark.usefixtures("head_seconds")
+async def test_a_request_that_came_in_time_is_answered_however_long_that_takes() -> None:
+    async with connected() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n")
+        await asyncio.sleep(0.5)
+        writer.write(b"a")
+        assert b"1 bytes" in await reader.readuntil(b"1 bytes")
