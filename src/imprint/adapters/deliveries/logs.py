@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from imprint.adapters.deliveries.networks import find_chain_id
 from imprint.domain.addresses import Address
 from imprint.domain.hexadecimal import (
     NotHexadecimal,
@@ -61,11 +62,10 @@ class SentLog:
 
 @dataclass(frozen=True, slots=True)
 class Marketplace:
-    """Whose logs count. Without `networks` the names that providers give to networks do not."""
+    """Whose logs count."""
 
     chain_id: int
     address: Address
-    networks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +135,16 @@ def _is_ours(log: SentLog, ours: Marketplace) -> bool:
         and log.removed in (None, False)
         and (log.status is None or read_number(log.status) == 1)
         and all(read_number(chain_id) == ours.chain_id for chain_id in log.chain_ids)
-        and (not ours.networks or all(_is_named(name, ours.networks) for name in log.networks))
+        and all(_may_be(network, ours.chain_id) for network in log.networks)
     )
 
 
-def _is_named(name: object, networks: frozenset[str]) -> bool:
-    return isinstance(name, str) and name.lower() in networks
+def _may_be(network: object, chain_id: int) -> bool:
+    """Whether a network that was called so can be this chain; an unknown name says nothing."""
+    meant = read_number(network)
+    if meant is None and isinstance(network, str):
+        meant = find_chain_id(network)
+    return meant is None or meant == chain_id
 
 
 def _read_members(log: SentLog, chain_id: int) -> tuple[LogPlace, tuple[bytes, ...], bytes]:

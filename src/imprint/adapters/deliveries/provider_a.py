@@ -27,11 +27,7 @@ MAX_BODY = 16 * 1024 * 1024
 
 
 class ProviderA:
-    """A `DeliveryReader` for provider a.
-
-    `networks` are the names by which the provider may call our network; without them it is not
-    asked for its name.
-    """
+    """A `DeliveryReader` for provider a."""
 
     name = "provider-a"
 
@@ -41,12 +37,10 @@ class ProviderA:
         chain_id: int,
         marketplace: Address,
         *,
-        networks: Sequence[str] = (),
         max_body: int = MAX_BODY,
     ) -> None:
         self._secrets = DeliverySecrets(secrets)
-        names = frozenset(name.lower() for name in networks)
-        self._ours = Marketplace(chain_id, marketplace, names)
+        self._ours = Marketplace(chain_id, marketplace)
         self._max_body = max_body
 
     def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:

@@ -33,11 +33,7 @@ _NONCE = re.compile(r"[!-~]{1,128}\Z")
 
 
 class ProviderB:
-    """A `DeliveryReader` for provider b.
-
-    `networks` are the names by which the provider may call our network; without them it is not
-    asked for its name.
-    """
+    """A `DeliveryReader` for provider b."""
 
     name = "provider-b"
 
@@ -47,14 +43,12 @@ class ProviderB:
         chain_id: int,
         marketplace: Address,
         *,
-        networks: Sequence[str] = (),
         tolerance: int = TOLERANCE,
         max_body: int = MAX_BODY,
         max_compressed_body: int = MAX_COMPRESSED_BODY,
     ) -> None:
         self._secrets = DeliverySecrets(secrets)
-        names = frozenset(name.lower() for name in networks)
-        self._ours = Marketplace(chain_id, marketplace, names)
+        self._ours = Marketplace(chain_id, marketplace)
         self._tolerance = tolerance
         self._max_body = max_body
         self._max_compressed_body = max_compressed_body
