@@ -27,7 +27,7 @@ from imprint.adapters.catalog.rows import (
     micros,
     moment_of,
 )
-from imprint.adapters.catalog.steps import Query, Steps, Unstorable, Value
+from imprint.adapters.catalog.steps import Query, Row, Steps, Unstorable, Value
 from imprint.domain.files import File, Publication, State
 from imprint.domain.posts import (
     DeadLetter,
@@ -133,7 +133,7 @@ def _settle_one(
 ) -> Steps[EventStatus]:
     values = event_values(event)
     said = (values["post_id"], values["author"], values["spelled_cid"])
-    rows = yield Query(sql.KNOWN_EVENT, identity_values(event.place))
+    rows = yield from _known(event)
     stands, holds, *known = rows[0] if rows else (True, None, *said)
     if not rows:
         yield Query(sql.ADD_EVENT, {**values, "source": source, "seen_at": micros(at)})
@@ -153,15 +153,28 @@ def _settle_one(
     return EventStatus.ALREADY_ONCHAIN
 
 
+def _known(event: PostCreated) -> Steps[list[Row]]:
+    """What is kept of an event; if that names another author, what is theirs is held as well."""
+    known = Query(sql.KNOWN_EVENT, identity_values(event.place))
+    rows = yield known
+    if rows and rows[0][3] != event.author:
+        yield hold_owner(rows[0][3])
+        rows = yield known
+    return rows
+
+
 def _apply(event: PostCreated, at: datetime, canonical: bool) -> Steps[EventStatus]:
     file = yield from _version_of(event)
-    status = yield from _judge(event, file, canonical)
+    status, displaced = yield from _judge(event, file, canonical)
     bound = None
     if status is EventStatus.ONCHAIN and file is not None:
         yield from _bind(event, file, at)
         bound = file.id
     values = {**identity_values(event.place), "status": status.value, "file_id": bound}
     yield Query(sql.NOTE_STATUS, values)
+    if displaced is not None:
+        # It may stand elsewhere too: an event that found it published already was only kept.
+        yield from apply_kept(displaced)
     return status
 
 
@@ -172,23 +185,25 @@ def _version_of(event: PostCreated) -> Steps[File | None]:
     return file_of(rows[0]) if rows else None
 
 
-def _judge(event: PostCreated, file: File | None, canonical: bool) -> Steps[EventStatus]:
+def _judge(
+    event: PostCreated, file: File | None, canonical: bool
+) -> Steps[tuple[EventStatus, File | None]]:
+    """What becomes of an event, and the file that loses its post id to it, now a draft."""
     if file is None:
-        return EventStatus.UNKNOWN_FILE
+        return EventStatus.UNKNOWN_FILE, None
     if file.owner != event.author:
-        return EventStatus.AUTHOR_MISMATCH
+        return EventStatus.AUTHOR_MISMATCH, None
     if file.state is State.ONCHAIN:
-        return EventStatus.ALREADY_ONCHAIN
+        return EventStatus.ALREADY_ONCHAIN, None
     holder = yield from _holder(event)
     if holder is None:
-        return EventStatus.ONCHAIN
+        return EventStatus.ONCHAIN, None
     ((held, confirmed),) = yield Query(sql.BINDING_OF_FILE, {"file_id": holder.id})
     claimed = event.place.block_number
     higher = held is None or claimed is None or claimed >= held
     if not canonical and (confirmed or not higher):
-        return EventStatus.ALREADY_ONCHAIN
-    yield from unbind(holder.id)
-    return EventStatus.ONCHAIN
+        return EventStatus.ALREADY_ONCHAIN, None
+    return EventStatus.ONCHAIN, (yield from unbind(holder.id))
 
 
 def _holder(claim: PostCreated) -> Steps[File | None]:
