@@ -68,7 +68,42 @@ def test_all_problems_are_told_together():
     assert len(problems) == 4
 
 
-def test_an_unknown_name_is_an_error_with_a_suggestion():
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SERVICE_HOST",
+        "SERVICE_PORT",
+        "PORT_8000_TCP",
+        "PORT_8000_TCP_ADDR",
+        "BASE_URL",
+        "VERSION",
+        "LOG",
+        "X_FILE",
+    ],
+)
+def test_a_name_that_is_no_setting_is_only_warned_about(name: str):
+    settings = read(**{name: "tcp://10.0.0.1:8000"})
+    assert settings.warnings == (f"IMPRINT_{name} is no setting and means nothing here.",)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("HOTS", "HOST"),
+        ("WORKER", "WORKERS"),
+        ("JWT_SECRETS", "JWT_SECRET"),
+        ("JWT_SECERT_FILE", "JWT_SECRET_FILE"),
+        ("CORS_ORIGIN", "CORS_ORIGINS"),
+        ("RATE_LIMIT", "RATE_LIMITS"),
+    ],
+)
+def test_a_misspelled_name_is_an_error(name: str, meant: str):
+    assert problems_of(**{name: "x"}) == [
+        f"IMPRINT_{name} is no setting. Did you mean IMPRINT_{meant}?"
+    ]
+
+
+def test_a_misspelled_name_is_an_error_with_a_suggestion():
     assert problems_of(WEBHOOK_A_SECERT=JWT) == [
         "IMPRINT_WEBHOOK_A_SECERT is no setting. Did you mean IMPRINT_WEBHOOK_A_SECRET?"
     ]
@@ -96,6 +131,7 @@ def test_the_environment_may_name_the_file(tmp_path: Path):
     ("text", "expected"),
     [
         ("prot = 1", "prot is no setting. Did you mean port?"),
+        ("base_url = 'x'", "base_url is no setting."),
         ("port = ", "is no TOML"),
         ("[server]\nport = 1", "must be a text, number, switch or list"),
     ],

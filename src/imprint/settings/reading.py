@@ -45,7 +45,7 @@ def read_settings(
     values = _read_values(texts, given, problems)
     secrets = _find_secrets(texts)
     problems += _find_strays(texts, secrets)
-    warnings: list[str] = []
+    warnings = [f"{name} is no setting and means nothing here." for name in environment.strangers]
     if judge_secrets:
         problems += find_dangers(secrets)
         warnings += find_doubts(secrets)

@@ -1,11 +1,11 @@
 """Where the texts of settings come from: the environment, files that it names, a TOML file."""
 
-import difflib
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from imprint.settings.misspellings import find_meant
 from imprint.settings.setting import FILE_SUFFIX, PREFIX, Setting
 from imprint.settings.value import SETTINGS
 
@@ -17,10 +17,14 @@ ReadFile = Callable[[Path], str]
 
 @dataclass(slots=True)
 class Texts:
-    """The texts that were given, by the names of their settings, and what was wrong with others."""
+    """The texts that were given, by the names of their settings, and what was wrong with others.
+
+    `strangers` are names that are no settings.
+    """
 
     given: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
 
 
 def read_config(path: Path | None, environ: Mapping[str, str], read_file: ReadFile) -> Texts:
@@ -42,11 +46,18 @@ def read_config(path: Path | None, environ: Mapping[str, str], read_file: ReadFi
             if value is None:
                 texts.problems.append(f"{key} in {named} must be a text, number, switch or list.")
         _sort_in(texts, {k: v for k, v in found.items() if v is not None}, known, read_file)
+        # Nobody but the operator writes into this file: what it says is meant for us.
+        texts.problems += [f"{each} is no setting." for each in texts.strangers]
+        texts.strangers.clear()
     return texts
 
 
 def read_environment(environ: Mapping[str, str], read_file: ReadFile) -> Texts:
-    """What the environment says; names that begin like ours and are none are problems."""
+    """What the environment says; only names that are nearly ours are problems.
+
+    Others begin like ours by accident: where a service is called imprint, Kubernetes gives its
+    neighbours names like IMPRINT_SERVICE_HOST.
+    """
     texts = Texts()
     ours = {k: v for k, v in environ.items() if k.startswith(PREFIX) and k != CONFIG_NAME}
     _sort_in(texts, ours, {each.name: each for each in SETTINGS}, read_file)
@@ -70,13 +81,20 @@ def _sort_in(
                 texts.problems.append(
                     f"{name} names the file {text}, which cannot be read: {_reason(error)}."
                 )
+        elif meant := _guess(name, known):
+            texts.problems.append(f"{name} is no setting. Did you mean {meant}?")
         else:
-            texts.problems.append(f"{name} is no setting.{_suggest(name, known)}")
+            texts.strangers.append(name)
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
-    return f" Did you mean {close[0]}?" if close else ""
+def _guess(name: str, known: Mapping[str, Setting]) -> str | None:
+    """The name that was meant by this one, with the ending that says that it is of a file."""
+    ending = name[-len(FILE_SUFFIX) :] if name.upper().endswith(FILE_SUFFIX) else ""
+    # All names begin alike in the environment; how they begin must not make them look alike.
+    start = PREFIX if name.startswith(PREFIX) else ""
+    plain = {each.removeprefix(start): each for each in known}
+    meant = find_meant(name.removeprefix(start).removesuffix(ending), plain)
+    return None if meant is None else plain[meant] + ending
 
 
 def _as_text(value: object) -> str | None:
