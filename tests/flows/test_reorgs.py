@@ -1,10 +1,11 @@
 """Reorgs: what left the chain is undone, what came with the new one takes its place."""
 
 import pytest
-from tests.flows.conftest import BOB, DEPTH, Ledger
+from tests.flows.conftest import BOB, DEPTH, Ledger, forge
 from tests.flows.scripted_chain import CHAIN, say_created
 
 from imprint.domain.files import File, State
+from imprint.domain.marketplace import decode_post_created
 from imprint.domain.posts import EventStatus
 
 
@@ -75,6 +76,20 @@ async def test_two_posts_that_change_places_are_bound_as_the_new_chain_says(
     ledger.post(one, 1)
     ledger.post(two, 2)
     await ledger.follow()
+    ledger.chain.fork(2)
+    ledger.post(two, 1)
+    ledger.post(one, 2)
+    await ledger.follow()
+    assert [await ledger.post_id(file) for file in (one, two)] == [2, 1]
+
+
+async def test_posts_that_change_places_are_bound_anew_though_a_delivery_named_no_height(
+    ledger: Ledger,
+) -> None:
+    one, two = await ledger.draft(), await ledger.draft(BOB)
+    await ledger.deliver_block(ledger.post(one, 1))
+    (log,) = ledger.post(two, 2).logs
+    await ledger.deliver(forge(decode_post_created(log), block_number=None))
     ledger.chain.fork(2)
     ledger.post(two, 1)
     ledger.post(one, 2)

@@ -1,3 +1,3 @@
 """Seeds whose runs have failed once; they run with every other, so that no fault comes back."""
 
-KEPT_SEEDS: tuple[int, ...] = ()
+KEPT_SEEDS: tuple[int, ...] = (297,)

@@ -1,7 +1,7 @@
 """Seeded simulation: a random history of everything, and at every rest the model's state.
 
-One number decides a whole run. `make simulate SEEDS=500` runs as many, `make simulate SEED=7`
-runs that one again.
+One number decides a whole run. `make simulate SEEDS=500` runs as many, `SEEDS=501-900` others, and
+`make simulate SEED=7` runs that one again.
 """
 
 import os
@@ -34,7 +34,9 @@ def choose_seeds() -> list[int]:
     """One seed, or as many as are asked for and all that have ever failed."""
     if one := os.environ.get("SEED"):
         return [int(one)]
-    return [*KEPT_SEEDS, *range(1, 1 + int(os.environ.get("SEEDS") or FEW_SEEDS))]
+    first, _, last = (os.environ.get("SEEDS") or str(FEW_SEEDS)).rpartition("-")
+    fresh = range(int(first or 1), int(last) + 1)
+    return [*(seed for seed in KEPT_SEEDS if seed not in fresh), *fresh]
 
 
 @pytest.fixture
