@@ -4,19 +4,22 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+from tests.world import open_world
 
 from imprint.cli.connections import MAX_HEAD_BYTES, BoundedConnection
 from imprint.cli.servers import Serving, listen
+from imprint.web.intake import MAX_DRAINED
 
 REQUEST = b"GET /any HTTP/1.1\r\nHost: imprint.test\r\n\r\n"
 
 
-async def app(scope: Scope, receive: Receive, send: Send) -> None:
+async def count_body(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers how long the body is, after a moment."""
     size = len(await Request(scope, receive).body())
     await asyncio.sleep(0.05)
@@ -24,7 +27,9 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def connected(
+    app: ASGIApp = count_body,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     server = Serving(app, listener, patience=1, has_lifespan=False)
@@ -124,3 +129,27 @@ async def test_a_request_that_came_in_time_is_answered_however_long_that_takes()
         await asyncio.sleep(0.5)
         writer.write(b"a")
         assert b"1 bytes" in await reader.readuntil(b"1 bytes")
+
+
+async def test_a_refusal_reaches_a_client_that_sends_all_before_it_listens(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world, connected(world.app) as (reader, writer):
+        size = 20_000_000
+        head = b"POST /create/group HTTP/1.1\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        writer.write(head % size)
+        for _ in range(size // 50_000):
+            writer.write(bytes(50_000))
+            await writer.drain()
+        assert (await read_all(reader)).startswith(b"HTTP/1.1 415 ")
+
+
+async def _pour(writer: asyncio.StreamWriter, size: int) -> None:
+    for _ in range(size // 0x10000):
+        writer.write(b"10000\r\n" + bytes(0x10000) + b"\r\n")
+        await writer.drain()
+
+
+async def test_a_body_without_an_end_ends_with_its_connection(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world, connected(world.app) as (_, writer):
+        writer.write(b"POST /create/group HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with pytest.raises(ConnectionError):
+            await _pour(writer, 4 * MAX_DRAINED)

@@ -80,6 +80,12 @@ class BoundedConnection(HttpToolsProtocol):
         self._taken = 0
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        if not self.pipeline and not self._is_in_head:
+            # Who has its answer and goes on sending the same body would be listened to for ever.
+            self.transport.close()
+        super().on_response_complete()
+
     def send_400_response(self, msg: str) -> None:
         """Tell a client that its request cannot be read, in the body that all refusals have."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:

@@ -12,7 +12,11 @@ from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
 from imprint.domain.refusals import Code, Problem, Refusal
+from imprint.web.intake import Intake
 from imprint.web.problems import method_answer, problem_answer
+
+UNDRAINED = (Code.REQUEST_TIMEOUT, Code.OVERLOADED)
+"""Refusals for the sake of time: those who get them are listened to no longer."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -55,7 +59,12 @@ class Dispatch:
         if scope["type"] != "http":
             await self.life(scope, receive, send)
             return
-        answer = await self._answer(scope, receive, send)
+        intake = Intake(scope, receive)
+        answer = await self._answer(scope, intake, send)
+        if scope["state"].get("code") not in UNDRAINED:
+            await intake.drain()
+        if not intake.is_complete:
+            answer.headers["Connection"] = "close"
         await answer(scope, receive, send)
 
     def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
