@@ -11,6 +11,8 @@ import httpx
 import pytest
 from tests.world import World, open_world, picture, problem
 
+from imprint.web.intake import DRAIN_SECONDS, MAX_DRAINED
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 JSON = {"Content-Type": "application/json"}
@@ -37,8 +39,8 @@ class Pouring:
 LIMITS = {
     "/auth/login": 64 * 1024,
     "/delete/file": 64 * 1024,
-    "/create/group": 3 * 4 * 1024 * 1024 + 64 * 1024,
-    "/update/file": 3 * 4 * 1024 * 1024 + 64 * 1024,
+    "/create/group": 6 * 4 * 1024 * 1024 + 64 * 1024,
+    "/update/file": 6 * 4 * 1024 * 1024 + 64 * 1024,
     "/publish/file": 5_000_000 + 64 * 1024,
     "/webhook/provider-a/publish": 16 * 1024 * 1024,
     "/webhook/provider-b/publish": 16 * 1024 * 1024,
@@ -57,11 +59,12 @@ async def test_a_body_is_cut_off_at_its_limit_while_it_streams(
         path, params={"cid": CID}, content=body, headers={"Content-Type": media_type}
     )
     assert problem(answer) == (413, "too_large")
-    assert body.taken <= limit + 2 * CHUNK
+    assert answer.headers["connection"] == "close"
+    assert body.taken <= max(limit, MAX_DRAINED) + 2 * CHUNK
 
 
 @pytest.mark.parametrize(("path", "limit"), LIMITS.items())
-async def test_a_body_that_says_it_is_too_large_is_not_read_at_all(
+async def test_a_body_that_says_it_is_too_large_is_read_only_to_its_end(
     town: World, path: str, limit: int
 ) -> None:
     body = Pouring()
@@ -71,6 +74,25 @@ async def test_a_body_that_says_it_is_too_large_is_not_read_at_all(
     headers = {"Content-Type": media_type, "Content-Length": str(limit + 1)}
     answer = await town.client.post(path, params={"cid": CID}, content=body, headers=headers)
     assert problem(answer) == (413, "too_large")
+    assert body.taken <= limit + 2 * CHUNK
+
+
+async def test_a_body_that_says_it_is_out_of_all_proportion_is_not_read_at_all(
+    town: World,
+) -> None:
+    body = Pouring()
+    headers = JSON | {"Content-Length": str(MAX_DRAINED + 1)}
+    answer = await town.client.post("/create/group", content=body, headers=headers)
+    assert problem(answer) == (413, "too_large")
+    assert answer.headers["connection"] == "close"
+    assert body.taken == 0
+
+
+async def test_a_refused_client_that_asks_before_it_sends_is_not_told_to(town: World) -> None:
+    body = Pouring()
+    headers = {"Content-Type": "text/plain", "Expect": "100-continue"}
+    answer = await town.client.post("/create/group", content=body, headers=headers)
+    assert problem(answer) == (415, "unsupported_media_type")
     assert body.taken == 0
 
 
@@ -83,13 +105,37 @@ async def test_a_strange_content_length_is_no_fault_of_ours(town: World, length:
     assert problem(answer)[0] in (400, 413)
 
 
-async def test_a_body_of_another_type_is_refused_before_it_is_read(town: World) -> None:
-    body = Pouring()
+async def test_a_refused_body_that_trickles_is_not_awaited(town: World) -> None:
+    body = Pouring(pause=0.1)
+    started = time.monotonic()
     answer = await town.client.post(
         "/create/group", content=body, headers={"Content-Type": "text/plain"}
     )
     assert problem(answer) == (415, "unsupported_media_type")
-    assert body.taken == 0
+    assert answer.headers["connection"] == "close"
+    assert time.monotonic() - started < 2 * DRAIN_SECONDS
+
+
+@pytest.mark.parametrize("path", ["/update/file", "/delete/file", "/publish/file"])
+async def test_size_comes_before_media_type_and_media_type_before_shape(
+    town: World, path: str
+) -> None:
+    wrong = {"cid": "x"}
+    answer = await town.client.post(path, params=wrong, content=b"a" * (LIMITS[path] + 1))
+    assert problem(answer) == (413, "too_large")
+    assert problem(await town.client.post(path, params=wrong)) == (415, "unsupported_media_type")
+    kind = "multipart/form-data; boundary=b" if "publish" in path else JSON["Content-Type"]
+    answer = await town.client.post(path, params=wrong, headers={"Content-Type": kind})
+    assert problem(answer) == (400, "invalid_cid")
+
+
+@pytest.mark.parametrize("salt", [None, 7, "text", [], True])
+async def test_a_salt_of_the_wrong_kind_is_wrong_typed_data(town: World, salt: Any) -> None:
+    signed = town.stranger().sign("create") | {"salt": salt, "content": ""}
+    answer = await town.client.post("/create/group", json=signed)
+    assert problem(answer) == (400, "invalid_typed_data")
+    answer = await town.client.post("/delete/file", params={"cid": CID}, json=signed)
+    assert problem(answer) == (400, "invalid_typed_data")
 
 
 async def test_a_body_that_trickles_is_given_up(tmp_path: Path) -> None:
@@ -217,10 +263,11 @@ async def test_no_depth_of_nesting_is_a_fault_of_ours(town: World, depth: int) -
 
 
 async def test_escapes_do_not_eat_into_the_limit_of_a_content(town: World) -> None:
-    content = "é" * (2 * 1024 * 1024)
-    text = _create(town, json.dumps(content))
-    assert len(text) > 12 * 1024 * 1024
+    most = 4 * 1024 * 1024
+    text = _create(town, '"' + r"\u0001" * most + '"')
     assert (await _post(town, text)).status_code == 200
+    text = _create(town, '"' + r"\u0001" * most + '1"')
+    assert problem(await _post(town, text)) == (413, "too_large")
 
 
 BOUNDARY = "----boundary"

@@ -20,9 +20,9 @@ class LoginBody(msgspec.Struct):
 
 
 class SignedBody(msgspec.Struct):
-    """`POST /delete/file`: a signed write without content."""
+    """`POST /delete/file`: a signed write without content; what `salt` is, its verifier judges."""
 
-    salt: dict[str, Any]
+    salt: Any
     address: str
     signature: str
 

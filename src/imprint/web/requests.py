@@ -66,13 +66,11 @@ class BodyReader:
     timeout: float
 
     async def read(self, request: Request, limit: int) -> bytes:
-        """The body, at most `limit` bytes: one byte more and the rest is never read.
+        """The body, at most `limit` bytes: one byte more and nothing of it is kept.
 
         Refuses `too_large`, and a client that is too slow.
         """
-        declared = request.headers.get("content-length", "")
-        if declared.isdecimal() and (len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit):
-            raise _too_large(limit)
+        check_length(request, limit)
         try:
             async with asyncio.timeout(self.timeout):
                 return await _collect(request, limit)
@@ -87,7 +85,7 @@ class BodyReader:
         Refuses another media type, a key given twice, NaN, lone surrogates, and what is no JSON or
         not of this shape.
         """
-        check_media_type(request, "application/json")
+        expect_json(request, limit)
         value = parse_json(await self.read(request, limit))
         try:
             return msgspec.convert(value, shape)
@@ -96,7 +94,7 @@ class BodyReader:
 
     async def read_form(self, request: Request, limit: int) -> Form:
         """The multipart form. Refuses another media type, a broken form, a field given twice."""
-        check_media_type(request, "multipart/form-data")
+        expect_form(request, limit)
         body = await self.read(request, limit)
         parser = _InMemoryParser(
             request.headers, _once(body), max_files=1, max_fields=MAX_FORM_FIELDS
@@ -133,6 +131,25 @@ async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
 
 def _too_large(limit: int) -> Refusal:
     return Refusal(Code.TOO_LARGE, f"The body may have at most {limit} bytes.")
+
+
+def expect_json(request: Request, limit: int) -> None:
+    """Refuses a request whose headers speak of anything but a JSON body within the limit."""
+    check_length(request, limit)
+    check_media_type(request, "application/json")
+
+
+def expect_form(request: Request, limit: int) -> None:
+    """Refuses a request whose headers speak of anything but a form within the limit."""
+    check_length(request, limit)
+    check_media_type(request, "multipart/form-data")
+
+
+def check_length(request: Request, limit: int) -> None:
+    """Refuses a body that says itself that it is longer than the limit."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and (len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit):
+        raise _too_large(limit)
 
 
 def check_media_type(request: Request, expected: str) -> None:

@@ -27,6 +27,8 @@ from imprint.web.bodies import (
 )
 from imprint.web.requests import (
     BodyReader,
+    expect_form,
+    expect_json,
     parse_json,
     parse_tags,
     query_cid,
@@ -35,8 +37,8 @@ from imprint.web.requests import (
 SMALL_BODY = 64 * 1024
 """Bytes for a body that carries a signature and what it signs, and nothing else."""
 
-ESCAPED = 3
-"""How many times longer JSON may be than its text: the worst that encoders make of letters."""
+ESCAPED = 6
+"""How many times longer JSON may be than its text: as long as a letter that is escaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,17 @@ class WriteRoutes:
         return _tell(CreatedAnswer(file_record(file)))
 
     async def update(self, request: Request) -> Response:
+        expect_json(request, self._content_limit)
         cid = query_cid(request)
         body = await self._read_content(request)
         file = await self.drafts.update(_claim(body), cid, body.content)
         return _tell(UpdatedAnswer(file_record(file)))
 
     async def publish(self, request: Request) -> Response:
+        limit = self.max_image + SMALL_BODY
+        expect_form(request, limit)
         cid = query_cid(request)
-        form = await self.reader.read_form(request, self.max_image + SMALL_BODY)
+        form = await self.reader.read_form(request, limit)
         salt = parse_json(form.text("salt"))
         claim = TypedDataClaim(salt, form.text("address"), form.text("signature"))
         hashtags = parse_tags(form.text("hashtags", ""))
@@ -77,14 +82,18 @@ class WriteRoutes:
         return _tell(PublishedAnswer(await self.drafts.publish(claim, cid, image, hashtags)))
 
     async def delete(self, request: Request) -> Response:
+        expect_json(request, SMALL_BODY)
         cid = query_cid(request)
         body = await self.reader.read_json(request, SMALL_BODY, SignedBody)
         file = await self.drafts.delete(_claim(body), cid)
         return _tell(DeletedAnswer(DeletedFile(file.id, "deleted")))
 
+    @property
+    def _content_limit(self) -> int:
+        return ESCAPED * self.max_content + SMALL_BODY
+
     async def _read_content(self, request: Request) -> ContentBody:
-        limit = ESCAPED * self.max_content + SMALL_BODY
-        body = await self.reader.read_json(request, limit, ContentBody)
+        body = await self.reader.read_json(request, self._content_limit, ContentBody)
         try:
             check_content(body.content, self.max_content)
         except ContentTooLarge as error:
