@@ -62,6 +62,11 @@ class Process:
     def runs(self) -> bool:
         return self._running is not None and self._running.poll() is None
 
+    @property
+    def pid(self) -> int:
+        assert self._running is not None
+        return self._running.pid
+
     def wait(self, seconds: float = 20) -> int:
         """The exit status, once it ends by itself."""
         assert self._running is not None

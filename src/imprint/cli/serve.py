@@ -1,6 +1,9 @@
 """`imprint serve`: the service, from settings."""
 
+import asyncio
+import logging
 import os
+import signal
 import socket
 import sys
 from dataclasses import dataclass
@@ -20,6 +23,10 @@ from imprint.logs import set_up_logs
 from imprint.settings import Settings, read_settings
 from imprint.web.edge import request_id
 
+log = logging.getLogger(__name__)
+
+_ONE_WORKER = "SIGHUP is ignored: there is one worker, and no supervisor to replace it"
+
 
 @click.command()
 @config_option
@@ -36,7 +43,7 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
         log_warnings(settings)
         sockets = _open_sockets(settings)
         if server.workers == 1:
-            uvloop.run(_serve(settings, sockets, 0))
+            uvloop.run(_serve_alone(settings, sockets))
         else:
             sys.exit(Supervisor(server.workers, partial(_work, settings, sockets)).run())
 
@@ -64,6 +71,12 @@ def _work(settings: Settings, sockets: _Sockets, place: int) -> int:
     except CannotStart as error:
         return complain(error)
     return 0
+
+
+async def _serve_alone(settings: Settings, sockets: _Sockets) -> None:
+    # SIGHUP asks for new workers; unheard, it would end the only one.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, log.warning, _ONE_WORKER)
+    await _serve(settings, sockets, 0)
 
 
 async def _serve(settings: Settings, sockets: _Sockets, place: int) -> None:
