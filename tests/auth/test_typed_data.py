@@ -200,13 +200,17 @@ def test_a_timestamp_is_within_sixty_seconds_of_now(
     assert refused(lambda: verify(said, signature, signer.address, now=now)) is code
 
 
-def test_a_fraction_of_a_second_too_late_is_too_late(
+def test_fractions_of_our_second_count_in_neither_direction(
     signer: LocalAccount, sign_envelope: Sign, refused: Refused
 ) -> None:
     said = envelope()
     signature = sign_envelope(signer, said)
-    now = NOW + timedelta(seconds=60, milliseconds=1)
-    assert refused(lambda: verify(said, signature, signer.address, now=now)) is Code.SIGNATURE_STALE
+    for seconds in (-60, -59.001, 60, 60.999):
+        verify(said, signature, signer.address, now=NOW + timedelta(seconds=seconds))
+    for seconds in (-60.001, 61):
+        now = NOW + timedelta(seconds=seconds)
+        code = refused(lambda now=now: verify(said, signature, signer.address, now=now))
+        assert code is Code.SIGNATURE_STALE
 
 
 @pytest.mark.parametrize("timestamp", ["0", "000000000000", "999999999999", "253402300800"])

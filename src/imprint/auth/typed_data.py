@@ -105,7 +105,8 @@ class WriteVerifier:
         """
         nonce, timestamp = self._read_envelope(claim.envelope, action)
         signer = parse_signer(claim.address)
-        if abs(now.timestamp() - int(timestamp)) > FRESHNESS_SECONDS:
+        # In whole seconds on both sides, because that is all that the wallet said.
+        if abs(int(now.timestamp()) - int(timestamp)) > FRESHNESS_SECONDS:
             raise Refusal(
                 Code.SIGNATURE_STALE,
                 f"The timestamp is more than {FRESHNESS_SECONDS} seconds away from now.",
