@@ -160,6 +160,24 @@ async def test_a_setting_shows_drafts_in_public_lists(
         assert pages == [[post["cid"], draft["cid"]]]
 
 
+async def test_a_page_token_shows_drafts_no_longer_than_the_setting_does(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("private")
+    async with open_world(folder, PUBLIC_DRAFTS="on") as world:
+        _, post = await world.post(world.wallet(1))
+        for _ in range(10):
+            await world.create(world.wallet(1))
+        token = (await world.client.get("/filesMetaData")).json()["next_page_token"]
+        clock = world.clock
+    params = {"next_page_token": token}
+    for switch, shown in (("on", 2), ("off", 1)):
+        async with open_world(folder, clock=clock, PUBLIC_DRAFTS=switch) as world:
+            files = (await world.client.get("/filesByNextPageToken", params=params)).json()["files"]
+            assert len(files) == shown
+            assert files[-1]["cid"] == post["cid"]
+
+
 async def test_files_match_that_have_all_the_tags(town: World) -> None:
     (both,) = await _publish_posts(town, "red,green", 1)
     (red,) = await _publish_posts(town, "red", 1)

@@ -1,6 +1,6 @@
 """Listing: pages of files, newest first, each file once however much is written meanwhile."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from imprint.auth.page_tokens import Cursor, PageTokens
@@ -63,7 +63,11 @@ class Listing:
         It needs no session: the token is the proof. Refuses any that was changed or has expired.
         """
         cursor = self.tokens.open(page_token, self.clock.now())
-        return await self._page(cursor.filter, cursor.position, PUBLIC_PAGE_SIZE, cursor.until)
+        which = cursor.filter
+        if isinstance(which, PublicList) and not self.public_drafts:
+            # Drafts may have been public when the token was made.
+            which = replace(which, drafts_too=False)
+        return await self._page(which, cursor.position, PUBLIC_PAGE_SIZE, cursor.until)
 
     async def metadata(self, cid: Cid) -> Listed:
         """The one file with this cid, draft or post: who knows the cid of a draft was told it."""
