@@ -194,7 +194,11 @@ async def test_a_cid_is_needed_exactly_once(town: World, action: str) -> None:
     cid = (await town.create(alice))["cid"]
     path = ACTIONS[action]
     for query in ("", f"?cid={cid}&cid={cid}"):
-        answer = await town.client.post(path + query, json=alice.sign(action) | {"content": ""})
+        if action == "publish":
+            body: dict[str, Any] = {"files": {"file": ("cover.png", b"", "image/png")}}
+        else:
+            body = {"json": alice.sign(action) | {"content": ""}}
+        answer = await town.client.post(path + query, **body)
         assert problem(answer) == (400, "invalid_cid")
 
 
