@@ -55,9 +55,14 @@ async def test_a_body_is_cut_off_at_its_limit_while_it_streams(
     media_type = (
         "multipart/form-data; boundary=b" if "publish/file" in path else JSON["Content-Type"]
     )
-    answer = await town.client.post(
-        path, params={"cid": CID}, content=body, headers={"Content-Type": media_type}
-    )
+    headers = {
+        "Content-Type": media_type,
+        "X-Alchemy-Signature": "00" * 32,
+        "X-QN-Nonce": "n" * 32,
+        "X-QN-Timestamp": str(town.clock.seconds),
+        "X-QN-Signature": "00" * 32,
+    }
+    answer = await town.client.post(path, params={"cid": CID}, content=body, headers=headers)
     assert problem(answer) == (413, "too_large")
     assert answer.headers["connection"] == "close"
     assert body.taken <= max(limit, MAX_DRAINED) + 2 * CHUNK

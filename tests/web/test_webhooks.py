@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import hmac
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -404,7 +405,10 @@ async def test_an_event_for_a_version_that_is_gone_brings_it_back(town: World, c
 async def test_a_provider_without_a_secret_has_no_path(tmp_path: Path, provider: str) -> None:
     async with open_world(tmp_path, **{f"WEBHOOK_{provider}_SECRET": ""}) as world:
         name = f"provider-{provider.lower()}"
+        alias = {"A": "alchemy", "B": "quicknode"}[provider]
         assert problem(await world.deliver(name, b"{}", {})) == (404, "not_found")
+        assert problem(await world.deliver(alias, b"{}", {})) == (404, "not_found")
+        assert problem(await world.client.get(f"/webhook/{name}/publish")) == (404, "not_found")
 
 
 @pytest.mark.parametrize("secret", ["new", "old", "older"])
@@ -469,6 +473,38 @@ async def test_a_delivery_of_more_than_16_mebibytes_is_refused(town: World) -> N
     body = b" " * (16 * 1024 * 1024 + 1)
     for provider in ("provider-a", "provider-b"):
         assert problem(await town.deliver(provider, body, {})) == (413, "too_large")
+
+
+STRANGE_HEADERS: dict[str, tuple[str, dict[str, str]]] = {
+    "nothing of a": ("provider-a", {}),
+    "no digits of a": ("provider-a", {"X-Alchemy-Signature": "x" * 64}),
+    "nothing of b": ("provider-b", {}),
+    "an early time": ("provider-b", {"X-QN-Timestamp": "1000000000"}),
+    "no nonce": ("provider-b", {"X-QN-Nonce": ""}),
+    "no digits of b": ("provider-b", {"X-QN-Signature": "x" * 64}),
+}
+
+
+@pytest.mark.parametrize(
+    ("provider", "strange"), STRANGE_HEADERS.values(), ids=STRANGE_HEADERS.keys()
+)
+async def test_what_cannot_be_signed_is_refused_by_its_headers(
+    town: World, provider: str, strange: dict[str, str]
+) -> None:
+    async def never() -> AsyncIterator[bytes]:
+        raise AssertionError("the body was read")
+        yield b""
+
+    good = {
+        "X-QN-Nonce": "n" * 32,
+        "X-QN-Timestamp": str(town.clock.seconds),
+        "X-QN-Signature": "00" * 32,
+    }
+    headers = (good | strange if strange else {}) | {"Expect": "100-continue"}
+    answer = await town.client.post(
+        f"/webhook/{provider}/publish", content=never(), headers=headers
+    )
+    assert problem(answer) == (401, "webhook_signature_invalid")
 
 
 async def test_deliveries_are_never_paced(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from imprint.domain.posts import EventStatus
-from imprint.domain.refusals import Code, Refusal
 from imprint.flows.mirroring import Mirror
 from imprint.measures import DELIVERIES, EVENTS
 from imprint.ports import Catalog, Clock, DeliveryReader
@@ -37,17 +36,19 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Confirming:
-    """Takes deliveries; each event counts once, whoever brings it and however often."""
+    """Takes deliveries of those providers that have a reader.
+
+    Each event counts once, whoever brings it and however often.
+    """
 
     readers: Mapping[str, DeliveryReader]
     catalog: Catalog
     clock: Clock
     mirror: Mirror
 
-    def check_configured(self, provider: str) -> None:
-        """Refuses a provider without a secret as not found."""
-        if provider not in self.readers:
-            raise Refusal(Code.NOT_FOUND, "This provider is not configured.")
+    def glance(self, provider: str, headers: Mapping[str, str]) -> None:
+        """Refuses a delivery that cannot be the provider's, before anybody reads its body."""
+        self.readers[provider].glance(headers, self.clock.now())
 
     async def receive(self, provider: str, headers: Mapping[str, str], body: bytes) -> Receipt:
         """Verify, decode, and keep a delivery.
@@ -55,7 +56,6 @@ class Confirming:
         Refuses one that is not signed by the provider. What is signed is never refused for what it
         says: the provider would only send it again.
         """
-        self.check_configured(provider)
         now = self.clock.now()
         delivery = self.readers[provider].open(headers, body, now)
         if not (delivery.key or delivery.events or delivery.dead_letters):

@@ -58,6 +58,9 @@ class DeliveryReader(Protocol):
 
     name: str
 
+    def glance(self, headers: Mapping[str, str], now: datetime) -> None:
+        """Refuse what `open` would refuse for its headers alone, whatever its body is."""
+
     def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
         """Verify a delivery, then decode it. `headers` has lower-case names.
 

@@ -29,6 +29,9 @@ from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
 
+ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
+"""Under which other names the paths of providers are known."""
+
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
@@ -83,7 +86,6 @@ def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list
     openapi = describe_interface(facts)
     page = docs_page(openapi).encode()
     about = AboutRoutes(facts, msgspec.json.encode(openapi), page, flows.readiness)
-    provider_a, provider_b = webhooks.receiver("provider-a"), webhooks.receiver("provider-b")
     return [
         Route("/filesByTags", reads.files_by_tags),
         Route("/fileByCid", reads.file_by_cid),
@@ -98,10 +100,11 @@ def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list
         Route("/update/file", writes.update, "POST"),
         Route("/publish/file", writes.publish, "POST"),
         Route("/delete/file", writes.delete, "POST"),
-        Route("/webhook/provider-a/publish", provider_a, "POST"),
-        Route("/webhook/provider-b/publish", provider_b, "POST"),
-        Route("/webhook/alchemy/publish", provider_a, "POST"),
-        Route("/webhook/quicknode/publish", provider_b, "POST"),
+        *(
+            Route(f"/webhook/{name}/publish", webhooks.receiver(provider), "POST")
+            for provider in flows.confirming.readers
+            for name in (provider, ALIASES[provider])
+        ),
         Route("/.well-known/imprint.json", about.well_known),
         Route("/openapi.json", about.describe),
         Route("/docs", about.docs),

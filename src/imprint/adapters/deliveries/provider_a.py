@@ -17,7 +17,7 @@ from imprint.adapters.deliveries.logs import (
     read_list,
     sort_logs,
 )
-from imprint.adapters.deliveries.signatures import DeliverySecrets
+from imprint.adapters.deliveries.signatures import DeliverySecrets, check_spelling
 from imprint.domain.addresses import Address
 from imprint.domain.posts import Delivery
 from imprint.domain.refusals import Code, Refusal
@@ -43,12 +43,17 @@ class ProviderA:
         self._ours = Marketplace(chain_id, marketplace)
         self._max_body = max_body
 
+    def glance(self, headers: Mapping[str, str], now: datetime) -> None:
+        """Refuse what its headers give away."""
+        if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "The delivery must not be compressed.")
+        check_spelling(headers.get("x-alchemy-signature", ""))
+
     def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
         """Verify the raw body, then read the logs of its block."""
         if len(body) > self._max_body:
             raise Refusal(Code.TOO_LARGE, "The delivery is too large.")
-        if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "The delivery must not be compressed.")
+        self.glance(headers, now)
         self._secrets.verify(headers.get("x-alchemy-signature", ""), [body])
         try:
             sent = read_json(body)

@@ -14,7 +14,11 @@ from itertools import chain
 from imprint.adapters.deliveries.compression import inflate
 from imprint.adapters.deliveries.logs import Marketplace, read_json, sort_logs
 from imprint.adapters.deliveries.nesting import TooManyValues, find_logs
-from imprint.adapters.deliveries.signatures import DeliverySecrets, refuse_signature
+from imprint.adapters.deliveries.signatures import (
+    DeliverySecrets,
+    check_spelling,
+    refuse_signature,
+)
 from imprint.domain.addresses import Address
 from imprint.domain.posts import DeadLetter, Delivery, DeliveryKey
 from imprint.domain.refusals import Code, Refusal
@@ -53,18 +57,25 @@ class ProviderB:
         self._max_body = max_body
         self._max_compressed_body = max_compressed_body
 
-    def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
-        """Verify nonce, time and inflated body, then find the logs wherever they are.
-
-        Also refuses `invalid_request` for a damaged compressed body.
-        """
+    def glance(self, headers: Mapping[str, str], now: datetime) -> None:
+        """Refuse what its headers give away."""
         nonce, timestamp = headers.get("x-qn-nonce", ""), headers.get("x-qn-timestamp", "")
         if not (_NONCE.match(nonce) and _TIMESTAMP.match(timestamp)):
             raise refuse_signature()
         if abs(now.timestamp() - int(timestamp)) > self._tolerance:
             raise refuse_signature()
-        encoding = headers.get("content-encoding", "").strip().lower()
-        signature = headers.get("x-qn-signature", "").removeprefix("sha256=")
+        if _encoding(headers) not in ("", "identity", "gzip"):
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "Only gzip compression is understood.")
+        check_spelling(_signature(headers))
+
+    def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
+        """Verify nonce, time and inflated body, then find the logs wherever they are.
+
+        Also refuses `invalid_request` for a damaged compressed body.
+        """
+        self.glance(headers, now)
+        nonce, timestamp = headers["x-qn-nonce"], headers["x-qn-timestamp"]
+        encoding, signature = _encoding(headers), _signature(headers)
         signed = chain([nonce.encode(), timestamp.encode()], self._unpack(encoding, body))
         digest = self._secrets.verify(signature, signed)
         # Kept hashed: what is remembered cannot be sent again as a signature.
@@ -73,8 +84,6 @@ class ProviderB:
         return self._read(key, b"".join(self._unpack(encoding, body)))
 
     def _unpack(self, encoding: str, body: bytes) -> Iterable[bytes]:
-        if encoding not in ("", "identity", "gzip"):
-            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "Only gzip compression is understood.")
         limit = self._max_compressed_body if encoding == "gzip" else self._max_body
         if len(body) > limit:
             raise Refusal(Code.TOO_LARGE, "The delivery is too large.")
@@ -89,3 +98,11 @@ class ProviderB:
         except ValueError:
             return Delivery(self.name, key, ignored=1)
         return Delivery(self.name, key, found.events, found.dead_letters, found.ignored)
+
+
+def _encoding(headers: Mapping[str, str]) -> str:
+    return headers.get("content-encoding", "").strip().lower()
+
+
+def _signature(headers: Mapping[str, str]) -> str:
+    return headers.get("x-qn-signature", "").removeprefix("sha256=")

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from imprint.flows.confirming import Confirming
 from imprint.web.answers import PRIVATE, json_answer
 from imprint.web.bodies import delivery_answer
-from imprint.web.requests import BodyReader
+from imprint.web.requests import BodyReader, check_length
 
 MAX_DELIVERY = 16 * 1024 * 1024
 """Bytes of a delivery: a block full of our logs is far below it."""
@@ -26,7 +26,8 @@ class WebhookRoutes:
         """The endpoint of one provider."""
 
         async def receive(request: Request) -> Response:
-            self.confirming.check_configured(provider)
+            check_length(request, MAX_DELIVERY)
+            self.confirming.glance(provider, request.headers)
             body = await self.reader.read(request, MAX_DELIVERY)
             receipt = await self.confirming.receive(provider, request.headers, body)
             return json_answer(delivery_answer(receipt), PRIVATE)
