@@ -230,8 +230,34 @@ async def test_a_preflight_is_answered_for_allowed_origins_alone(
             "Access-Control-Request-Headers": "content-type,authorization",
         }
         answer = await world.client.options("/create/group", headers=headers)
-        assert (answer.status_code == 200) is allowed
+        assert answer.status_code == (200 if allowed else 204)
         assert (answer.headers.get("access-control-allow-origin") == origin) is allowed
+        assert ("access-control-allow-methods" in answer.headers) is allowed
+
+
+@pytest.mark.parametrize(
+    "asked", [{"Method": "DELETE"}, {"Method": "POST", "Headers": "X-Strange"}], ids=str
+)
+async def test_a_preflight_for_more_than_is_taken_gets_no_permission(
+    tmp_path: Path, asked: dict[str, str]
+) -> None:
+    async with open_world(tmp_path, CORS_ORIGINS="https://good.example") as world:
+        headers = {f"Access-Control-Request-{name}": value for name, value in asked.items()}
+        headers["Origin"] = "https://good.example"
+        answer = await world.client.options("/create/group", headers=headers)
+        assert answer.status_code == 204
+        assert answer.content == b""
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+async def test_asking_for_permission_is_not_paced_as_writing(tmp_path: Path) -> None:
+    strict = {"RATE_LIMITS": "on", "RATE_SIGNED": "2/60"}
+    async with open_world(tmp_path, CORS_ORIGINS="https://good.example", **strict) as world:
+        headers = {"Origin": "https://good.example", "Access-Control-Request-Method": "POST"}
+        for _ in range(2):
+            assert (await world.client.options("/create/group", headers=headers)).is_success
+            assert (await world.send_create(world.wallet(1))).status_code == 200
+        assert problem(await world.send_create(world.wallet(1))) == (429, "rate_limited")
 
 
 async def test_without_allowed_origins_nobody_else_is_let_in(tmp_path: Path) -> None:

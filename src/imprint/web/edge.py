@@ -1,7 +1,6 @@
 """The edge: what every request and answer goes through — id, pace, load, headers, log line."""
 
 import logging
-import os
 import re
 import time
 from collections.abc import MutableMapping
@@ -13,6 +12,7 @@ from typing import Any
 from prometheus_client import Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from imprint.domain.identifiers import new_id
 from imprint.domain.rates import Pacer
 from imprint.domain.refusals import Code, RateLimited, Unavailable
 from imprint.measures import ANSWER_SECONDS, ANSWERS
@@ -108,7 +108,9 @@ class Edge:
     def _pace(self, path: str, scope: Scope) -> None:
         if path.startswith(UNPACED):
             return
-        pacer = self.signed if path.startswith(SIGNED) else self.reads
+        # A page of another origin asks before each write whether it may; that costs no signature.
+        is_signed = path.startswith(SIGNED) and scope["method"] != "OPTIONS"
+        pacer = self.signed if is_signed else self.reads
         if pacer.rate is not None:
             pacer.admit(self._caller(scope), self.clock.now())
 
@@ -156,7 +158,7 @@ def _family(path: str) -> str:
 
 def _choose_id(scope: Scope) -> str:
     given = _header(scope, b"x-request-id")
-    return given if given and _FOREIGN_ID.match(given) else os.urandom(16).hex()
+    return given if given and _FOREIGN_ID.match(given) else new_id()
 
 
 def _header(scope: Scope, name: bytes) -> str:
