@@ -12,7 +12,6 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
-from uuid import uuid4
 
 from imprint import failpoints
 from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
@@ -29,6 +28,7 @@ from imprint.domain.files import (
     Write,
     file_name,
 )
+from imprint.domain.identifiers import new_id
 from imprint.domain.rates import Rate
 from imprint.domain.refusals import Code, Refusal
 from imprint.domain.unixfs import document_cid
@@ -58,7 +58,7 @@ class Drafts:
     async def create(self, claim: TypedDataClaim, content: str) -> File:
         """A new draft in a group of its own."""
         write = await self._prove(claim, Action.CREATE)
-        intent, version = await self._store_version(write, str(uuid4()), content)
+        intent, version = await self._store_version(write, new_id(), content)
         return await _commit(self.catalog.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: str) -> File:
@@ -140,7 +140,7 @@ class Drafts:
             await self._begin(intent)
         await self._put(intent, sealed.document, Label(name, write.signer, group_id, State.PENDING))
         version = Version(
-            str(uuid4()),
+            new_id(),
             group_id,
             write.signer,
             number,
@@ -173,7 +173,7 @@ class Drafts:
         self, write: Write, cid: Cid, network: Network, number: int | None = None
     ) -> Intent:
         lease_until = self.clock.now() + self.lease
-        return Intent(str(uuid4()), write, cid, network, lease_until, number)
+        return Intent(new_id(), write, cid, network, lease_until, number)
 
 
 async def _commit(change: Awaitable[T]) -> T:

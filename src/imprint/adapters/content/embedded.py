@@ -21,8 +21,8 @@ from imprint.ports import Clock
 LEFTOVER_AGE = timedelta(hours=1)
 """How old an unfinished document is at least when it is taken for one that a crash left."""
 
-THREADS = 4
-"""How many calls wait for the disk at once; more of them hardly make a disk faster."""
+THREADS = 8
+"""How many calls wait for the disk at once: a file system syncs what waits together, together."""
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")

@@ -11,8 +11,9 @@ copy it back: a name proves its bytes.
 import math
 import os
 import stat
-import tempfile
+import time
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from threading import Event
 
@@ -24,6 +25,10 @@ GLANCE_LIMIT = 65_536
 
 _NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 """Linux' flag for "only what is in memory"; other systems have none."""
+
+
+_numbers = count()
+"""One for each file on its way from this process."""
 
 
 class DocumentFolder:
@@ -44,17 +49,27 @@ class DocumentFolder:
 
         One that is there already is written anew, which also repairs it.
         """
-        shard = self._shard(cid)
         temporary = self._write(document)
         try:
-            if not abandoned.is_set():
+            if abandoned.is_set():
+                os.unlink(temporary)
+                return
+            shard = f"{self._root}/{cid[-3:-1]}"
+            self._prepare(shard)
+            failpoints.reach("during_put")
+            try:
+                os.rename(temporary, f"{shard}/{cid}")
+            except FileNotFoundError:
+                # Somebody removed the folder, which was there when it was last looked for.
+                self._durable_shards.discard(shard)
                 self._prepare(shard)
-                failpoints.reach("during_put")
-                temporary.rename(shard / cid)
-                failpoints.reach("unsynced_put")
-                _sync(shard)
-        finally:
-            temporary.unlink(missing_ok=True)
+                os.rename(temporary, f"{shard}/{cid}")
+        except OSError:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        failpoints.reach("unsynced_put")
+        _sync(shard)
 
     def glance(self, cid: Cid) -> bytes | None:
         """The bytes under this cid if they are few and in memory; None if `load` has to tell.
@@ -129,7 +144,7 @@ class DocumentFolder:
 
     def probe(self) -> None:
         """Write a little durably, and read it back."""
-        temporary = self._write(b"probe")
+        temporary = Path(self._write(b"probe"))
         try:
             temporary.read_bytes()
         finally:
@@ -138,31 +153,38 @@ class DocumentFolder:
     def _shard(self, cid: Cid) -> Path:
         return self._path / cid[-3:-1]
 
-    def _write(self, document: bytes) -> Path:
-        descriptor, name = tempfile.mkstemp(dir=self._incoming)
-        temporary = Path(name)
+    def _write(self, document: bytes) -> str:
+        """A durable file on its way; its name is nobody else's.
+
+        Every call into the system lets go of the interpreter and waits for it again, so there are
+        as few of them as it takes.
+        """
+        temporary = f"{self._root}/.incoming/{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(document)
-                file.flush()
-                os.fsync(file.fileno())
+            rest = memoryview(document)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
         except OSError:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                os.unlink(temporary)
             raise
+        finally:
+            os.close(descriptor)
         return temporary
 
-    def _prepare(self, shard: Path) -> None:
+    def _prepare(self, shard: str) -> None:
         """Make the folder if it is not there; and make sure, once, that it will still be."""
-        try:
-            shard.mkdir(mode=0o700)
-        except FileExistsError:
-            if shard.name in self._durable_shards:
-                return
-        _sync(self._path)
-        self._durable_shards.add(shard.name)
+        if shard in self._durable_shards:
+            return
+        with suppress(FileExistsError):
+            os.mkdir(shard, 0o700)
+        _sync(self._root)
+        self._durable_shards.add(shard)
 
 
-def _sync(folder: Path) -> None:
+def _sync(folder: Path | str) -> None:
     """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
