@@ -1,11 +1,17 @@
-"""The databases of a run: a SQLite file, and a PostgreSQL server if one can be had."""
+"""The databases of a run: SQLite files, and a PostgreSQL server that comes as a wheel."""
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from typing import Protocol
+
+import asyncpg
+from tests.postgresql import Server
 
 from bench.filling import fill_sqlite
 from imprint.adapters.catalog.connecting import connect_writer
@@ -14,49 +20,90 @@ from imprint.adapters.catalog.schema import known_migrations, migrate
 ROUNDS = 1_000
 """How many commits are timed."""
 
+_INSERT = "INSERT INTO rows (value) VALUES ($1)"
 
-@dataclass(slots=True)
-class Database:
+
+class Database(Protocol):
     """A kind of database, and what one durable commit costs there, alone."""
 
     name: str
-    folder: Path
     commit_seconds: float
-    _made: int = 0
 
-    @classmethod
-    def sqlite(cls, folder: Path) -> "Database":
-        """SQLite files in this folder."""
-        folder.mkdir(parents=True, exist_ok=True)
-        return cls("sqlite", folder, _time_sqlite_commit(folder / "floor.db"))
-
-    @contextmanager
-    def fresh(self) -> Iterator[str]:
+    def make(self) -> str:
         """The address of an empty database."""
-        self._made += 1
-        yield f"sqlite:///{self.folder}/{self._made}.db"
+        ...
 
-    @contextmanager
-    def filled(self, count: int) -> Iterator[str]:
-        """The address of a database with so many files."""
-        path = self.folder / f"filled-{count}.db"
+
+@dataclass(slots=True)
+class SqliteFiles:
+    """SQLite files in a folder."""
+
+    folder: Path
+    commit_seconds: float = 0.0
+    name: str = "sqlite"
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.commit_seconds = self._time_commit()
+
+    def make(self) -> str:
+        return f"sqlite:///{self.folder}/{next(_numbers)}.db"
+
+    def fill(self, files: int) -> Path:
+        """A database with so many files."""
+        path = self.folder / f"filled-{files}.db"
         with closing(connect_writer(path)) as connection:
             migrate(connection, known_migrations())
-        fill_sqlite(path, count)
-        yield f"sqlite:///{path}"
+        fill_sqlite(path, files)
+        return path
+
+    def _time_commit(self) -> float:
+        path = self.folder / f"floor-{next(_numbers)}.db"
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, value TEXT)")
+            began = time.perf_counter()
+            for number in range(ROUNDS):
+                connection.execute(_INSERT.replace("$1", "?"), (f"{number:0>200}",))
+            return (time.perf_counter() - began) / ROUNDS
+
+
+@dataclass(slots=True)
+class PostgresqlServer:
+    """A server of this run, which syncs as a real one does."""
+
+    server: Server
+    commit_seconds: float = 0.0
+    name: str = "postgresql"
+
+    def __post_init__(self) -> None:
+        self.commit_seconds = asyncio.run(self._time_commit())
+
+    def make(self) -> str:
+        return asyncio.run(self.server.create_database(f"bench_{next(_numbers)}"))
+
+    async def _time_commit(self) -> float:
+        connection = await asyncpg.connect(self.server.url())
+        try:
+            await connection.execute("CREATE TABLE rows (id serial PRIMARY KEY, value text)")
+            insert = await connection.prepare(_INSERT)
+            began = time.perf_counter()
+            for number in range(ROUNDS):
+                await insert.fetch(f"{number:0>200}")
+            return (time.perf_counter() - began) / ROUNDS
+        finally:
+            await connection.close()
+
+
+_numbers = count(1)
 
 
 def open_databases(stack: ExitStack, folder: Path) -> Iterator[Database]:
-    """The databases that can be had here."""
-    yield Database.sqlite(folder / "sqlite")
-
-
-def _time_sqlite_commit(path: Path) -> float:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, value TEXT)")
-        began = time.perf_counter()
-        for number in range(ROUNDS):
-            connection.execute("INSERT INTO rows (value) VALUES (?)", (f"{number:0>200}",))
-        return (time.perf_counter() - began) / ROUNDS
+    """Both kinds, one after the other."""
+    yield SqliteFiles(folder / "sqlite")
+    server = Server(options=("max_connections=100",))
+    server.make()
+    server.start()
+    stack.callback(server.stop)
+    yield PostgresqlServer(server)

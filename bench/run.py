@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.charts import Line, draw_chart
-from bench.databases import Database, open_databases
+from bench.databases import Database, SqliteFiles, open_databases
 from bench.floors import time_recovery
 from bench.loads import Outcome, send_load
 from bench.processes import (
@@ -96,18 +96,17 @@ class Bench:
     def measure_scenarios(self, database: Database, rpc_url: str) -> None:
         """Every kind of request, one worker."""
         self.report.facts[f"durable commit on {database.name}, µs"] = database.commit_seconds * 1e6
-        with database.fresh() as url:
-            folder = self.folder / f"content-{database.name}"
-            with run_service(folder, rpc_url, url) as service:
-                self._measure_requests(database, Stage(service, rpc_url))
-                facts = self.report.facts
-                facts[f"start-up on {database.name}, s"] = service.start_seconds
-                facts[f"memory of a worker on {database.name}, MB"] = service.memory_megabytes
-            with run_service(folder, rpc_url, url, IMPRINT_CHAIN_CACHE_SECONDS="0") as service:
-                stage = Stage(service, rpc_url)
-                path = f"/fileByPostId?user={stage.alice.address}&postId={stage.publish(1)}"
-                read = [get_request(path, stage.session(stage.alice))] * (self.count // 4)
-                self._run(database, "gated read, cold", stage, read, self._floor(5120))
+        url, folder = database.make(), self.folder / f"content-{database.name}"
+        with run_service(folder, rpc_url, url) as service:
+            self._measure_requests(database, Stage(service, rpc_url))
+            facts = self.report.facts
+            facts[f"start-up on {database.name}, s"] = service.start_seconds
+            facts[f"memory of a worker on {database.name}, MB"] = service.memory_megabytes
+        with run_service(folder, rpc_url, url, IMPRINT_CHAIN_CACHE_SECONDS="0") as service:
+            stage = Stage(service, rpc_url)
+            path = f"/fileByPostId?user={stage.alice.address}&postId={stage.publish(1)}"
+            read = [get_request(path, stage.session(stage.alice))] * (self.count // 4)
+            self._run(database, "gated read, cold", stage, read, self._floor(5120))
 
     def _measure_requests(self, database: Database, stage: Stage) -> None:
         count = self.count
@@ -134,37 +133,36 @@ class Bench:
     def measure_workers(self, database: Database, rpc_url: str) -> None:
         """One worker and two: processor time for a request, on whatever cores there are."""
         for workers in (1, 2):
-            with database.fresh() as url:
-                folder = self.folder / f"workers-{database.name}-{workers}"
-                with run_service(folder, rpc_url, url, workers) as service:
-                    service.unpin()
-                    stage = Stage(service, rpc_url)
-                    stage.publish(0)
-                    for name, requests in (
-                        ("list", [get_request("/filesMetaData")] * self.count),
-                        ("create", stage.creates(self.count // 2)),
-                    ):
-                        outcome, processor = _timed(service, requests)
-                        self.report.workers.append(
-                            {
-                                "database": database.name,
-                                "workers": workers,
-                                "scenario": name,
-                                "rate": outcome.rate,
-                                "processor_us": processor / len(requests) * 1e6,
-                            }
-                        )
+            folder = self.folder / f"workers-{database.name}-{workers}"
+            with run_service(folder, rpc_url, database.make(), workers) as service:
+                service.unpin()
+                self._measure_share(database, workers, Stage(service, rpc_url))
+
+    def _measure_share(self, database: Database, workers: int, stage: Stage) -> None:
+        stage.publish(0)
+        for name, requests in (
+            ("list", [get_request("/filesMetaData")] * self.count),
+            ("create", stage.creates(self.count // 2)),
+        ):
+            outcome, processor = _timed(stage.service, requests)
+            self.report.workers.append(
+                {
+                    "database": database.name,
+                    "workers": workers,
+                    "scenario": name,
+                    "rate": outcome.rate,
+                    "processor_us": processor / len(requests) * 1e6,
+                }
+            )
 
     def measure_sizes(self, rpc_url: str, sizes: tuple[int, ...]) -> None:
         """What a catalog of many files costs, on SQLite."""
+        database = SqliteFiles(self.folder / "sizes")
         for size in sizes:
-            database = Database.sqlite(self.folder / f"size-{size}")
-            with database.filled(size) as url:
-                folder = self.folder / f"size-{size}"
-                stored = Path(url.removeprefix("sqlite:///")).stat().st_size
-                self.report.facts["catalog bytes for each file"] = stored / size
-                with run_service(folder, rpc_url, url) as service:
-                    self._measure_size(size, Stage(service, rpc_url))
+            path = database.fill(size)
+            self.report.facts["catalog bytes for each file"] = path.stat().st_size / size
+            with run_service(self.folder / f"size-{size}", rpc_url, f"sqlite:///{path}") as service:
+                self._measure_size(size, Stage(service, rpc_url))
 
     def _measure_size(self, size: int, stage: Stage) -> None:
         draft, session = stage.create(), stage.session(stage.alice)
