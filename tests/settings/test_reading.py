@@ -28,7 +28,6 @@ ENOUGH = {
     "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE,
     "IMPRINT_JWT_SECRET": JWT,
 }
-DEVELOPING = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE}
 
 
 def read(**given: str) -> Settings:
@@ -253,9 +252,10 @@ def test_rates_hold_only_while_they_are_on():
     assert read(RATE_LIMITS="off").limits.paced(Rate(1, 2)) is None
 
 
-def test_development_needs_only_a_marketplace():
-    settings = read_settings({}, defaults=DEVELOPING, judge_secrets=False)
+def test_development_needs_nothing():
+    settings = read_settings({}, defaults=DEVELOPMENT, judge_secrets=False)
     assert settings.chain.id == 31337
+    assert settings.chain.marketplace == MARKETPLACE
     assert settings.chain.rpc_urls == (Secret("http://127.0.0.1:8545"),)
     assert settings.login_domains == ("127.0.0.1:8000", "localhost:8000")
     assert not settings.limits.rates_on
@@ -263,7 +263,7 @@ def test_development_needs_only_a_marketplace():
 
 def test_what_is_given_wins_over_a_development_default():
     given = {"IMPRINT_CHAIN_ID": "5", "IMPRINT_CORS_ORIGINS": ""}
-    settings = read_settings(given, defaults=DEVELOPING, judge_secrets=False)
+    settings = read_settings(given, defaults=DEVELOPMENT, judge_secrets=False)
     assert settings.chain.id == 5
     assert settings.server.cors_origins == ()
 

@@ -171,7 +171,8 @@ class Chain:
     )
     follow_seconds: float = setting(
         "CHAIN_FOLLOW_SECONDS",
-        "How often the follower looks for new posts; 0 switches it off.",
+        "How often the follower looks for new posts, and the watcher for who may read now; 0"
+        " switches both off.",
         seconds(0, 3600),
         "2",
     )
