@@ -121,9 +121,9 @@ def test_after_a_rotation_the_previous_key_still_reads_but_no_longer_signs(
     assert refused(lambda: read(old, sessions=forgotten)) is Code.SESSION_INVALID
 
 
-@pytest.mark.parametrize("keys", [(b"k" * 31, None), (KEY, b"o" * 31), (b"", None), (KEY, b"")])
-def test_a_short_key_is_not_taken(keys: tuple[bytes, bytes | None]) -> None:
-    with pytest.raises(ValueError, match="32 bytes"):
+@pytest.mark.parametrize("keys", [(b"", None), (KEY, b"")])
+def test_an_empty_key_is_not_taken(keys: tuple[bytes, bytes | None]) -> None:
+    with pytest.raises(ValueError, match="not empty"):
         SessionKeys(*keys)
 
 

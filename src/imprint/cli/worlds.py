@@ -1,0 +1,96 @@
+"""Worlds: the chain that a development service lives on, its own or somebody else's."""
+
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from imprint.bootstrap import CannotStart
+from imprint.cli.servers import Serving
+from imprint.devchain.chain import CHAIN_ID, Chain
+from imprint.devchain.deliveries import Destination, Provider, Sender
+from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
+from imprint.devchain.journal import JournalDamaged, JournalInUse
+from imprint.devchain.server import rpc_app
+from imprint.domain.addresses import checksum_address
+from imprint.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Where the chain is reached, who has money on it, and what runs it, if that is ours."""
+
+    url: str
+    accounts: Sequence[str] = ()
+    node: Serving | None = None
+    sender: Sender | None = None
+
+
+def is_own(settings: Settings) -> bool:
+    """Whether the node that the settings name is the one that `imprint dev` brings."""
+    own = f"http://127.0.0.1:{settings.development.rpc_port}"
+    return [each.reveal() for each in settings.chain.rpc_urls] == [own]
+
+
+@contextmanager
+def open_world(settings: Settings, listener: socket.socket | None, url: str) -> Iterator[World]:
+    """The world of these settings; with a listener the chain is our own and tells it at `url`.
+
+    Raises `CannotStart` if there cannot be such a chain.
+    """
+    node = settings.chain.rpc_urls[0].reveal()
+    if listener is None:
+        yield World(node)
+        return
+    chain = _open_chain(settings)
+    try:
+        yield World(
+            node,
+            chain.wallet.addresses,
+            Serving(rpc_app(chain), listener, patience=1),
+            _build_sender(chain, settings, url),
+        )
+    finally:
+        chain.close()
+
+
+def _open_chain(settings: Settings) -> Chain:
+    if settings.chain.id != CHAIN_ID:
+        raise CannotStart(
+            f"IMPRINT_CHAIN_ID is {settings.chain.id}, but the chain that comes with `imprint dev`"
+            f" has the id {CHAIN_ID}. For another one, name its node in IMPRINT_CHAIN_RPC_URL."
+        )
+    try:
+        chain = Chain.open(settings.storage.data_dir / "chain.jsonl", _seconds)
+        deploy_marketplace(chain)
+    except (DeploymentImpossible, JournalDamaged, JournalInUse, OSError) as error:
+        raise CannotStart(f"The chain cannot be opened: {error}.") from error
+    if not chain.account(settings.chain.marketplace).code:
+        chain.close()
+        raise CannotStart(
+            f"There is no contract at IMPRINT_MARKETPLACE_ADDRESS ({settings.chain.marketplace})."
+        )
+    return chain
+
+
+def _build_sender(chain: Chain, settings: Settings, url: str) -> Sender:
+    hooks = settings.webhooks
+    known = ((Provider.A, hooks.a_secret), (Provider.B, hooks.b_secret))
+    destinations = [
+        Destination(provider, f"{url}/webhook/provider-{provider.value}/publish", secret.reveal())
+        for provider, secret in known
+        if secret is not None
+    ]
+    return Sender(
+        chain,
+        checksum_address(settings.chain.marketplace),
+        destinations,
+        clock=_seconds,
+        draw=secrets.token_bytes,
+    )
+
+
+def _seconds() -> int:
+    return int(time.time())

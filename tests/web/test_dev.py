@@ -1,0 +1,85 @@
+"""`imprint dev` with settings of one's own: what is given wins, or it is said why it cannot."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.processes import PLAIN, Process, Service, free_port
+from tests.world import World
+
+MISCONFIGURED = 2
+
+
+def _find_url(process: Process) -> str | None:
+    shown = re.search(r"Service +(http://\S+)", process.tail())
+    return shown[1] if shown else None
+
+
+def _refused(service: Service) -> str:
+    service.process.spawn()
+    try:
+        assert service.process.wait() == MISCONFIGURED
+    finally:
+        service.kill()
+    assert "Traceback" not in service.tail(200)
+    return service.tail()
+
+
+def test_free_ports_are_found_and_told(tmp_path: Path) -> None:
+    service = Service(tmp_path, {"DEV_RPC_PORT": "0"}, "dev", port=0)
+    service.process.start(lambda: _find_url(service.process) is not None)
+    try:
+        url = _find_url(service.process)
+        facts = httpx.get(f"{url}/.well-known/imprint.json", verify=PLAIN).json()
+        assert url is not None
+        assert url.removeprefix("http://") in facts["login"]["domains"]
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
+        answer = httpx.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
+        assert int(answer["result"], 16) == 31337
+        ready = httpx.get(f"{url}/readyz", verify=PLAIN).json()
+        assert ready["status"] == "ready"
+    finally:
+        service.kill()
+
+
+def test_another_id_for_the_own_chain_is_refused_in_plain_words(tmp_path: Path) -> None:
+    given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_ID": "5"}
+    assert "has the id 31337" in _refused(Service(tmp_path, given, "dev"))
+
+
+def test_an_address_without_code_on_the_own_chain_is_refused(tmp_path: Path) -> None:
+    given = {"DEV_RPC_PORT": str(free_port()), "MARKETPLACE_ADDRESS": "0x" + "11" * 20}
+    assert "There is no contract at" in _refused(Service(tmp_path, given, "dev"))
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_given_node_is_used_and_told_and_no_chain_is_started(
+    town: World, tmp_path: Path
+) -> None:
+    rpc_port = free_port()
+    given = {
+        "CHAIN_RPC_URL": town.node.url,
+        "DEV_RPC_PORT": str(rpc_port),
+        "JWT_SECRET": "short",
+    }
+    service = Service(tmp_path, given, "dev")
+    await asyncio.to_thread(service.start)
+    try:
+        async with httpx.AsyncClient(base_url=service.url, verify=PLAIN) as client:
+            facts = (await client.get("/.well-known/imprint.json")).json()
+            assert facts["chain"]["rpc_url"] == town.node.url
+            assert (await client.get("/readyz")).json()["status"] == "ready"
+            with pytest.raises(httpx.ConnectError):
+                await client.post(f"http://127.0.0.1:{rpc_port}", json={})
+        assert not (tmp_path / "data" / "chain.jsonl").exists()
+    finally:
+        service.kill()
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_given_node_for_another_chain_is_refused(town: World, tmp_path: Path) -> None:
+    given = {"CHAIN_RPC_URL": town.node.url, "CHAIN_ID": "5"}
+    said = await asyncio.to_thread(_refused, Service(tmp_path, given, "dev"))
+    assert "chain 5 is configured" in said
