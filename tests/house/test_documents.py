@@ -7,7 +7,8 @@ from tests.house.sources import ROOT, kept_files, place
 from imprint.domain.refusals import Code
 from imprint.settings import SETTINGS
 from imprint.settings.table import place_in
-from imprint.web.problems import STATUS_OF
+from imprint.web.manual.table import place_codes_in
+from imprint.web.problems import FAILURE, STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"
@@ -26,7 +27,12 @@ def test_every_setting_has_one_name_and_a_sentence():
 
 def test_every_refusal_is_documented_under_its_status():
     documented = {code: int(status) for status, code in ROW.findall(ERRORS.read_text("utf-8"))}
-    assert documented == {code.value: STATUS_OF[code] for code in Code}
+    assert documented == {code.value: STATUS_OF[code] for code in Code} | {FAILURE: 500}
+
+
+def test_the_table_of_codes_says_what_the_interface_says():
+    page = ERRORS.read_text(encoding="utf-8")
+    assert page == place_codes_in(page), "run: make fix"
 
 
 def test_every_setting_that_a_page_names_exists():

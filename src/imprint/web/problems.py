@@ -60,6 +60,9 @@ RETRY_AFTER_OUTAGE = 2
 
 MEDIA_TYPE = "application/problem+json"
 
+FAILURE = "internal_error"
+"""The code of every defect of ours; no refusal, and nothing that a client can mend."""
+
 
 def problem_answer(problem: Problem) -> Response:
     """The answer that tells a client about this problem."""
@@ -111,4 +114,4 @@ def method_answer(allowed: Sequence[str]) -> Response:
 
 def failure_answer() -> Response:
     """The answer to a defect of ours: it says nothing that was not meant to be said."""
-    return _answer(500, "internal_error", "Something went wrong on our side.")
+    return _answer(500, FAILURE, "Something went wrong on our side.")
