@@ -102,6 +102,28 @@ def test_the_list_of_secrets_has_the_keys_in_addresses():
     assert {JWT, "abcdefghijk", "correcthorse"} <= set(secrets)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://canary-0123@node.example",
+        "https://canary-0123:x@node.example",
+        "https://me:canary-0123@node.example",
+        "https://node.example/v2/canary-0123",
+        "https://node.example/?network=main&apikey=canary-0123",
+        "https://node.example/?canary-0123",
+        "https://me:canary%2D0123@node.example",
+        "https://node.example/?key=canary%2D0123",
+    ],
+)
+def test_a_key_is_found_wherever_it_stands_in_an_address(address: str):
+    assert "canary-0123" in read_settings(ENOUGH | {"IMPRINT_CHAIN_RPC_URL": address}).secrets
+
+
+def test_the_name_of_a_databases_user_is_no_secret():
+    url = "postgresql://postgres:correcthorse@db/x"
+    assert "postgres" not in read_settings(ENOUGH | {"IMPRINT_DATABASE_URL": url}).secrets
+
+
 def test_page_tokens_have_a_secret_of_their_own_even_when_derived():
     current, previous = read_settings(ENOUGH).page_token_secrets
     assert current.reveal() != JWT

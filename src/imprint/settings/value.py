@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from dataclasses import dataclass, fields
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from imprint.settings.encryption import Encryption
 from imprint.settings.groups import Chain, Server, Sessions, Signing, Storage, Webhooks
@@ -82,5 +82,10 @@ def _derive(secret: Secret) -> Secret:
 def _find_keys(address: str) -> list[str]:
     # The address of a node or a database is a secret only through what stands around its host.
     parts = urlsplit(address)
-    keys = [parts.password or "", parts.query, *parts.path.split("/")]
-    return [key for key in keys if len(key) >= _SHORTEST_KEY]
+    asked = [pair.partition("=")[2] or pair for pair in parts.query.split("&")]
+    keys = [parts.password or "", parts.query, *asked, *parts.path.split("/")]
+    if parts.scheme.startswith("http") and parts.username:
+        # A node knows no users: who stands there is a key. A database does, and they have names.
+        keys.append(parts.username)
+    written = dict.fromkeys([*keys, *map(unquote_plus, keys)])
+    return [key for key in written if len(key) >= _SHORTEST_KEY]
