@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Publish a post and sell it, with curl alone: the chain of `imprint dev` signs for its accounts.
 #
-#   examples/walk.sh [http://127.0.0.1:8000] [http://127.0.0.1:8545]
+#   examples/walk.sh [http://127.0.0.1:8000]
 set -euo pipefail
 service=${1:-http://127.0.0.1:8000}
-node=${2:-http://127.0.0.1:8545}
 alice=0x70997970C51812dc3A010C7d01b50e0d17dc79C8
 bob=0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC
 
@@ -12,6 +11,8 @@ bob=0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC
 field() { python3 -c 'import json, sys; v = json.load(sys.stdin)
 for n in sys.argv[1:]: v = v[int(n) if n.isdigit() else n]
 print(v)' "$@"; }
+
+node=$(curl -sS "$service/.well-known/imprint.json" | field chain rpc_url)
 
 # ask METHOD PARAMS: the result of a JSON-RPC call.
 ask() { curl -sS "$node" -d "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"$1\", \"params\": $2}" | field result; }
@@ -55,7 +56,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 sign $alice create
 cid=$(curl -sS "$service/create/group" -H 'Content-Type: application/json' \
-  -d '{"salt": '"$salt"', "address": "'$alice'", "signature": "'$signature'", "content": "Words for sale."}' \
+  -d '{"salt": '"$salt"', "address": "'$alice'", "signature": "'$signature'", "content": "# Hello\n\nA first line, and a better second."}' \
   | field updatedUpload cid)
 echo "Alice has a draft: $cid"
 
@@ -92,4 +93,4 @@ read_post() { curl -sS "$service/fileByPostId?user=$bob&postId=$post" -H "Author
 echo "Bob may not read it yet: $(read_post | field code)"
 buy=0x$(printf 'df58067d%064x' "$post")
 ask eth_sendTransaction '[{"from": "'$bob'", "to": "'$marketplace'", "data": "'$buy'", "value": "0x2386f26fc10000"}]' > /dev/null
-echo "Bob bought a token and reads: $(read_post | field content)"
+echo "Bob bought a token and reads: $(read_post | field content | tail -n 1)"

@@ -43,6 +43,7 @@ def test_wallet_libraries_work_with_the_service(service: Service, suite: str) ->
     [
         pytest.param(("node", str(EXAMPLES / "viem" / "walk.mjs")), id="viem"),
         pytest.param((sys.executable, str(EXAMPLES / "publish_a_post.py")), id="python"),
+        pytest.param((str(EXAMPLES / "walk.sh"),), id="curl"),
     ],
 )
 def test_an_example_walks_from_a_draft_to_a_reader(
