@@ -6,7 +6,7 @@ from typing import Any
 
 from imprint.domain.refusals import Code
 from imprint.web.manual.answers import describe_answers
-from imprint.web.manual.examples import build_examples
+from imprint.web.manual.examples import UNREADY, build_examples
 from imprint.web.manual.guide import write_guide
 from imprint.web.manual.operations import TOPICS, Body, Operation, Parameter
 from imprint.web.manual.reading import READ_OPERATIONS
@@ -176,7 +176,7 @@ def _describe_refusals(operation: Operation, status: int, codes: list[Code]) -> 
     text = "\n".join(f"- `{code}`: {MEANINGS[code]}" for code in codes)
     if operation is TELL_READINESS:
         text = f"A dependency does not answer, or else:\n\n{text}"
-        content["application/json"] = {"schema": ref("Readiness")}
+        content["application/json"] = {"schema": ref("Readiness"), "example": UNREADY}
         headers.remove("Retry-After")
     return _response(text, headers, content)
 

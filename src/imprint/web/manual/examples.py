@@ -37,6 +37,13 @@ _DRAFT = Record(
 )
 
 
+UNREADY = {
+    "status": "unavailable",
+    "checks": {"database": "ok", "storage": "unavailable", "chain": "ok"},
+}
+"""What readiness looks like while the content store does not answer."""
+
+
 def build_examples(facts: Mapping[str, Any]) -> dict[str, Any]:
     """An example for every component that a body or an answer names."""
     signing = facts["signing"]
