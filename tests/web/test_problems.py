@@ -1,5 +1,6 @@
 """Answers that all endpoints share: one body for every refusal, and headers on everything."""
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +307,25 @@ async def test_the_facts_tell_a_client_what_it_needs(town: World) -> None:
     assert facts["chain"] == {"id": 31337, "marketplace": town.marketplace}
     assert facts["limits"]["content_bytes"] == 4 * 1024 * 1024
     assert set(facts["page_sizes"].values()) == {9, 12}
+
+
+@pytest.mark.parametrize("contact", ["mailto:safety@example.org", "https://example.org/report"])
+async def test_the_operators_contact_is_found_where_researchers_look(
+    tmp_path: Path, contact: str
+) -> None:
+    async with open_world(tmp_path, SECURITY_CONTACT=contact) as world:
+        answer = await world.client.get("/.well-known/security.txt")
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        fields = dict(line.split(": ", 1) for line in answer.text.splitlines())
+        assert fields.keys() == {"Contact", "Expires"}
+        assert fields["Contact"] == contact
+        life = datetime.fromisoformat(fields["Expires"]) - world.clock.now()
+        assert timedelta(days=90) < life < timedelta(days=365)
+
+
+async def test_without_a_contact_there_is_no_text_about_one(town: World) -> None:
+    answer = await town.client.get("/.well-known/security.txt")
+    assert problem(answer) == (404, "not_found")
 
 
 async def test_a_healthy_service_is_ready(town: World) -> None:

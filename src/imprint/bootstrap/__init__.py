@@ -96,4 +96,5 @@ def _web_options(settings: Settings) -> WebOptions:
         Pacer(limits.paced(limits.signed)),
         settings.server.cors_origins,
         frozenset(settings.server.trusted_proxies),
+        settings.server.security_contact,
     )

@@ -9,6 +9,7 @@ from imprint.settings.readers import (
     integer,
     read_address,
     read_allowed_origin,
+    read_contact,
     read_domain,
     read_host,
     read_origin,
@@ -81,6 +82,12 @@ class Server:
         "How records are written to standard error: `json`, one object a line, or `text`.",
         choice("json", "text"),
         "json",
+    )
+    security_contact: str | None = optional(
+        "SECURITY_CONTACT",
+        "Where to report a weakness: a `mailto:` or `https:` address for"
+        " `/.well-known/security.txt`, which is 404 without.",
+        read_contact,
     )
 
 

@@ -91,6 +91,15 @@ def read_allowed_origin(text: str) -> str:
     return text if text == "*" else read_origin(text)
 
 
+def read_contact(text: str) -> str:
+    """A `mailto:` or `https:` address to write to."""
+    parts = _split_url(text)
+    named = parts.hostname if parts.scheme == "https" else "@" in parts.path
+    if parts.scheme not in ("mailto", "https") or not named or not text.isascii():
+        raise Unreadable("must be an address like mailto:safety@example.org or https://…")
+    return text
+
+
 def read_domain(text: str) -> str:
     """A host, with its port if it has one, lower case; a URL is refused."""
     parts = _split_url(f"http://{text}")

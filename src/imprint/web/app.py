@@ -24,6 +24,7 @@ from imprint.web.origins import admit_origins
 from imprint.web.pages import docs_page
 from imprint.web.requests import BodyReader
 from imprint.web.routes.about import AboutRoutes
+from imprint.web.routes.contact import ContactRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import WebhookRoutes
@@ -49,7 +50,7 @@ class Flows:
 
 @dataclass(frozen=True, slots=True)
 class WebOptions:
-    """How much one client may send and ask, and which other origins may."""
+    """How much one client may send and ask, which other origins may, and who hears of it."""
 
     max_content: int
     max_image: int
@@ -59,13 +60,14 @@ class WebOptions:
     signed: Pacer
     cors_origins: tuple[str, ...] = ()
     trusted_proxies: frozenset[str] = frozenset()
+    security_contact: str | None = None
 
 
 def build_app(
     flows: Flows, facts: Mapping[str, Any], options: WebOptions, clock: Clock, lifespan: Lifespan
 ) -> ASGIApp:
     """The application; `facts` is what it tells clients about itself."""
-    routes = _routes(flows, facts, options)
+    routes = _routes(flows, facts, options, clock)
     dispatch = Dispatch(routes, Router(lifespan=lifespan))
     return Edge(
         admit_origins(dispatch, options.cors_origins),
@@ -78,13 +80,16 @@ def build_app(
     )
 
 
-def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list[Route]:
+def _routes(
+    flows: Flows, facts: Mapping[str, Any], options: WebOptions, clock: Clock
+) -> list[Route]:
     reader = BodyReader(options.body_timeout)
     writes = WriteRoutes(flows.login, flows.drafts, reader, options.max_content, options.max_image)
     reads = ReadRoutes(flows.login, flows.reading, flows.listing)
     webhooks = WebhookRoutes(flows.confirming, reader)
     openapi = describe_interface(facts)
     page = docs_page(openapi).encode()
+    contact = ContactRoutes(options.security_contact, clock)
     about = AboutRoutes(facts, msgspec.json.encode(openapi), page, flows.readiness)
     return [
         Route("/filesByTags", reads.files_by_tags),
@@ -106,6 +111,7 @@ def _routes(flows: Flows, facts: Mapping[str, Any], options: WebOptions) -> list
             for name in (provider, ALIASES[provider])
         ),
         Route("/.well-known/imprint.json", about.well_known),
+        Route("/.well-known/security.txt", contact.show),
         Route("/openapi.json", about.describe),
         Route("/docs", about.docs),
         Route("/healthz", about.healthz),

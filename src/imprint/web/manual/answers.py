@@ -94,6 +94,7 @@ def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
     return {
         "Facts": _shape_of(facts),
         "Description": {"type": "object", "description": "An OpenAPI 3.1 document."},
+        "Contact": text("Contact and Expires, a line each.", "^Contact: .+\\nExpires: .+\\n$"),
         "Page": text("HTML."),
         "Picture": text("A PNG or JPEG.", format="binary"),
         "Block": text("The root block.", format="binary"),

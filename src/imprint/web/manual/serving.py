@@ -85,6 +85,17 @@ TELL_FACTS = Operation(
     EVERYWHERE,
 )
 
+TELL_CONTACT = Operation(
+    "tellContact",
+    "get",
+    "/.well-known/security.txt",
+    Topic.SERVICE,
+    "Where to report a weakness",
+    "The operator's contact, as RFC 9116 has it. Without one in the settings the path is 404.",
+    Answer("The contact.", "Contact", ("text/plain",)),
+    (Code.NOT_FOUND, *EVERYWHERE),
+)
+
 DESCRIBE = Operation(
     "describe",
     "get",
@@ -134,6 +145,7 @@ SERVICE_OPERATIONS = (
     RECEIVE_A,
     RECEIVE_B,
     TELL_FACTS,
+    TELL_CONTACT,
     DESCRIBE,
     SHOW_MANUAL,
     TELL_HEALTH,
