@@ -12,7 +12,7 @@ from imprint.adapters.clock import SystemClock
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.deliveries.provider_a import ProviderA
 from imprint.adapters.deliveries.provider_b import ProviderB
-from imprint.adapters.images import SandboxedRecoder
+from imprint.adapters.images.recoder import SandboxedRecoder
 from imprint.adapters.sealing.aes import AesCipher
 from imprint.adapters.sealing.plain import PlainCipher
 from imprint.bootstrap.contents import open_content

@@ -16,11 +16,10 @@ from contextlib import suppress
 
 from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin
 
+# What the service knows too is written down a second time below, since nothing of it is loaded.
+
 LENGTH = struct.Struct(">I")
 TAKEN, RECODED, INVALID = b"t", b"r", b"i"
-
-MAX_SIDE = 8192
-"""How many pixels wide or high a picture may be."""
 
 MAX_PIXELS = 16_000_000
 """How many pixels a picture may have: those of a good camera, 64 MB when decoded."""
@@ -87,10 +86,8 @@ def _recode(data: bytes) -> bytes:
     plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
     picture = plugin(io.BytesIO(data))
     width, height = picture.size
-    if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
-        raise InvalidImage(
-            f"An image has at most {MAX_SIDE} pixels a side and {MAX_PIXELS} altogether."
-        )
+    if width * height > MAX_PIXELS:
+        raise InvalidImage(f"An image has at most {MAX_PIXELS} pixels.")
     picture.load()
     upright = _simplify(_turn(picture))
     upright.info = {}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from PIL import Image, PngImagePlugin
 
-from imprint.adapters.images import SandboxedRecoder
+from imprint.adapters.images.recoder import SandboxedRecoder
 from imprint.domain.images import MAX_IMAGE_BYTES
 from imprint.domain.refusals import Code, Refusal
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
-from imprint.adapters.image_process import RECODED, Died, ImageProcess, NotTaken
+from imprint.adapters.images.process import RECODED, Died, ImageProcess, NotTaken
 from imprint.domain.images import MAX_IMAGE_BYTES
 from imprint.domain.refusals import Code, Refusal, Unavailable
 
@@ -24,7 +24,7 @@ WALL_LIMIT = 20.0
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """How a PNG and a JPEG file begin."""
 
-_SCRIPT = Path(__file__).with_name("image_worker.py")
+_SCRIPT = Path(__file__).with_name("worker.py")
 _log = logging.getLogger(__name__)
 
 

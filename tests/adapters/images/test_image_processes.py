@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from imprint.adapters.images import MAX_WAITING, SandboxedRecoder
+from imprint.adapters.images.recoder import MAX_WAITING, SandboxedRecoder
 from imprint.domain.refusals import Code, Refusal, Unavailable
 
 
@@ -213,7 +213,7 @@ async def test_a_process_gets_nothing_of_the_environment(
 KILLED_SERVICE = """
 import asyncio, os, sys
 from pathlib import Path
-from imprint.adapters.images import SandboxedRecoder
+from imprint.adapters.images.recoder import SandboxedRecoder
 
 async def main():
     await SandboxedRecoder().recode(sys.stdin.buffer.read())
@@ -246,5 +246,5 @@ def test_a_process_ends_when_the_service_is_killed() -> None:
 
 
 def test_the_service_itself_does_not_load_pillow() -> None:
-    program = "import sys, imprint.adapters.images; sys.exit('PIL' in sys.modules)"
+    program = "import sys, imprint.adapters.images.recoder; sys.exit('PIL' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

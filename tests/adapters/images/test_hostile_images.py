@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from PIL import Image
 
-from imprint.adapters.images import SandboxedRecoder
+from imprint.adapters.images.recoder import SandboxedRecoder
 from imprint.domain.refusals import Code, Refusal
 
 
@@ -80,7 +80,8 @@ async def test_garbage_behind_a_signature_is_invalid(
 
 
 @pytest.mark.parametrize(
-    ("width", "height"), [(20_000, 20_000), (8193, 1), (1, 8193), (4001, 4000), (2**31 - 1, 1)]
+    ("width", "height"),
+    [(20_000, 20_000), (16_000_001, 1), (1, 16_000_001), (4001, 4000), (2**31 - 1, 1)],
 )
 async def test_a_bomb_is_invalid_before_it_is_decoded(
     recoder: SandboxedRecoder, width: int, height: int
@@ -106,3 +107,11 @@ async def test_a_text_chunk_that_swells_is_invalid(recoder: SandboxedRecoder) ->
     text = chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(30_000_000)))
     assert len(text) < 40_000
     assert await refusal_of(recoder, PNG[:33] + text + PNG[33:]) is Code.INVALID_IMAGE
+
+
+@pytest.mark.parametrize("size", [(16_000, 1_000), (1_000, 16_000), (1, 1_000_000)])
+async def test_only_the_number_of_pixels_counts_and_not_their_shape(
+    recoder: SandboxedRecoder, size: tuple[int, int]
+) -> None:
+    image = await recoder.recode(write(Image.new("1", size), "PNG"))
+    assert Image.open(io.BytesIO(image)).size == size
