@@ -10,7 +10,6 @@ import click
 from imprint.bootstrap.backups import build_saving, open_vault
 from imprint.cli.bars import show_bar
 from imprint.cli.complaints import complaining
-from imprint.cli.failing import failing
 from imprint.cli.opening import config_option, open_offline
 from imprint.flows.saving import BackupManifest
 
@@ -30,7 +29,7 @@ def backup(out: Path, config: Path | None) -> None:
     secrets and the key for exports are not in it. `imprint restore` brings it back.
     """
     began = time.monotonic()
-    with complaining(), failing():
+    with complaining():
         manifest = asyncio.run(_backup(out, config))
     documents = manifest.documents
     click.echo(

@@ -14,7 +14,6 @@ from imprint.bootstrap import CannotStart
 from imprint.bootstrap.carrying import build_exporting
 from imprint.cli.bars import show_bar
 from imprint.cli.complaints import complaining
-from imprint.cli.failing import failing
 from imprint.cli.opening import config_option, open_offline
 from imprint.domain.addresses import Address, NotAnAddress, parse_address
 from imprint.domain.exports import Manifest
@@ -31,7 +30,7 @@ def export(out: Path, owner: str | None, config: Path | None) -> None:
     contains drafts, so keep it to yourself. `imprint verify` proves it; `imprint import` takes it
     in elsewhere.
     """
-    with complaining(), failing():
+    with complaining():
         chosen = None if owner is None else _parse_owner(owner)
         manifest, key = asyncio.run(_export(out, chosen, config))
     click.echo(f"{manifest.files} files are in {out}.")

@@ -9,7 +9,6 @@ import click
 from imprint.bootstrap.carrying import build_importing
 from imprint.cli.bars import show_bar
 from imprint.cli.complaints import complaining
-from imprint.cli.failing import failing
 from imprint.cli.opening import config_option, open_offline
 from imprint.cli.verify import key_option, parse_key, read_export
 from imprint.flows.verifying import check_export, open_export
@@ -27,7 +26,7 @@ def import_(file: Path, key_text: str | None, config: Path | None) -> None:
     is here already stays as it is, so that an import that was interrupted can be run again.
     """
     key = parse_key(key_text)
-    with complaining(), failing():
+    with complaining():
         counts = asyncio.run(_import(file, key, config))
     click.echo(f"{counts[Adoption.ADDED]} files were taken in.")
     if counts[Adoption.PRESENT]:

@@ -11,7 +11,6 @@ from imprint.bootstrap.carrying import build_moving, describe_place, open_move_j
 from imprint.bootstrap.contents import open_content
 from imprint.cli.bars import show_bar
 from imprint.cli.complaints import complaining
-from imprint.cli.failing import failing
 from imprint.cli.opening import config_option, open_offline
 from imprint.flows.moving import Moved
 from imprint.settings import Settings, read_settings
@@ -34,7 +33,7 @@ def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
     It may run beside a running service, and be interrupted: a further run copies only what is new.
     The settings decide where the service looks; this changes none of them.
     """
-    with complaining(), failing():
+    with complaining():
         moved = asyncio.run(_migrate(place, afresh, config))
     click.echo(f"{moved.copied} documents were copied; all {moved.documents} are there.")
     click.echo(

@@ -10,7 +10,6 @@ import click
 from imprint.bootstrap.backups import open_backup, open_restoring
 from imprint.cli.bars import show_bar
 from imprint.cli.complaints import complaining
-from imprint.cli.failing import failing
 from imprint.domain.export_records import read_instant
 from imprint.flows.saving import BackupManifest
 
@@ -31,7 +30,7 @@ def restore(saved: Path, folder: Path) -> None:
     it learns from the chain what was published since.
     """
     began = time.monotonic()
-    with complaining(), failing():
+    with complaining():
         manifest = asyncio.run(_restore(saved, folder))
     documents = manifest.documents
     age = datetime.now(UTC) - read_instant(manifest.made_at)

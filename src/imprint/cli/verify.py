@@ -10,7 +10,6 @@ from imprint.auth.export_keys import SEED_BYTES
 from imprint.bootstrap.carrying import open_archive
 from imprint.cli.bars import show_bar
 from imprint.cli.complaints import complaining
-from imprint.cli.failing import failing
 from imprint.flows.verifying import check_export, open_export
 from imprint.ports.archives import Archive
 
@@ -30,7 +29,7 @@ def verify(file: Path, key_text: str | None) -> None:
     signature it is.
     """
     key = parse_key(key_text)
-    with complaining(), failing(), read_export(file) as archive:
+    with complaining(), read_export(file) as archive:
         opened = open_export(archive, key)
         with show_bar("Checking files") as tell:
             check_export(archive, opened, tell)
