@@ -31,9 +31,6 @@ POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
 BALANCE_OF = bytes.fromhex("00fdd58e")
 """Selector of balanceOf(address,uint256): how many tokens of an id somebody holds (ERC-6909)."""
 
-NEXT_TOKEN_ID = bytes.fromhex("75794a3c")
-"""Selector of nextTokenId(): the post id that the next post will get; the first one is 1."""
-
 MAX_SPELLED_CID = 512
 """A text of more bytes than this in the place of a cid is no cid, and is not carried around."""
 
@@ -135,11 +132,6 @@ def stand_in_block_hash(*parts: bytes) -> str:
     """
     digest = keccak256(b"".join(keccak256(part) for part in parts)).hex()
     return (_STAND_IN + digest)[: 2 + 64]
-
-
-def is_stand_in(block_hash: str) -> bool:
-    """Whether this hash is no block's, but was made by `stand_in_block_hash`."""
-    return block_hash.startswith(_STAND_IN)
 
 
 def _expect_topics(log: Log, first: bytes, count: int) -> None:

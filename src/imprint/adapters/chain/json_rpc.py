@@ -76,11 +76,6 @@ class JsonRpc:
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
-    @property
-    def masked_addresses(self) -> tuple[str, ...]:
-        """The nodes in a form that may be shown and logged."""
-        return tuple(map(mask_address, self._addresses))
-
     async def exchange(
         self, calls: Sequence[Call], read: Callable[[list[object]], Read], deadline: float
     ) -> Read:
