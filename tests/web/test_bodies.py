@@ -95,7 +95,7 @@ async def test_a_body_that_says_it_is_out_of_all_proportion_is_not_read_at_all(
 
 async def test_a_refused_client_that_asks_before_it_sends_is_not_told_to(town: World) -> None:
     body = Pouring()
-    headers = {"Content-Type": "text/plain", "Expect": "100-continue"}
+    headers = {"Content-Type": "text/plain", "Expect": "100-Continue"}
     answer = await town.client.post("/create/group", content=body, headers=headers)
     assert problem(answer) == (415, "unsupported_media_type")
     assert body.taken == 0

@@ -27,6 +27,7 @@ class Intake:
     is_complete: bool = field(default=False, init=False)
     _taken: int = field(default=0, init=False)
     _declared: int | None = field(default=None, init=False)
+    _asks_first: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         headers = dict(self.scope["headers"])
@@ -36,6 +37,7 @@ class Intake:
             self.is_complete = self._declared == 0
         elif b"transfer-encoding" not in headers and not length:
             self.is_complete = True
+        self._asks_first = headers.get(b"expect", b"").lower() == b"100-continue"
 
     async def __call__(self) -> Message:
         message = await self.receive()
@@ -60,5 +62,4 @@ class Intake:
 
     def _is_on_its_way(self) -> bool:
         # Who asks first whether to send has its answer before it sends.
-        asks_first = (b"expect", b"100-continue") in self.scope["headers"]
-        return not asks_first and (self._declared or 0) <= MAX_DRAINED
+        return not self._asks_first and (self._declared or 0) <= MAX_DRAINED
