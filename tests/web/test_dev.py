@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.processes import PLAIN, Process, Service, free_port
+from tests.processes import PLAIN, Process, Service, free_port, running
 from tests.world import World
 
 MISCONFIGURED = 2
@@ -44,9 +44,18 @@ def test_free_ports_are_found_and_told(tmp_path: Path) -> None:
         service.kill()
 
 
-def test_another_id_for_the_own_chain_is_refused_in_plain_words(tmp_path: Path) -> None:
+def test_the_own_chain_has_the_id_that_it_is_given_and_keeps_it(tmp_path: Path) -> None:
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_ID": "5"}
-    assert "has the id 31337" in _refused(Service(tmp_path, given, "dev"))
+    with running(Service(tmp_path, given, "dev")) as service:
+        facts = httpx.get(f"{service.url}/.well-known/imprint.json", verify=PLAIN).json()
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
+        answer = httpx.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
+        assert answer["result"] == "0x5"
+        ready = httpx.get(f"{service.url}/readyz", verify=PLAIN).json()
+        assert ready["status"] == "ready"
+        assert service.stop() == 0
+    said = _refused(Service(tmp_path, given | {"CHAIN_ID": "6"}, "dev"))
+    assert "have 5 want 6" in said
 
 
 def test_an_address_without_code_on_the_own_chain_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from imprint.bootstrap import CannotStart
 from imprint.cli.servers import Serving
-from imprint.devchain.chain import CHAIN_ID, Chain
+from imprint.devchain.chain import Chain
 from imprint.devchain.deliveries import Destination, Provider, Sender
 from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
 from imprint.devchain.journal import JournalDamaged, JournalInUse
@@ -57,13 +57,9 @@ def open_world(settings: Settings, listener: socket.socket | None, url: str) -> 
 
 
 def _open_chain(settings: Settings) -> Chain:
-    if settings.chain.id != CHAIN_ID:
-        raise CannotStart(
-            f"IMPRINT_CHAIN_ID is {settings.chain.id}, but the chain that comes with `imprint dev`"
-            f" has the id {CHAIN_ID}. For another one, name its node in IMPRINT_CHAIN_RPC_URL."
-        )
+    journal = settings.storage.data_dir / "chain.jsonl"
     try:
-        chain = Chain.open(settings.storage.data_dir / "chain.jsonl", _seconds)
+        chain = Chain.open(journal, _seconds, settings.chain.id)
         deploy_marketplace(chain)
     except (DeploymentImpossible, JournalDamaged, JournalInUse, OSError) as error:
         raise CannotStart(f"The chain cannot be opened: {error}.") from error

@@ -25,7 +25,7 @@ from imprint.devchain.wallet import INITIAL_BALANCE, Wallet
 __all__ = ["CHAIN_ID", "Chain", "Clock"]
 
 CHAIN_ID = 31337
-"""The chain id that development chains share."""
+"""The chain id that development chains share, unless they are given another."""
 
 Clock = Callable[[], int]
 """Tells the time in whole seconds since 1970."""
@@ -40,7 +40,8 @@ class Chain:
     the hash of an older block gets a number that is not that block's.
     """
 
-    def __init__(self, journal: Journal, clock: Clock) -> None:
+    def __init__(self, journal: Journal, clock: Clock, chain_id: int = CHAIN_ID) -> None:
+        self.id = chain_id
         self.wallet = Wallet()
         self._journal = journal
         self._clock = clock
@@ -54,11 +55,14 @@ class Chain:
             self._replay()
 
     @classmethod
-    def open(cls, path: Path | None, clock: Clock) -> Self:
-        """Open the chain kept in a journal, or a new one; refuses a damaged or busy journal."""
+    def open(cls, path: Path | None, clock: Clock, chain_id: int = CHAIN_ID) -> Self:
+        """Open the chain kept in a journal, or a new one.
+
+        Refuses a journal that is damaged, busy, or of a chain with another id.
+        """
         journal = Journal.open(path)
         try:
-            return cls(journal, clock)
+            return cls(journal, clock, chain_id)
         except JournalDamaged:
             journal.close()
             raise
@@ -133,7 +137,7 @@ class Chain:
 
     def _start(self, timestamp: int) -> None:
         funded = {address: Account(0, INITIAL_BALANCE) for address in self.wallet.addresses}
-        self._machine = Machine(CHAIN_ID, funded)
+        self._machine = Machine(self.id, funded)
         self._blocks = [seal_block(None, timestamp, None, Changes(funded))]
         self._by_hash = {self.head.hash: self.head}
         self._by_transaction: dict[bytes, Block] = {}
@@ -146,7 +150,9 @@ class Chain:
             try:
                 block, changes = self._build(entry.raw, entry.timestamp)
             except TransactionRefused as error:
-                raise JournalDamaged("the journal holds a transaction that is refused") from error
+                raise JournalDamaged(
+                    f"the journal holds a transaction that is refused ({error})"
+                ) from error
             self._accept(block, changes)
             hashes.append(block.hash)
         if hashes != [entry.hash for entry in self._journal.entries]:
@@ -205,9 +211,9 @@ class Chain:
 
     def _admit(self, transaction: Transaction) -> int:
         """Check a transaction against the world and tell its gas price."""
-        if transaction.chain_id != CHAIN_ID:
+        if transaction.chain_id != self.id:
             raise TransactionRefused(
-                f"invalid chain id for signer: have {transaction.chain_id} want {CHAIN_ID}"
+                f"invalid chain id for signer: have {transaction.chain_id} want {self.id}"
             )
         account = self.account(transaction.sender)
         if transaction.nonce != account.nonce:

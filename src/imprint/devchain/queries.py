@@ -14,7 +14,7 @@ from imprint.devchain.answers import (
 )
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import call, estimate_gas
-from imprint.devchain.chain import CHAIN_ID, Chain
+from imprint.devchain.chain import Chain
 from imprint.devchain.filters import parse_filter, select_logs
 from imprint.devchain.machine import BLOCK_GAS_LIMIT
 from imprint.devchain.parameters import (
@@ -186,8 +186,8 @@ def _fee_history(chain: Chain, parameters: Parameters) -> Answer:
 
 QUERIES: Mapping[str, Method] = {
     "web3_clientVersion": Method(lambda chain, _: "Imprint/devchain", 0),
-    "net_version": Method(lambda chain, _: str(CHAIN_ID), 0),
-    "eth_chainId": Method(lambda chain, _: show_quantity(CHAIN_ID), 0),
+    "net_version": Method(lambda chain, _: str(chain.id), 0),
+    "eth_chainId": Method(lambda chain, _: show_quantity(chain.id), 0),
     "eth_syncing": Method(lambda chain, _: False, 0),
     "eth_accounts": Method(lambda chain, _: list(chain.wallet.addresses), 0),
     "eth_requestAccounts": Method(lambda chain, _: list(chain.wallet.addresses), 0),

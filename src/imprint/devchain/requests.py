@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from imprint.devchain.calls import estimate_gas
-from imprint.devchain.chain import CHAIN_ID, Chain
+from imprint.devchain.chain import Chain
 from imprint.devchain.machine import BLOCK_GAS_LIMIT, Message
 from imprint.devchain.transactions import ACCESS_LIST, DYNAMIC_FEE, TransactionRefused
 
@@ -57,7 +57,7 @@ def sign_request(chain: Chain, request: Request) -> bytes:
     nonce = chain.account(request.sender).nonce if request.nonce is None else request.nonce
     gas = estimate_gas(chain, to_message(request)) if request.gas is None else request.gas
     fields: dict[str, Any] = {
-        "chainId": CHAIN_ID,
+        "chainId": chain.id,
         "nonce": nonce,
         "gas": gas,
         "value": request.value,
