@@ -56,6 +56,12 @@ def refusal(answer: bytes) -> str:
     return str(json.loads(body)["detail"])
 
 
+async def _pour(writer: asyncio.StreamWriter, size: int) -> None:
+    for _ in range(size // 0x10000):
+        writer.write(b"10000\r\n" + bytes(0x10000) + b"\r\n")
+        await writer.drain()
+
+
 HEADS = {
     "a long target": b"GET /" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\n\r\n",
     "a long header": b"GET / HTTP/1.1\r\nX: " + b"a" * MAX_HEAD_BYTES + b"\r\n\r\n",
@@ -68,14 +74,30 @@ HEADS = {
 async def test_a_head_that_is_too_long_is_refused(head: bytes) -> None:
     async with connected() as (reader, writer):
         writer.write(head)
-        assert str(MAX_HEAD_BYTES) in refusal(await reader.readuntil(b"}"))
+        assert str(MAX_HEAD_BYTES) in refusal(await read_all(reader))
 
 
 async def test_headers_after_a_body_are_counted_too() -> None:
     chunked = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
     async with connected() as (reader, writer):
         writer.write(chunked + b"X: a\r\n" * MAX_HEAD_BYTES)
-        assert str(MAX_HEAD_BYTES) in refusal(await reader.readuntil(b"}"))
+        assert str(MAX_HEAD_BYTES) in refusal(await read_all(reader))
+
+
+async def test_a_refusal_reaches_a_client_whose_headers_have_no_end() -> None:
+    async with connected() as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nX: ")
+        for _ in range(200):
+            writer.write(b"a" * 50_000)
+            await writer.drain()
+        assert str(MAX_HEAD_BYTES) in refusal(await read_all(reader))
+
+
+async def test_headers_without_an_end_end_with_their_connection() -> None:
+    async with connected() as (_, writer):
+        writer.write(b"GET / HTTP/1.1\r\nX: ")
+        with pytest.raises(ConnectionError):
+            await _pour(writer, 4 * MAX_DRAINED)
 
 
 async def test_what_is_no_http_gets_the_body_of_all_refusals() -> None:
@@ -142,14 +164,20 @@ async def test_a_refusal_reaches_a_client_that_sends_all_before_it_listens(tmp_p
         assert (await read_all(reader)).startswith(b"HTTP/1.1 415 ")
 
 
-async def _pour(writer: asyncio.StreamWriter, size: int) -> None:
-    for _ in range(size // 0x10000):
-        writer.write(b"10000\r\n" + bytes(0x10000) + b"\r\n")
-        await writer.drain()
-
-
 async def test_a_body_without_an_end_ends_with_its_connection(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, connected(world.app) as (_, writer):
         writer.write(b"POST /create/group HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
         with pytest.raises(ConnectionError):
             await _pour(writer, 4 * MAX_DRAINED)
+
+
+async def test_a_body_that_stops_being_http_is_refused_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = b"POST /create/group HTTP/1.1\r\nContent-Type: application/json\r\n"
+    async with open_world(tmp_path) as world, connected(world.app) as (reader, writer):
+        writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+        await asyncio.sleep(0.05)
+        writer.write(b"no length\r\n")
+        assert refusal(await read_all(reader)) == "The request cannot be read."
+    assert [line for line in caplog.messages if "xception" in line] == []

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from imprint.domain.refusals import Code, Refusal
+from imprint.web.intake import DRAIN_SECONDS, MAX_DRAINED
 from imprint.web.problems import problem_answer
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -34,6 +35,7 @@ class BoundedConnection(HttpToolsProtocol):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self._is_in_head = True
+        self._is_refused = False
         self._taken = 0
         self._told = 0
         self._deadline: asyncio.TimerHandle | None = None
@@ -48,8 +50,12 @@ class BoundedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._taken += len(data)
+        if self._is_refused:
+            if self._taken > MAX_DRAINED:
+                self.transport.close()
+            return
         super().data_received(data)
-        if self.transport.is_closing() or not self._is_in_head:
+        if self.transport.is_closing() or self._is_refused or not self._is_in_head:
             return
         if self._taken > MAX_HEAD_BYTES:
             # A header that has not ended yet is counted nowhere else.
@@ -93,7 +99,18 @@ class BoundedConnection(HttpToolsProtocol):
             if max(self._taken, self._told) > MAX_HEAD_BYTES:
                 detail = f"The request line and headers have at most {MAX_HEAD_BYTES} bytes."
             self.transport.write(_spell(problem_answer(Refusal(Code.INVALID_REQUEST, detail))))
-        self.transport.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        # Closed while the client still sends, the answer would be lost: its system discards it.
+        self._is_refused = True
+        self._cancel_deadline()
+        self._deadline = self.loop.call_later(DRAIN_SECONDS, self.transport.close)
+        if self.cycle is not None and not self.cycle.response_complete:
+            # Whoever answers this request has nobody to answer to any more.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.write_eof()
 
     def _count(self, size: int) -> None:
         self._told += size
