@@ -74,6 +74,7 @@ async def test_writes_wait_for_space_and_reads_do_not(disk: Path, nursery: Nurse
             assert read.json()["content"] == "Kept words."
             assert (await world.metadata(file["cid"]))["cid"] == file["cid"]
         assert (await world.client.get("/healthz")).status_code == 200
+        await asyncio.sleep(1.1)  # a condition is kept for a second
         assert (await world.client.get("/readyz")).status_code == 503
         with closing(sqlite3.connect(disk / "imprint.db")) as catalog:
             assert catalog.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
