@@ -219,3 +219,31 @@ async def test_many_lies_are_undone_in_one_look(
         await ledger.deliver(replace(lie, post_id=100 + number))
     await ledger.follow()
     assert {await ledger.state(draft) for draft in drafts} == {State.PENDING}
+
+
+async def test_a_post_that_a_lie_named_at_the_place_of_another_log_stays_where_it_stands(
+    ledger: Ledger,
+) -> None:
+    real, other = await ledger.draft(), await ledger.draft()
+    event = read_event(ledger.post(real, 1))
+    await ledger.deliver(replace(event, post_id=9, spelled_cid=str(other.cid), cid=other.cid))
+    ledger.post(other, 2)
+    await ledger.follow()
+    assert [await ledger.post_id(file) for file in (real, other)] == [1, 2]
+
+
+async def test_an_event_that_corrects_a_lie_holds_the_file_that_it_publishes(
+    ledger: Ledger,
+) -> None:
+    draft = await ledger.draft()
+    ledger.post(draft, 1)
+    await ledger.follow()
+    ledger.chain.fork(1)
+    event = read_event(ledger.post(draft, 1))
+    await ledger.deliver(forge(replace(event, post_id=9), block_number=None))
+    await ledger.follow()
+    assert await ledger.post_id(draft) == 1
+    ledger.chain.fork(1)
+    ledger.chain.mine(blocks=2)
+    await ledger.follow()
+    assert await ledger.state(draft) is State.PENDING

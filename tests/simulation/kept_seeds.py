@@ -1,3 +1,8 @@
-"""Seeds whose runs have failed once; they run with every other, so that no fault comes back."""
+"""Seeds whose runs have failed once; they run with every other, so that no fault comes back.
 
-KEPT_SEEDS: tuple[int, ...] = (297,)
+A seed means another history when the actions change. So whatever a seed finds also gets a test of
+its own: 297 found `test_posts_that_change_places_are_bound_anew_though_a_delivery_named_no_height`,
+10 found `test_an_event_that_corrects_a_lie_holds_the_file_that_it_publishes`.
+"""
+
+KEPT_SEEDS: tuple[int, ...] = (297, 10)

@@ -20,7 +20,7 @@ from tests.simulation.verdict import check
 ROUNDS = 6
 """How often a run comes to rest."""
 
-STEPS = 14
+STEPS = 24
 """How many things happen between two rests, on average."""
 
 FEW_SEEDS = 3

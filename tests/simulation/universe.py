@@ -51,6 +51,7 @@ class Universe:
     follower: Follower = field(init=False)
     undelivered: list[tuple[str, Block]] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
+    latest: datetime = START
     _sessions: dict[str, tuple[datetime, dict[str, str]]] = field(default_factory=dict)
 
     async def open(self) -> None:
@@ -97,6 +98,7 @@ class Universe:
         return self.world.parts
 
     def say(self, line: str) -> None:
+        self.latest = max(self.latest, self.clock.now())
         self.trace.append(f"[{self.market.chain.head.number}] {line}")
 
     def author(self) -> Wallet:
@@ -127,7 +129,7 @@ class Universe:
             body = json.loads(self.world.body_a(block))
             told = body["event"]["data"]["block"]
             for member in ("hash", "number"):
-                if self.random.random() < 0.15:
+                if self.random.random() < 0.25:
                     del told[member]
             return await self.world.send_a(json.dumps(body).encode())
         late = self.random.random() < 0.05
@@ -167,6 +169,9 @@ class Universe:
 
     async def settle(self) -> None:
         """Let the winning branch grow, deliveries go stale, and the follower come to rest."""
+        # Deliveries are older than they may be, also those that came before the clock went back.
+        behind = self.latest - self.clock.now()
+        self.clock.advance(max(0.0, behind.total_seconds()))
         for _ in range(2):
             self.clock.advance(31)
             self.market.catch_up()

@@ -140,14 +140,17 @@ def _settle_one(
     if not canonical and (not stands or tuple(known) != said):
         # Whoever delivers may not revive what was undone, nor say otherwise about what is known.
         return EventStatus.UNKNOWN_FILE
+    misled = None
     if tuple(known) != said and holds is not None:
-        yield from unbind(holds)
-        holds = None
+        misled, holds = (yield from unbind(holds)), None
     if canonical:
         # A delivery may have left out, or got wrong, what nobody checked when it came.
         yield Query(sql.CORRECT_EVENT, values)
     if holds is None:
-        return (yield from _apply(event, at, canonical))
+        status = yield from _apply(event, at, canonical)
+        if misled is not None:
+            yield from apply_kept(misled)
+        return status
     if canonical:
         yield Query(sql.CORRECT_FILE, {"id": holds, "tx_hash": event.place.tx_hash})
     return EventStatus.ALREADY_ONCHAIN
@@ -164,6 +167,10 @@ def _known(event: PostCreated) -> Steps[list[Row]]:
 
 
 def _apply(event: PostCreated, at: datetime, canonical: bool) -> Steps[EventStatus]:
+    rows = yield Query(sql.KNOWN_EVENT, identity_values(event.place))
+    if rows[0][1] is not None:
+        # It holds its file, since a moment ago perhaps: what came with it has applied it already.
+        return EventStatus.ALREADY_ONCHAIN
     file = yield from _version_of(event)
     status, displaced = yield from _judge(event, file, canonical)
     bound = None
