@@ -288,9 +288,10 @@ def _outcome(block: Block | None) -> str:
 
 
 def _check_not_settled(model: Model, version: Version) -> None:
-    """A post that was settled, and whose event still stands, can no longer change."""
-    standing = [event.post_id for event in model.claims().get(version.cid, [])]
-    assert model.settled.get(version.cid) not in standing
+    """A post that was settled, and whose events all still stand, can no longer change."""
+    standing = {event.block.hash for event in model.claims().get(version.cid, [])}
+    settled = model.settled_in.get(version.cid)
+    assert not settled or not settled <= standing
 
 
 def _note_posts(universe: Universe, model: Model, block: Block | None) -> None:

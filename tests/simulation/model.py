@@ -32,6 +32,7 @@ class Model:
     spellings: dict[bytes, str] = field(default_factory=dict)
     admitted: set[tuple[str, str]] = field(default_factory=set)
     settled: dict[str, int] = field(default_factory=dict)
+    settled_in: dict[str, set[bytes]] = field(default_factory=dict)
 
     def add(self, cid: str, owner: str, content: str) -> None:
         self.versions[cid] = Version(cid, owner, content)

@@ -16,7 +16,7 @@ SAMPLE = 3
 async def check(universe: Universe, model: Model, whole: bool) -> None:
     """Fails where the service and the model differ. The world must be settled."""
     claims = model.claims()
-    model.settled = {}
+    model.settled, model.settled_in = {}, {}
     for version in model.versions.values():
         await _check_state(universe, model, version, claims.get(version.cid, []))
     await _check_lists(universe, model)
@@ -54,6 +54,7 @@ async def _check_state(
         assert status == "onchain", f"{where} is published, and {status}"
         assert int(post_id) in [claim.post_id for claim in claims], where
         model.settled[version.cid] = int(post_id)
+        model.settled_in[version.cid] = {claim.block.hash for claim in claims}
         _revive(version)
         return
     if found is None:
