@@ -137,6 +137,7 @@ async def deliver(universe: Universe, model: Model) -> None:
         if not universe.undelivered:
             return
         provider, block = universe.undelivered.pop()
+        _hear(universe, model, block)
         answer = await universe.deliver(provider, block)
         universe.say(f"deliver {block.number} by {provider}: {answer.text[:200]}")
         assert answer.status_code in (200, 401)
@@ -296,11 +297,16 @@ def _check_not_settled(model: Model, version: Version) -> None:
 
 def _note_posts(universe: Universe, model: Model, block: Block | None) -> None:
     universe.spread(block)
-    for event in universe.market.created_in(block) if block else ():
+    if block is not None:
+        _hear(universe, model, block)
+    _note_free(universe, model)
+
+
+def _hear(universe: Universe, model: Model, block: Block) -> None:
+    for event in universe.market.created_in(block):
         cid = model.spellings.get(event.spelled)
         if cid is not None:
             model.hear(cid)
-    _note_free(universe, model)
 
 
 def _note_free(universe: Universe, model: Model) -> None:
