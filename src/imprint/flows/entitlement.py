@@ -16,6 +16,9 @@ from imprint.ports import Clock, MarketplaceReader
 MAX_GRANTS = 20_000
 """How many answers are kept; the oldest go first."""
 
+_REMEMBERED = ENTITLEMENTS.labels("memory")
+_ASKED = ENTITLEMENTS.labels("chain")
+
 Key = tuple[int, Address | None]
 """A post id, and who wants to read it; None is nobody in particular."""
 
@@ -48,7 +51,7 @@ class Entitlement:
         key = (post_id, reader)
         kept = self._grants.get(key)
         if kept is not None and self.clock.now() < kept.until and _describes(kept.facts, file):
-            ENTITLEMENTS.labels("memory").inc()
+            _REMEMBERED.inc()
             return decide_access(kept.facts, reader)
         asked_before = self._flights.is_flying(key)
         access = _judge(await self._ask(key), file, reader)
@@ -79,7 +82,7 @@ class Entitlement:
     async def _fetch(self, key: Key) -> PostFacts:
         asked_at, forgotten = self.clock.now(), self._forgotten
         facts = await self.marketplace.post_facts(*key)
-        ENTITLEMENTS.labels("chain").inc()
+        _ASKED.inc()
         # What was forgotten while the chain was asked may be what it answered.
         granted = decide_access(facts, key[1]) is not Access.DENIED
         if granted and self.keep and forgotten == self._forgotten:

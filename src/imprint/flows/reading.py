@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from imprint.auth.sessions import Session
 from imprint.domain.access import Access
@@ -12,6 +12,7 @@ from imprint.domain.documents import NotADocument, read_document
 from imprint.domain.files import File, Network, State
 from imprint.domain.refusals import Code, Refusal, Unavailable
 from imprint.flows.entitlement import Entitlement
+from imprint.flows.shelf import Shelf
 from imprint.ports import Catalog, ContentStore
 from imprint.ports.sealing import DocumentCipher
 
@@ -29,6 +30,7 @@ class Reading:
     content: ContentStore
     cipher: DocumentCipher
     entitlement: Entitlement
+    shelf: Shelf = field(default_factory=Shelf)
 
     async def draft(self, session: Session, cid: Cid) -> File:
         """The reader's own draft. Refuses a post or nothing as not found, and a stranger."""
@@ -59,6 +61,13 @@ class Reading:
 
     async def content_of(self, file: File) -> str:
         """The text of a file that the reader has been admitted to."""
+        content = self.shelf.take(file.cid)
+        if content is None:
+            content = await self._open(file)
+            self.shelf.keep(file.cid, content)
+        return content
+
+    async def _open(self, file: File) -> str:
         document = await self._document(file.cid, Network.PRIVATE)
 
         def open_document() -> str:

@@ -13,7 +13,7 @@ from imprint.domain.car import write_car
 from imprint.domain.cids import Cid
 from imprint.domain.refusals import Code, Refusal
 from imprint.domain.unixfs import blocks
-from imprint.web.requests import query_text
+from imprint.web.requests import query_of, query_text
 
 RAW_TYPE = "application/vnd.ipld.raw"
 CAR_TYPE = "application/vnd.ipld.car"
@@ -82,13 +82,13 @@ def read_wanted(request: Request) -> Wanted:
     """
     media_type, parameters = _accepted(request)
     wanted = {RAW_TYPE: Format.RAW, CAR_TYPE: Format.CAR}.get(media_type, Format.PLAIN)
-    if "format" in request.query_params:
+    if "format" in query_of(request):
         given = query_text(request, "format", Code.INVALID_REQUEST)
         if given not in (Format.RAW, Format.CAR):
             raise Refusal(Code.INVALID_REQUEST, "The parameter 'format' is 'raw' or 'car'.")
         wanted = Format(given)
     scope = "all"
-    if "dag-scope" in request.query_params:
+    if "dag-scope" in query_of(request):
         scope = query_text(request, "dag-scope", Code.INVALID_REQUEST)
         if scope not in ("block", "entity", "all"):
             raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")

@@ -5,9 +5,11 @@ import json
 import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.datastructures import QueryParams
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
@@ -22,6 +24,9 @@ _POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 
 MAX_LENGTH_DIGITS = 18
 """A declared length with more digits than this is not even read as a number."""
+
+SHORT_QUERY = 512
+"""Up to how many bytes a query is kept, parsed, for whoever asks the same again."""
 
 MAX_FORM_FIELDS = 8
 """More text fields than any signed form has."""
@@ -183,9 +188,20 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+def query_of(request: Request) -> QueryParams:
+    """The parameters in the address of a request."""
+    query: bytes = request.scope["query_string"]
+    return _known_query(query) if len(query) <= SHORT_QUERY else QueryParams(query)
+
+
+@lru_cache(maxsize=1024)
+def _known_query(query: bytes) -> QueryParams:
+    return QueryParams(query)
+
+
 def query_text(request: Request, name: str, code: Code) -> str:
     """A query parameter, given exactly once. Refuses otherwise with this code."""
-    values = request.query_params.getlist(name)
+    values = query_of(request).getlist(name)
     if len(values) != 1:
         raise Refusal(code, f"The parameter '{name}' must be given once.")
     return values[0]

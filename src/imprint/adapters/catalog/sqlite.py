@@ -2,12 +2,13 @@
 
 Reads run on the event loop: they walk an index and take microseconds, less than the way to a
 thread and back. Lists by several common tags can take longer, and go to a thread of their own.
+Between two commits nothing is read twice.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.backup import copy_catalog
 from imprint.adapters.catalog.connecting import connect_reader, connect_writer
+from imprint.adapters.catalog.remembering import Memory
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.stepped import SteppedCatalog
 from imprint.adapters.catalog.steps import Steps, T, Unstorable, last_query
@@ -27,6 +29,9 @@ _log = logging.getLogger(__name__)
 
 _LONG_REACH = 2_000
 """How many rows a read on the event loop may look at: about as many milliseconds as it may take."""
+
+_UNKNOWN = object()
+"""What no read tells."""
 
 _PROBE_SECONDS = 2.0
 """How long a probe waits for the writer."""
@@ -60,6 +65,7 @@ class SqliteCatalog(SteppedCatalog):
         self._writing = writer
         self._writer = Writer(writer)
         self._reading = connect_reader(path)
+        self._memory = Memory(self._reading)
         self._long_reading = connect_reader(path)
         self._long_reader = ThreadPoolExecutor(1, "catalog-reader")
         self._long_reach = long_reach
@@ -105,6 +111,14 @@ class SqliteCatalog(SteppedCatalog):
         if reach > self._long_reach:
             return await self._read_long(make())
         return _translated(partial(run_steps, self._reading, make()))
+
+    async def _recall(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        version = _translated(self._memory.refresh)
+        answer: T = self._memory.recall(key, _UNKNOWN)
+        if answer is _UNKNOWN:
+            answer = await read()
+            self._memory.keep(version, key, answer)
+        return answer
 
     async def _read_long(self, steps: Steps[T]) -> T:
         if self._closed:

@@ -1,7 +1,7 @@
 """The catalog's port as steps: which steps each method is; how they run is up to the database."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
@@ -62,6 +62,10 @@ class SteppedCatalog(ABC):
     async def _read(self, make: Callable[[], Steps[T]], reach: int = 0) -> T:
         """Run steps that change nothing and look at about so many rows."""
 
+    async def _recall(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """What `read` tells; a database may remember it for as long as nothing is committed."""
+        return await read()
+
     @abstractmethod
     def _snapshot(self) -> AbstractAsyncContextManager["Snapshot"]:
         """All that was committed before, and nothing that is committed from now on."""
@@ -119,12 +123,18 @@ class SteppedCatalog(ABC):
         return await self._change(partial(drafts.discard_draft, write, cid))
 
     async def file_by_cid(self, cid: Cid) -> File | None:
-        return await self._read(partial(listing.find, sql.FILE_BY_CID, {"cid": cid}))
+        steps = partial(listing.find, sql.FILE_BY_CID, {"cid": cid})
+        return await self._recall(cid, partial(self._read, steps))
 
     async def file_by_post_id(self, post_id: int) -> File | None:
-        return await self._read(partial(listing.find, sql.FILE_BY_POST, {"post_id": str(post_id)}))
+        steps = partial(listing.find, sql.FILE_BY_POST, {"post_id": str(post_id)})
+        return await self._recall(post_id, partial(self._read, steps))
 
     async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+        page = (which, before, limit)
+        return await self._recall(page, partial(self._list_files, *page))
+
+    async def _list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
         plan = await self._read(partial(listing.plan_list, which, before, limit))
         if plan is None:
             return []

@@ -23,6 +23,7 @@ from imprint.web.bodies import ContentAnswer, files_answer, read_record, tagged_
 from imprint.web.requests import (
     query_address,
     query_cid,
+    query_of,
     query_post_id,
     query_tags,
     query_text,
@@ -66,7 +67,7 @@ class ReadRoutes:
         return json_answer(files_answer(await self.listing.after(page_token)), PRIVATE)
 
     async def files_meta_data(self, request: Request) -> Response:
-        if "cid" in request.query_params:
+        if "cid" in query_of(request):
             return json_answer(files_answer(await self.listing.metadata(query_cid(request))))
         return json_answer(files_answer(await self.listing.recent()))
 

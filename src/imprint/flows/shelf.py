@@ -1,0 +1,42 @@
+"""The shelf: contents that were read lately, so that a post many people read is opened once.
+
+A cid names its bytes for ever, and what stands here was checked against it; so nothing here can be
+out of date. Who may read is decided before anybody looks at the shelf.
+"""
+
+import sys
+from collections import OrderedDict
+
+from imprint.domain.cids import Cid
+
+CAPACITY = 16 * 1024 * 1024
+"""How many bytes of memory the contents may take; the one that was not read for longest goes."""
+
+LARGEST = 64 * 1024
+"""Contents above so many characters would drive out many others, and are not kept."""
+
+
+class Shelf:
+    """Contents by their cid."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._contents: OrderedDict[Cid, str] = OrderedDict()
+        self._size = 0
+
+    def take(self, cid: Cid) -> str | None:
+        """The content under this cid, if it is here."""
+        content = self._contents.get(cid)
+        if content is not None:
+            self._contents.move_to_end(cid)
+        return content
+
+    def keep(self, cid: Cid, content: str) -> None:
+        """Put a content here, and let go of those that there is no room for."""
+        if len(content) > LARGEST or cid in self._contents:
+            return
+        self._contents[cid] = content
+        self._size += sys.getsizeof(content)
+        while self._size > self._capacity:
+            _, oldest = self._contents.popitem(last=False)
+            self._size -= sys.getsizeof(oldest)
