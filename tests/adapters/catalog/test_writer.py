@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from contextlib import closing
+from functools import partial
 
 import pytest
 
@@ -45,16 +46,16 @@ def notes(connection):
 
 
 async def test_a_change_gives_its_result(writer, connection):
-    assert await writer.commit(note("a")) == "a"
+    assert await writer.commit(partial(note, "a")) == "a"
     assert notes(connection) == {"a"}
 
 
 async def test_a_refused_change_undoes_only_itself(writer, connection):
     refusal = Refusal(Code.NOT_FOUND, "no")
     results = await asyncio.gather(
-        writer.commit(note("a")),
-        writer.commit(note("b", refusal)),
-        writer.commit(note("c")),
+        writer.commit(partial(note, "a")),
+        writer.commit(partial(note, "b", refusal)),
+        writer.commit(partial(note, "c")),
         return_exceptions=True,
     )
     assert list(results) == ["a", refusal, "c"]
@@ -63,16 +64,16 @@ async def test_a_refused_change_undoes_only_itself(writer, connection):
 
 async def test_a_mistake_in_a_change_reaches_its_caller_and_nobody_else(writer, connection):
     with pytest.raises(ZeroDivisionError):
-        await writer.commit(note("a", ZeroDivisionError()))
-    assert await writer.commit(note("b")) == "b"
+        await writer.commit(partial(note, "a", ZeroDivisionError()))
+    assert await writer.commit(partial(note, "b")) == "b"
     assert notes(connection) == {"b"}
 
 
 async def test_a_clash_is_unavailable_for_its_caller_alone(writer, connection):
     results = await asyncio.gather(
-        writer.commit(note("a")),
-        writer.commit(note("a")),
-        writer.commit(note("b")),
+        writer.commit(partial(note, "a")),
+        writer.commit(partial(note, "a")),
+        writer.commit(partial(note, "b")),
         return_exceptions=True,
     )
     assert [results[0], results[2]] == ["a", "b"]
@@ -88,36 +89,36 @@ async def test_a_database_in_trouble_fails_everything_in_that_commit(writer, con
         yield Query("INSERT INTO nowhere VALUES (1)")
 
     results = await asyncio.gather(
-        writer.commit(note("a")),
-        writer.commit(trouble()),
-        writer.commit(note("b")),
+        writer.commit(partial(note, "a")),
+        writer.commit(trouble),
+        writer.commit(partial(note, "b")),
         return_exceptions=True,
     )
     failed = [result for result in results if isinstance(result, Unavailable)]
     assert results[1] in failed
     assert notes(connection) == {text for text in results if isinstance(text, str)}
-    assert await writer.commit(note("c")) == "c"
+    assert await writer.commit(partial(note, "c")) == "c"
 
 
 async def test_a_durable_change_waits_for_the_disk(writer):
-    assert await writer.commit(synchronous()) == FULL
+    assert await writer.commit(synchronous) == FULL
 
 
 async def test_a_change_that_need_not_be_durable_does_not(writer):
-    assert await writer.commit(synchronous(), durable=False) == NORMAL
-    assert await writer.commit(synchronous()) == FULL
+    assert await writer.commit(synchronous, durable=False) == NORMAL
+    assert await writer.commit(synchronous) == FULL
 
 
 async def test_one_durable_change_makes_its_whole_commit_durable(writer):
     results = await asyncio.gather(
-        *(writer.commit(synchronous(), durable=durable) for durable in (True, False, False))
+        *(writer.commit(synchronous, durable=durable) for durable in (True, False, False))
     )
     assert results[0] == FULL
 
 
 async def test_a_caller_who_was_cancelled_does_not_stop_the_others(writer, connection):
-    gone = asyncio.ensure_future(writer.commit(note("a")))
-    stays = asyncio.ensure_future(writer.commit(note("b")))
+    gone = asyncio.ensure_future(writer.commit(partial(note, "a")))
+    stays = asyncio.ensure_future(writer.commit(partial(note, "b")))
     await asyncio.sleep(0)
     gone.cancel()
     assert await stays == "b"
@@ -126,7 +127,7 @@ async def test_a_caller_who_was_cancelled_does_not_stop_the_others(writer, conne
 
 async def test_more_changes_than_one_commit_may_hold_take_several(writer, connection):
     before = writer.commits
-    await asyncio.gather(*(writer.commit(note(str(number))) for number in range(600)))
+    await asyncio.gather(*(writer.commit(partial(note, str(number))) for number in range(600)))
     assert len(notes(connection)) == 600
     assert 3 <= writer.commits - before < 100
 
@@ -134,4 +135,4 @@ async def test_more_changes_than_one_commit_may_hold_take_several(writer, connec
 async def test_a_closed_writer_is_unavailable(writer):
     await writer.close()
     with pytest.raises(Unavailable):
-        await writer.commit(note("a"))
+        await writer.commit(partial(note, "a"))

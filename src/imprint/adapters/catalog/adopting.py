@@ -1,16 +1,18 @@
 """Files that go out into archives, and those that come from them."""
 
+from dataclasses import replace
+
 from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.adding import add_file
 from imprint.adapters.catalog.holding import hold_file
-from imprint.adapters.catalog.ordering import next_position, retag
+from imprint.adapters.catalog.nonces import refuse_condemned
 from imprint.adapters.catalog.rows import event_of, file_of, hashtags_text, micros
-from imprint.adapters.catalog.settling import apply_kept, settle
+from imprint.adapters.catalog.settling import settle
 from imprint.adapters.catalog.steps import Query, Row, Steps, Value
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.export_records import Exported, number_of
 from imprint.domain.files import File, Network, State
-from imprint.domain.refusals import Unavailable
 from imprint.ports.archives import Adoption, Clash, Stored
 
 _FILE_COLUMNS = 15
@@ -69,7 +71,9 @@ def adopt(exported: Exported) -> Steps[Adoption]:
     file = exported.file
     yield hold_file(file)
     found = yield from compare(exported)
-    yield from _refuse_condemned(file)
+    yield from refuse_condemned(file.cid, Network.PRIVATE)
+    if file.thumbnail_cid is not None:
+        yield from refuse_condemned(file.thumbnail_cid, Network.PUBLIC)
     if found is Adoption.ADDED:
         yield from _insert(file)
     if found is not Adoption.RETIRED and exported.event and file.publication:
@@ -92,32 +96,7 @@ def _insert(file: File) -> Steps[None]:
     }
     yield Query(sql.DRESS_GROUP, dress)
     yield Query(sql.RESERVE_NUMBER, {"owner": file.owner, "number": number_of(file)})
-    position = yield from next_position()
-    values: dict[str, Value] = {
-        "id": file.id,
-        "group_id": file.group_id,
-        "owner": file.owner,
-        "name": file.name,
-        "cid": file.cid,
-        "size": file.size,
-        "created_at": micros(file.created_at),
-        "position": position,
-        "wrapped_key": file.wrapped_key,
-    }
-    yield Query(sql.ADD_FILE, values)
-    rows = yield Query(sql.VERSION_BY_CID, {"cid": file.cid})
-    draft = file_of(rows[0])
-    yield from retag(None, draft)
-    yield from apply_kept(draft)
-
-
-def _refuse_condemned(file: File) -> Steps[None]:
-    documents = [(file.cid, Network.PRIVATE)]
-    if file.thumbnail_cid is not None:
-        documents.append((file.thumbnail_cid, Network.PUBLIC))
-    for cid, network in documents:
-        if (yield Query(sql.CONDEMNED, {"cid": cid, "network": network.value})):
-            raise Unavailable.storage()
+    yield from add_file(replace(file, state=State.PENDING, publication=None))
 
 
 def _exported(row: Row) -> Exported:

@@ -37,6 +37,8 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     connection = _connect(path, _WRITER_PATIENCE)
     _switch_to_wal(connection)
     connection.execute("PRAGMA foreign_keys = ON")
+    # What a savepoint would need to undo: a file for it costs more than the change.
+    connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
     # On macOS a plain fsync stops at the drive's cache; elsewhere this changes nothing.
     connection.execute("PRAGMA fullfsync = ON")

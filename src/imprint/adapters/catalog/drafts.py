@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from imprint.adapters.catalog import nonces
 from imprint.adapters.catalog import statements as sql
+from imprint.adapters.catalog.adding import add_file
 from imprint.adapters.catalog.holding import hold_document, hold_write
-from imprint.adapters.catalog.ordering import next_position, retag
+from imprint.adapters.catalog.ordering import UNPLACED, retag
 from imprint.adapters.catalog.rows import file_of, hashtags_text, micros
-from imprint.adapters.catalog.settling import apply_kept
 from imprint.adapters.catalog.steps import Query, Steps, Value
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
@@ -26,7 +26,7 @@ def add_draft(write: Write, intent: Intent, version: Version) -> Steps[File]:
         "created_at": micros(version.created_at),
     }
     yield Query(sql.ADD_GROUP, group)
-    file = yield from _insert(version, version.group_id)
+    file = yield from add_file(_draft_of(version, version.group_id))
     yield from nonces.spend(write, file)
     return file
 
@@ -43,7 +43,8 @@ def replace_draft(write: Write, intent: Intent, old: Cid, version: Version) -> S
         return None
     yield from nonces.end(intent)
     yield from _retire(draft, State.SUPERSEDED, write)
-    file = yield from _insert(version, draft.group_id)
+    dress = draft.hashtags, draft.thumbnail_cid
+    file = yield from add_file(_draft_of(version, draft.group_id, *dress))
     yield from nonces.spend(write, file)
     return file
 
@@ -107,21 +108,24 @@ def _detach(cid: Cid, network: Network, write: Write) -> Query:
     return Query(sql.DETACH, values)
 
 
-def _insert(version: Version, group_id: str) -> Steps[File]:
-    position = yield from next_position()
-    values: dict[str, Value] = {
-        "id": version.id,
-        "group_id": group_id,
-        "owner": version.owner,
-        "name": version.name,
-        "cid": version.cid,
-        "size": version.size,
-        "created_at": micros(version.created_at),
-        "position": position,
-        "wrapped_key": version.wrapped_key,
-    }
-    yield Query(sql.ADD_FILE, values)
-    rows = yield Query(sql.VERSION_BY_CID, {"cid": version.cid})
-    draft = file_of(rows[0])
-    yield from retag(None, draft)
-    return (yield from apply_kept(draft))
+def _draft_of(
+    version: Version,
+    group_id: str,
+    hashtags: tuple[str, ...] = (),
+    thumbnail_cid: Cid | None = None,
+) -> File:
+    """The draft that a version becomes in a group with these hashtags and this thumbnail."""
+    return File(
+        id=version.id,
+        group_id=group_id,
+        owner=version.owner,
+        name=version.name,
+        cid=version.cid,
+        size=version.size,
+        created_at=version.created_at,
+        state=State.PENDING,
+        position=UNPLACED,
+        hashtags=hashtags,
+        thumbnail_cid=thumbnail_cid,
+        wrapped_key=version.wrapped_key,
+    )

@@ -51,7 +51,7 @@ def begin(intent: Intent) -> Steps[int | None]:
     """
     yield hold_write(intent.write, intent)
     yield from refuse_spent(intent.write.signer, intent.write.nonce)
-    yield from _refuse_condemned(intent.cid, intent.network)
+    yield from refuse_condemned(intent.cid, intent.network)
     if intent.number is not None:
         owner = intent.write.signer
         reserved = yield Query(sql.RESERVE_NUMBER, {"owner": owner, "number": intent.number})
@@ -70,9 +70,10 @@ def end(intent: Intent) -> Steps[None]:
     ended = yield Query(sql.END_INTENT, {"id": intent.id})
     if not ended:
         raise Unavailable.storage()
-    yield from _refuse_condemned(intent.cid, intent.network)
+    yield from refuse_condemned(intent.cid, intent.network)
 
 
-def _refuse_condemned(cid: Cid, network: Network) -> Steps[None]:
+def refuse_condemned(cid: Cid, network: Network) -> Steps[None]:
+    """Refuses a document that is being destroyed: nothing may refer to it any more."""
     if (yield Query(sql.CONDEMNED, {"cid": cid, "network": network.value})):
         raise Unavailable.storage()

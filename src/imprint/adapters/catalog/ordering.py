@@ -4,6 +4,9 @@ from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.steps import Query, Steps, Value
 from imprint.domain.files import File, State
 
+UNPLACED = 0
+"""Below every position: of a file that has none yet."""
+
 
 def next_position() -> Steps[int]:
     """A position above every one that a change before this one took."""

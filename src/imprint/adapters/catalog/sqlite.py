@@ -79,7 +79,7 @@ class SqliteCatalog(SteppedCatalog):
     async def probe(self) -> None:
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
-                await self._writer.commit(last_query(sql.BEAT, {}), durable=False)
+                await self._writer.commit(partial(last_query, sql.BEAT, {}), durable=False)
         except TimeoutError as error:
             raise Unavailable.database() from error
 
@@ -105,7 +105,7 @@ class SqliteCatalog(SteppedCatalog):
             connection.close()
 
     async def _change(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
-        return await self._writer.commit(make(), durable)
+        return await self._writer.commit(make, durable)
 
     async def _read(self, make: Callable[[], Steps[T]], reach: int = 0) -> T:
         if reach > self._long_reach:

@@ -1,14 +1,15 @@
 """The one thread that writes: it commits whatever has queued up together, with one fsync.
 
-Every change runs in a savepoint of its own, so that a refused one undoes only itself. Nobody hears
-of a change before the commit that makes it durable, and whoever stops waiting changes nothing: a
-change that was queued takes effect or fails as a whole.
+A refused change undoes only itself: nearly all are refused before they have changed anything, and
+for the others the whole transaction is begun again, with a savepoint around each change. Nobody
+hears of a change before the commit that makes it durable, and whoever stops waiting changes
+nothing: a change that was queued takes effect or fails as a whole.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -57,12 +58,16 @@ def _execute(connection: sqlite3.Connection, query: Query | Hold) -> list[Row]:
 
 @dataclass(slots=True)
 class _Job:
-    steps: Steps[Any]
+    make: Callable[[], Steps[Any]]
     durable: bool
     loop: asyncio.AbstractEventLoop
     answer: "asyncio.Future[Any]"
     result: Any = None
     error: Exception | None = None
+
+
+class _Spoiled(Exception):
+    """A change failed halfway, in a transaction that it shares with others."""
 
 
 class Writer:
@@ -77,15 +82,16 @@ class Writer:
         self._thread = Thread(target=self._work, name="catalog-writer", daemon=True)
         self._thread.start()
 
-    async def commit(self, steps: Steps[T], durable: bool = True) -> T:
+    async def commit(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
         """Run a change and wait for its commit; without `durable`, not for the disk.
 
-        A commit that is not durable becomes so with the next one that is.
+        A commit that is not durable becomes so with the next one that is. The steps may be made
+        and run twice, the first time without any effect.
         """
         if self._closed:
             raise Unavailable.database()
         loop = asyncio.get_running_loop()
-        job = _Job(steps, durable, loop, loop.create_future())
+        job = _Job(make, durable, loop, loop.create_future())
         self._queue.put(job)
         result: T = await job.answer
         return result
@@ -120,14 +126,10 @@ class Writer:
 
     def _commit_together(self, jobs: Sequence[_Job]) -> None:
         try:
-            self._roll_back()
-            self._sync(any(job.durable for job in jobs))
-            self._connection.execute("BEGIN IMMEDIATE")
-            for job in jobs:
-                self._run_apart(job)
-            failpoints.reach("during_commit")
-            self._connection.execute("COMMIT")
-            self.commits += 1
+            try:
+                self._commit_each(jobs, self._run)
+            except _Spoiled:
+                self._commit_each(jobs, self._run_apart)
         except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
             _log.error("The database refused a commit: %s: %s", type(error).__name__, error)
             with suppress(sqlite3.Error):
@@ -135,23 +137,43 @@ class Writer:
             for job in jobs:
                 job.error = _because(error)
 
+    def _commit_each(self, jobs: Sequence[_Job], run: Callable[[_Job], None]) -> None:
+        self._roll_back()
+        self._sync(any(job.durable for job in jobs))
+        self._connection.execute("BEGIN IMMEDIATE")
+        for job in jobs:
+            run(job)
+        failpoints.reach("during_commit")
+        self._connection.execute("COMMIT")
+        self.commits += 1
+
+    def _run(self, job: _Job) -> None:
+        before = self._connection.total_changes
+        self._try(job)
+        if job.error is not None and self._connection.total_changes != before:
+            raise _Spoiled
+
     def _run_apart(self, job: _Job) -> None:
         self._connection.execute("SAVEPOINT one_change")
+        self._try(job)
+        if job.error is not None:
+            self._connection.execute("ROLLBACK TO SAVEPOINT one_change")
+        self._connection.execute("RELEASE SAVEPOINT one_change")
+
+    def _try(self, job: _Job) -> None:
+        job.error = None
         try:
-            job.result = run_steps(self._connection, job.steps)
+            job.result = run_steps(self._connection, job.make())
         except sqlite3.Error:
             # The database is in trouble, not the change: nothing of this transaction may stand.
             raise
         except Problem as problem:
             job.error = problem
         except Unstorable as strange:
-            _log.exception("The database refused the values of a change.")
+            _log.error("The database refused the values of a change.", exc_info=strange)
             job.error = _because(strange)
         except Exception as mistake:  # noqa: BLE001  the caller gets it; the thread must live on
             job.error = mistake
-        if job.error is not None:
-            self._connection.execute("ROLLBACK TO SAVEPOINT one_change")
-        self._connection.execute("RELEASE SAVEPOINT one_change")
 
     def _sync(self, durable: bool) -> None:
         if durable != self._synced:
