@@ -14,7 +14,7 @@ import asyncpg
 from tests.postgresql import Server
 
 from bench.filling import fill_sqlite
-from imprint.adapters.catalog.connecting import connect_writer
+from imprint.adapters.sqlite_files import connect_writer
 from imprint.adapters.catalog.schema import known_migrations, migrate
 
 ROUNDS = 1_000

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from imprint.domain.cids import Cid
-from imprint.domain.files import Network
-from imprint.domain.unixfs import document_cid
+from tests.documents import Document, list_documents, read_document
 
-Document = tuple[str, str]
-"""A cid and the network it is in."""
+from imprint.domain.cids import Cid
+from imprint.domain.unixfs import document_cid
 
 LIVE = "state IN ('pending', 'onchain')"
 
@@ -24,11 +22,7 @@ def _reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 def stored_documents(folder: Path) -> set[Document]:
     """Every document on the disk."""
-    return {
-        (path.name, network.value)
-        for network in Network
-        for path in (folder / "content" / network).glob("??/*")
-    }
+    return list_documents(folder / "content")
 
 
 def known_documents(folder: Path) -> set[Document]:
@@ -89,8 +83,7 @@ def _look_at(folder: Path, cid: str, network: str, stored: set[Document]) -> Ite
     if (cid, network) not in stored:
         yield f"{cid} is live and not stored"
         return
-    (path,) = (folder / "content" / network).glob(f"??/{cid}")
-    if document_cid(path.read_bytes()) != Cid(cid):
+    if document_cid(read_document(folder / "content", network, cid)) != Cid(cid):
         yield f"{cid} has other bytes"
 
 

@@ -15,8 +15,11 @@ from tests.crash.nursery import Child, Nursery
 from tests.crash.system_calls import TRACED, Call, read_trace
 from tests.crash.victim import open_scene
 
+from imprint.adapters.content.boxes import SMALL
+
 ROUNDS = 3
 ATTACHING = 0.5
+LARGE = "Many words. " * SMALL
 STRACE = shutil.which("strace")
 
 
@@ -70,7 +73,7 @@ async def trace(folder: Path, nursery: Nursery) -> dict[str, list[list[Call]]]:
             for n in range(ROUNDS):
                 made = await send("create", world.send_create(author, "New words."))
                 cid = made["updatedUpload"]["cid"]
-                made = await send("update", world.send_update(author, cid, "Others."))
+                made = await send("update", world.send_update(author, cid, LARGE))
                 cid = made["upload"]["cid"]
                 await send("publish", world.send_publish(author, cid, f"tag{n}"))
                 await send("delete", world.send_delete(author, cid))
@@ -100,20 +103,31 @@ async def test_every_answer_comes_after_the_disk(tmp_path: Path, nursery: Nurser
 
 
 def check(kind: str, calls: list[Call]) -> None:
-    """The document, its folder, and then the commit were durable when the answer went out."""
+    """The document and then the commit were durable when the answer went out."""
     synced = [(at, call.synced) for at, call in enumerate(calls) if call.synced]
     log = [at for at, path in synced if path.endswith("imprint.db-wal")]
     assert log, f"{kind}: the commit was not durable, only {synced}"
-    moved = [(at, call.renamed) for at, call in enumerate(calls) if call.renamed]
     if kind == "delete":
-        assert moved == []
         return
+    large = kind == "update"
+    document = _sync_of_file(calls, synced) if large else _sync_of_box(kind, synced)
+    assert document is not None, f"{kind}: the document was not durable, only {synced}"
+    assert document < log[-1], f"{kind}: the commit was durable before the document"
+
+
+def _sync_of_box(kind: str, synced: list[tuple[int, str]]) -> int | None:
+    """When the box that the document is in was durable."""
+    box = f"/content/{'public' if kind == 'publish' else 'private'}/small.db-wal"
+    return next((at for at, path in synced if path.endswith(box)), None)
+
+
+def _sync_of_file(calls: list[Call], synced: list[tuple[int, str]]) -> int | None:
+    """When the file of the document was durable: its bytes before its name, then its name."""
+    moved = [(at, call.renamed) for at, call in enumerate(calls) if call.renamed]
     ((renamed_at, renamed),) = moved
     assert renamed is not None
     source, target = renamed
-    assert f"/content/{'public' if kind == 'publish' else 'private'}/" in target
+    assert "/content/private/" in target
     whole = [at for at, path in synced if path == source]
     named = [at for at, path in synced if path == str(Path(target).parent)]
-    assert whole, f"{kind}: the document was not durable, only {synced}"
-    assert named, f"{kind}: its name was not durable, only {synced}"
-    assert whole[0] < renamed_at < named[0] < log[-1]
+    return named[0] if whole and named and whole[0] < renamed_at < named[0] else None

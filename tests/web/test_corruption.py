@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.documents import change_document, read_document
 from tests.world import open_world, problem
 
 from imprint.domain.files import Network
@@ -37,11 +38,10 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
-def damage(folder: Path, cid: str, network: Network, how: Damage) -> Callable[[], int]:
-    (path,) = (folder / "content" / network).rglob(cid)
-    good = path.read_bytes()
-    path.write_bytes(how(good))
-    return lambda: path.write_bytes(good)
+def damage(folder: Path, cid: str, network: Network, how: Damage) -> Callable[[], None]:
+    good = read_document(folder / "content", network, cid)
+    change_document(folder / "content", network, cid, how(good))
+    return lambda: change_document(folder / "content", network, cid, good)
 
 
 @pytest.mark.parametrize("how", DAMAGES)
@@ -73,8 +73,7 @@ async def test_a_document_of_somebody_else_in_its_place_is_never_served(tmp_path
     async with open_world(tmp_path) as world:
         mine = await world.create(world.wallet(0), "Mine.")
         theirs = await world.create(world.wallet(1), "Theirs.")
-        (path,) = (tmp_path / "content").rglob(theirs["cid"])
-        other = path.read_bytes()
+        other = read_document(tmp_path / "content", Network.PRIVATE, theirs["cid"])
         damage(tmp_path, mine["cid"], Network.PRIVATE, lambda _: other)
         answer = await world.read_draft(world.wallet(0), mine["cid"])
         assert problem(answer) == (503, "storage_unavailable")

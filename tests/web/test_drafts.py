@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from eth_account.messages import encode_typed_data
+from tests.documents import list_documents
 from tests.world import World, open_world, problem, respell
 
 from imprint.auth.signatures import CURVE_ORDER
@@ -576,16 +577,12 @@ async def test_nothing_is_asked_of_the_chain_before_the_signer_is_known(town: Wo
 
 async def test_nothing_is_stored_before_the_signer_is_known(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
-        before = _stored(tmp_path)
+        before = list_documents(tmp_path / "content")
         body = world.stranger().sign("create") | {"content": "", "signature": "0x" + "11" * 65}
         assert problem(await world.client.post("/create/group", json=body))[0] == 401
-        assert _stored(tmp_path) == before
+        assert list_documents(tmp_path / "content") == before
         await world.create(world.stranger())
-        assert _stored(tmp_path) != before
-
-
-def _stored(folder: Path) -> set[Path]:
-    return {path for path in (folder / "content").rglob("*") if path.is_file()}
+        assert list_documents(tmp_path / "content") != before
 
 
 async def test_a_draft_published_on_the_chain_cannot_be_deleted_before_its_event(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.documents import read_document
 from tests.world import World, open_world, problem
 
 from imprint.cli import main
@@ -23,8 +24,7 @@ ROTATED = {"ENCRYPTION": "on", "ENCRYPTION_KEY": NEW, "ENCRYPTION_KEY_PREVIOUS":
 
 
 def stored(folder: Path, cid: str, network: Network = Network.PRIVATE) -> bytes:
-    (path,) = (folder / "content" / network).rglob(cid)
-    return path.read_bytes()
+    return read_document(folder / "content", network, cid)
 
 
 def database(folder: Path) -> bytes:

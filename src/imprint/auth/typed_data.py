@@ -7,6 +7,7 @@ and settings; the client's copies must equal them and are then forgotten.
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -77,9 +78,15 @@ class SigningDomain:
             kind.type_hash,
             kind.action_hash,
             keccak256(nonce.encode()),
-            keccak256(timestamp.encode()),
+            _hash_timestamp(timestamp),
         )
         return keccak256(b"\x19\x01" + self.separator + keccak256(b"".join(parts)))
+
+
+@lru_cache(maxsize=256)
+def _hash_timestamp(timestamp: str) -> bytes:
+    # All that is signed within a second has the same one.
+    return keccak256(timestamp.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,11 +132,6 @@ def cid_of(codec: Codec, digest: bytes) -> Cid:
     return _write(_PREFIXES[codec] + digest)
 
 
-def cid_prefix(codec: Codec) -> bytes:
-    """What stands before the digest in the binary form of every cid of this codec."""
-    return _PREFIXES[codec]
-
-
 @lru_cache(maxsize=8192)
 def cid_bytes(cid: Cid) -> bytes:
     """The cid in its binary form: 36 bytes, or 37 with DAG-JSON."""
@@ -184,5 +179,7 @@ def _check(binary: bytes) -> Cid:
     return _write(binary)
 
 
+@lru_cache(maxsize=8192)
 def _write(binary: bytes) -> Cid:
+    # Whoever makes a document and whoever stores it both spell its cid.
     return Cid("b" + b32encode(binary).decode().rstrip("=").lower())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from imprint.domain.cids import Cid, Codec, cid_bytes, cid_of, cid_prefix
+from imprint.domain.cids import Cid, Codec, cid_of
 from imprint.domain.varints import write_varint
 
 
@@ -48,13 +48,6 @@ def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
     if len(data) <= layout.chunk:
         return cid_of(Codec.RAW, sha256(data).digest())
     return _plant(data, layout).cid
-
-
-def has_cid(data: bytes, cid: Cid) -> bool:
-    """Whether this is the document of a cid; for one chunk without spelling its cid."""
-    if len(data) <= KUBO_LAYOUT.chunk:
-        return cid_bytes(cid) == cid_prefix(Codec.RAW) + sha256(data).digest()
-    return document_cid(data) == cid
 
 
 def blocks(data: bytes, layout: Layout = KUBO_LAYOUT) -> Iterator[tuple[Cid, bytes | memoryview]]:

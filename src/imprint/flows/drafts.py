@@ -109,8 +109,10 @@ class Drafts:
         if self.rate is not None:
             await self.catalog.admit(f"write {write.signer}", self.rate, write.at)
         # Before ownership and state: a repeated update would otherwise find its own effect, a
-        # draft that is gone, and tell the client so instead of what became of it.
-        await self.catalog.check_nonce(write.signer, write.nonce)
+        # draft that is gone, and tell the client so instead of what became of it. Nothing comes
+        # before the nonce of a new draft but its intent, which is refused as well.
+        if action is not Action.CREATE:
+            await self.catalog.check_nonce(write.signer, write.nonce)
         return write
 
     async def _own_draft(self, write: Write, cid: Cid) -> File:

@@ -120,13 +120,17 @@ class BodyReader:
 
 
 async def _collect(request: Request, limit: int) -> bytes:
-    chunks = []
-    size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
+    chunks: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
         if size > limit:
             raise _too_large(limit)
-        chunks.append(chunk)
+        more = message.get("more_body", False)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 

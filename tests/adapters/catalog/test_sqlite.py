@@ -21,7 +21,7 @@ WRITE = """
 import asyncio, os, pathlib, sys
 from datetime import UTC, datetime
 from imprint.adapters.catalog import drafts, nonces
-from imprint.adapters.catalog.connecting import connect_writer
+from imprint.adapters.sqlite_files import connect_writer
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.writer import run_steps
 from imprint.domain.files import *

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from imprint.adapters.catalog.connecting import connect_writer
 from imprint.adapters.catalog.steps import Query, Unstorable
 from imprint.adapters.catalog.writer import Writer
+from imprint.adapters.sqlite_files import connect_writer
 from imprint.domain.refusals import Code, Refusal, Unavailable
 
 FULL, NORMAL = 2, 1

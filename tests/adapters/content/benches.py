@@ -8,6 +8,7 @@ from typing import Protocol
 
 from tests.adapters.content.kubo_fake import KuboFake
 from tests.adapters.content.pinata_fake import JWT, PinataFake
+from tests.documents import change_document
 
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.content.exchanges import Pace
@@ -54,8 +55,7 @@ class EmbeddedWorkbench:
         self.store = EmbeddedStore(self.root, self.clock)
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
-        (path,) = (self.root / network).rglob(cid)
-        path.write_bytes(document)
+        change_document(self.root, network, cid, document)
 
 
 class KuboFakeWorkbench:

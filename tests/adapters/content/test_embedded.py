@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import os
+import shutil
 import stat
 import time
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from imprint.adapters.content import embedded as embedded_module
+from imprint.adapters.content.boxes import SMALL
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.domain.files import Network
 from imprint.domain.refusals import Unavailable
@@ -20,6 +23,8 @@ from imprint.domain.unixfs import document_cid
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b"some document"
 CID = document_cid(DOCUMENT)
+LARGE_DOCUMENT = b"large" * SMALL
+LARGE_CID = document_cid(LARGE_DOCUMENT)
 
 Embedded = Any  # the workbench of conftest.py, which cannot be imported from here
 
@@ -73,7 +78,7 @@ async def test_a_put_syncs_the_bytes_before_their_name_and_the_name_before_it_re
 
     monkeypatch.setattr(os, "fsync", watch_fsync)
     monkeypatch.setattr(os, "rename", watch_rename)
-    await embedded.store.put(CID, DOCUMENT, PRIVATE)
+    await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
     assert steps == ["sync .incoming", "sync content", "rename", "sync private"]
 
 
@@ -84,12 +89,12 @@ async def test_a_disk_that_fails_is_unavailable_and_leaves_nothing(
     with monkeypatch.context() as broken:
         broken.setattr(os, "fsync", fail_with(number))
         with pytest.raises(Unavailable):
-            await embedded.store.put(CID, DOCUMENT, PRIVATE)
+            await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
         with pytest.raises(Unavailable):
             await embedded.store.probe()
-    assert await embedded.store.read(CID, PRIVATE) is None
+    assert await embedded.store.read(LARGE_CID, PRIVATE) is None
     assert leftovers(embedded.root) == []
-    await embedded.store.put(CID, DOCUMENT, PRIVATE)
+    await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
 
 
 async def test_a_disk_that_is_not_mounted_is_unavailable_and_not_empty(
@@ -123,13 +128,13 @@ async def test_tampering_raises_an_alarm(
 async def test_a_link_in_the_place_of_a_document_is_not_followed(
     embedded: Embedded, tmp_path: Path
 ) -> None:
-    (tmp_path / "elsewhere").write_bytes(DOCUMENT)
-    await embedded.store.put(CID, DOCUMENT, PRIVATE)
-    (path,) = (embedded.root / "private").rglob(CID)
+    (tmp_path / "elsewhere").write_bytes(LARGE_DOCUMENT)
+    await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
+    (path,) = (embedded.root / "private").rglob(LARGE_CID)
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Unavailable):
-        await embedded.store.read(CID, PRIVATE)
+        await embedded.store.read(LARGE_CID, PRIVATE)
 
 
 async def test_old_leftovers_of_a_crash_are_removed_at_opening(embedded: Embedded) -> None:
@@ -143,13 +148,12 @@ async def test_old_leftovers_of_a_crash_are_removed_at_opening(embedded: Embedde
 
 
 async def test_a_folder_that_was_emptied_is_made_again(embedded: Embedded) -> None:
-    await embedded.store.put(CID, DOCUMENT, PRIVATE)
-    await embedded.store.remove(CID, PRIVATE)
-    for path in (embedded.root / "private").iterdir():
-        if path.name != ".incoming":
-            path.rmdir()
-    await embedded.store.put(CID, DOCUMENT, PRIVATE)
-    assert await embedded.store.read(CID, PRIVATE) == DOCUMENT
+    await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
+    await embedded.store.remove(LARGE_CID, PRIVATE)
+    for path in (embedded.root / "private").glob("??"):
+        path.rmdir()
+    await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
+    assert await embedded.store.read(LARGE_CID, PRIVATE) == LARGE_DOCUMENT
 
 
 async def test_the_documents_of_a_network_can_be_listed(embedded: Embedded) -> None:
@@ -163,20 +167,91 @@ async def test_the_documents_of_a_network_can_be_listed(embedded: Embedded) -> N
 
 
 async def test_what_is_no_document_is_not_listed(embedded: Embedded) -> None:
-    await embedded.store.put(CID, DOCUMENT, PRIVATE)
-    (path,) = (embedded.root / "private").rglob(CID)
+    await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
+    (path,) = (embedded.root / "private").rglob(LARGE_CID)
     (path.parent / "notes.txt").write_text("not mine")
-    (path.parent / CID.upper()).write_text("not its canonical name")
+    (path.parent / LARGE_CID.upper()).write_text("not its canonical name")
     (embedded.root / "private" / "lost+found").write_text("not a folder of mine")
-    assert [cid async for cid in embedded.store.list_documents(PRIVATE)] == [CID]
+    assert [cid async for cid in embedded.store.list_documents(PRIVATE)] == [LARGE_CID]
 
 
 async def test_a_copy_of_the_folder_is_a_backup(embedded: Embedded, tmp_path: Path) -> None:
-    await embedded.store.put(CID, DOCUMENT, PRIVATE)
-    (path,) = (embedded.root / "private").rglob(CID)
-    copy = tmp_path / "restored" / path.relative_to(embedded.root)
-    copy.parent.mkdir(parents=True)
-    copy.write_bytes(path.read_bytes())
+    for cid, document in ((CID, DOCUMENT), (LARGE_CID, LARGE_DOCUMENT)):
+        await embedded.store.put(cid, document, PRIVATE)
+    await embedded.store.close()
+    shutil.copytree(embedded.root, tmp_path / "restored")
     restored = EmbeddedStore(tmp_path / "restored", clock=embedded.clock)
     assert await restored.read(CID, PRIVATE) == DOCUMENT
+    assert await restored.read(LARGE_CID, PRIVATE) == LARGE_DOCUMENT
     await restored.close()
+
+
+async def test_small_documents_have_no_files_of_their_own(embedded: Embedded) -> None:
+    await embedded.store.put(CID, DOCUMENT, PRIVATE)
+    await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
+    files = [path.name for path in (embedded.root / "private").glob("??/*")]
+    assert files == [LARGE_CID]
+
+
+async def test_a_full_box_is_unavailable_and_leaves_nothing(embedded: Embedded) -> None:
+    small, large = DOCUMENT, os.urandom(SMALL)
+    box = embedded.store._boxes[PRIVATE]
+    box._writing.execute("PRAGMA max_page_count = 5")
+    with pytest.raises(Unavailable):
+        await embedded.store.put(document_cid(large), large, PRIVATE)
+    assert await embedded.store.read(document_cid(large), PRIVATE) is None
+    await embedded.store.put(CID, small, PRIVATE)
+    box._writing.execute("PRAGMA max_page_count = 1000")
+    await embedded.store.put(document_cid(large), large, PRIVATE)
+    assert await embedded.store.read(CID, PRIVATE) == small
+
+
+async def test_documents_that_arrive_together_share_a_commit(embedded: Embedded) -> None:
+    documents = [f"document {number}".encode() for number in range(200)]
+    commits = []
+    box = embedded.store._boxes[PRIVATE]
+    box._writing.set_trace_callback(
+        lambda statement: commits.append(1) if statement == "COMMIT" else None
+    )
+    await asyncio.gather(*(embedded.store.put(document_cid(d), d, PRIVATE) for d in documents))
+    assert 200 / embedded_module.MOST_TOGETHER <= len(commits) < 100
+
+
+async def test_destroyed_bytes_are_not_found_on_the_disk(embedded: Embedded) -> None:
+    secret = b"a secret that nobody else has written: " + os.urandom(16).hex().encode()
+    cid = document_cid(secret)
+    await embedded.store.put(cid, secret, PRIVATE)
+    await embedded.store.remove(cid, PRIVATE)
+    await embedded.store.close()
+    left = b"".join(path.read_bytes() for path in embedded.root.rglob("*") if path.is_file())
+    assert secret not in left
+
+
+async def test_on_a_shared_disk_every_document_has_a_file(
+    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded_module, "is_local", lambda _: False)
+    store = EmbeddedStore(tmp_path / "shared", embedded.clock)
+    await store.put(CID, DOCUMENT, PRIVATE)
+    assert [path.name for path in (tmp_path / "shared/private").glob("??/*")] == [CID]
+    assert await store.read(CID, PRIVATE) == DOCUMENT
+    assert [cid async for cid in store.list_documents(PRIVATE)] == [CID]
+    await store.probe()
+    await store.remove(CID, PRIVATE)
+    assert await store.read(CID, PRIVATE) is None
+    await store.close()
+
+
+async def test_a_document_with_a_file_of_its_own_is_found_where_there_is_a_box(
+    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as shared:
+        shared.setattr(embedded_module, "is_local", lambda _: False)
+        store = EmbeddedStore(tmp_path / "moved", embedded.clock)
+        await store.put(CID, DOCUMENT, PRIVATE)
+        await store.close()
+    store = EmbeddedStore(tmp_path / "moved", embedded.clock)
+    assert await store.read(CID, PRIVATE) == DOCUMENT
+    await store.remove(CID, PRIVATE)
+    assert await store.read(CID, PRIVATE) is None
+    await store.close()

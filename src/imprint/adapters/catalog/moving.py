@@ -16,10 +16,10 @@ from typing import Any
 import asyncpg
 
 from imprint.adapters.catalog import schema as sqlite_schema
-from imprint.adapters.catalog.connecting import connect_writer
 from imprint.adapters.catalog.postgresql_pool import connect
 from imprint.adapters.catalog.postgresql_schema import UNFINISHED, migrate
 from imprint.adapters.catalog.schema import known_migrations
+from imprint.adapters.sqlite_files import connect_writer
 
 _BATCH = 2_000
 """How many rows are copied in one transaction."""

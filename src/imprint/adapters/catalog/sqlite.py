@@ -17,12 +17,12 @@ from pathlib import Path
 
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.backup import copy_catalog
-from imprint.adapters.catalog.connecting import connect_reader, connect_writer
 from imprint.adapters.catalog.remembering import Memory
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.stepped import SteppedCatalog
 from imprint.adapters.catalog.steps import Steps, T, Unstorable, last_query
 from imprint.adapters.catalog.writer import Writer, run_steps
+from imprint.adapters.sqlite_files import connect_reader, connect_writer
 from imprint.domain.refusals import Unavailable
 
 _log = logging.getLogger(__name__)

@@ -6,17 +6,15 @@ hears of a change before the commit that makes it durable, and whoever stops wai
 nothing: a change that was queued takes effect or fails as a whole.
 """
 
-import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any
 
 from imprint import failpoints
+from imprint.adapters.batches import Batches, Job
 from imprint.adapters.catalog.steps import Hold, Query, Row, Steps, T, Unstorable
 from imprint.domain.refusals import Problem, Unavailable
 
@@ -56,14 +54,10 @@ def _execute(connection: sqlite3.Connection, query: Query | Hold) -> list[Row]:
     return connection.execute(query.text, query.values).fetchall()
 
 
-@dataclass(slots=True)
-class _Job:
+@dataclass(frozen=True, slots=True)
+class _Change:
     make: Callable[[], Steps[Any]]
     durable: bool
-    loop: asyncio.AbstractEventLoop
-    answer: "asyncio.Future[Any]"
-    result: Any = None
-    error: Exception | None = None
 
 
 class _Spoiled(Exception):
@@ -75,12 +69,10 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._batches = Batches[_Change]("catalog-writer", self._commit_together, _MOST_TOGETHER)
         self._closed = False
         self._synced: bool | None = None
         self.commits = 0
-        self._thread = Thread(target=self._work, name="catalog-writer", daemon=True)
-        self._thread.start()
 
     async def commit(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
         """Run a change and wait for its commit; without `durable`, not for the disk.
@@ -90,41 +82,15 @@ class Writer:
         """
         if self._closed:
             raise Unavailable.database()
-        loop = asyncio.get_running_loop()
-        job = _Job(make, durable, loop, loop.create_future())
-        self._queue.put(job)
-        result: T = await job.answer
+        result: T = await self._batches.submit(_Change(make, durable))
         return result
 
     async def close(self) -> None:
         """Finish what is queued, and end the thread."""
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
-        await asyncio.to_thread(self._thread.join)
+        self._closed = True
+        await self._batches.close()
 
-    def _work(self) -> None:
-        more = True
-        while more:
-            jobs: list[_Job] = []
-            more = self._gather(jobs)
-            if jobs:
-                self._commit_together(jobs)
-                _answer(jobs)
-
-    def _gather(self, jobs: list[_Job]) -> bool:
-        job = self._queue.get()
-        while job is not None:
-            jobs.append(job)
-            if len(jobs) == _MOST_TOGETHER:
-                return True
-            try:
-                job = self._queue.get_nowait()
-            except Empty:
-                return True
-        return False
-
-    def _commit_together(self, jobs: Sequence[_Job]) -> None:
+    def _commit_together(self, jobs: Sequence[Job[_Change]]) -> None:
         try:
             try:
                 self._commit_each(jobs, self._run)
@@ -137,9 +103,11 @@ class Writer:
             for job in jobs:
                 job.error = _because(error)
 
-    def _commit_each(self, jobs: Sequence[_Job], run: Callable[[_Job], None]) -> None:
+    def _commit_each(
+        self, jobs: Sequence[Job[_Change]], run: Callable[[Job[_Change]], None]
+    ) -> None:
         self._roll_back()
-        self._sync(any(job.durable for job in jobs))
+        self._sync(any(job.work.durable for job in jobs))
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
             run(job)
@@ -147,23 +115,23 @@ class Writer:
         self._connection.execute("COMMIT")
         self.commits += 1
 
-    def _run(self, job: _Job) -> None:
+    def _run(self, job: Job[_Change]) -> None:
         before = self._connection.total_changes
         self._try(job)
         if job.error is not None and self._connection.total_changes != before:
             raise _Spoiled
 
-    def _run_apart(self, job: _Job) -> None:
+    def _run_apart(self, job: Job[_Change]) -> None:
         self._connection.execute("SAVEPOINT one_change")
         self._try(job)
         if job.error is not None:
             self._connection.execute("ROLLBACK TO SAVEPOINT one_change")
         self._connection.execute("RELEASE SAVEPOINT one_change")
 
-    def _try(self, job: _Job) -> None:
+    def _try(self, job: Job[_Change]) -> None:
         job.error = None
         try:
-            job.result = run_steps(self._connection, job.make())
+            job.result = run_steps(self._connection, job.work.make())
         except sqlite3.Error:
             # The database is in trouble, not the change: nothing of this transaction may stand.
             raise
@@ -189,23 +157,3 @@ def _because(cause: Exception) -> Unavailable:
     problem = Unavailable.database()
     problem.__cause__ = cause
     return problem
-
-
-def _answer(jobs: Sequence[_Job]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-    for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, theirs in by_loop.items():
-        # A loop that is closed has nobody left who waits.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_tell, theirs)
-
-
-def _tell(jobs: Sequence[_Job]) -> None:
-    for job in jobs:
-        if job.answer.done():
-            continue
-        if job.error is not None:
-            job.answer.set_exception(job.error)
-        else:
-            job.answer.set_result(job.result)

@@ -6,7 +6,7 @@ import logging
 from imprint.domain.cids import Cid
 from imprint.domain.files import Network
 from imprint.domain.refusals import Unavailable
-from imprint.domain.unixfs import has_cid
+from imprint.domain.unixfs import document_cid
 
 LARGE = 65_536
 """Above how many bytes a cid is computed in a thread, so that others are not held up."""
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 def check_document(cid: Cid, document: bytes, network: Network) -> bytes:
     """The document, if it has this cid; otherwise an alarm, since only a fault can cause that."""
-    if not has_cid(document, cid):
+    if document_cid(document) != cid:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
         raise Unavailable.storage()
     return document

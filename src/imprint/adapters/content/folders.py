@@ -3,9 +3,8 @@
     <folder>/<two letters>/<cid>    a document, whole and durable, never changed after
     <folder>/.incoming/             documents on their way; worthless after a crash
 
-The two letters come before the last of the cid, where all letters are equally likely. To back a
-folder up, copy it with any tool while the service runs, leaving `.incoming` out; to restore it,
-copy it back: a name proves its bytes.
+The two letters come before the last of the cid, where all letters are equally likely. A name
+proves its bytes, so a copy of a folder is as good as the folder.
 """
 
 import math
@@ -19,13 +18,6 @@ from threading import Event
 
 from imprint import failpoints
 from imprint.domain.cids import Cid, NotACid, parse_cid
-
-GLANCE_LIMIT = 65_536
-"""Up to how many bytes are read, and their cid computed, without leaving the event loop."""
-
-_NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)
-"""Linux' flag for "only what is in memory"; other systems have none."""
-
 
 _numbers = count()
 """One for each file on its way from this process."""
@@ -70,27 +62,6 @@ class DocumentFolder:
             raise
         failpoints.reach("unsynced_put")
         _sync(shard)
-
-    def glance(self, cid: Cid) -> bytes | None:
-        """The bytes under this cid if they are few and in memory; None if `load` has to tell.
-
-        Such a read takes 6 µs, a hop to a thread ten times that; and one that the disk has to
-        answer is not waited for here.
-        """
-        if _NOWAIT is None:
-            return None
-        with suppress(OSError):
-            path = f"{self._root}/{cid[-3:-1]}/{cid}"
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-            try:
-                size = os.fstat(descriptor).st_size
-                if size <= GLANCE_LIMIT:
-                    document = bytearray(size)
-                    if os.preadv(descriptor, [document], 0, _NOWAIT) == size:
-                        return bytes(document)
-            finally:
-                os.close(descriptor)
-        return None
 
     def load(self, cid: Cid) -> bytes | None:
         """The bytes under this cid; None if there are none.

@@ -1,4 +1,4 @@
-"""Connections to a SQLite catalog, and the settings that each of them needs."""
+"""Connections to a SQLite file, and the settings that each of them needs."""
 
 import sqlite3
 import time
@@ -19,22 +19,31 @@ _SWITCH_TRIES = 100
 _SWITCH_PAUSE = 0.05
 """Seconds between these tries."""
 
+CACHE_KILOBYTES = 16_000
+"""How much of a database a connection keeps in memory, unless it says otherwise."""
+
 _LOG_SIZE = 64 * 1024 * 1024
 """Bytes to which the write-ahead log shrinks again after a rush."""
 
 
 class TooOldSqlite(Exception):
-    """The SQLite library is older than the catalog needs."""
+    """The SQLite library is older than what is kept with it needs."""
 
 
-def connect_writer(path: Path) -> sqlite3.Connection:
-    """A connection that may write, to a database that exists from now on and uses WAL."""
+def connect_writer(
+    path: Path, page_size: int = 4096, cache: int = CACHE_KILOBYTES
+) -> sqlite3.Connection:
+    """A connection that may write, to a database that exists from now on and uses WAL.
+
+    The size of its pages is what it was made with, whatever is asked for later.
+    """
     if sqlite3.sqlite_version_info < _OLDEST:
         wanted = ".".join(map(str, _OLDEST))
         raise TooOldSqlite(f"SQLite {wanted} or newer is needed, not {sqlite3.sqlite_version}.")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600, exist_ok=True)
-    connection = _connect(path, _WRITER_PATIENCE)
+    connection = _connect(path, _WRITER_PATIENCE, cache)
+    connection.execute(f"PRAGMA page_size = {page_size}")
     _switch_to_wal(connection)
     connection.execute("PRAGMA foreign_keys = ON")
     # What a savepoint would need to undo: a file for it costs more than the change.
@@ -46,23 +55,23 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connect_reader(path: Path) -> sqlite3.Connection:
+def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
     """A connection that only reads."""
-    connection = _connect(path, _READER_PATIENCE)
+    connection = _connect(path, _READER_PATIENCE, cache)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def connect_copier(path: Path) -> sqlite3.Connection:
     """A connection that copies the database elsewhere."""
-    return _connect(path, _WRITER_PATIENCE)
+    return _connect(path, _WRITER_PATIENCE, CACHE_KILOBYTES)
 
 
-def _connect(path: Path, patience: int) -> sqlite3.Connection:
+def _connect(path: Path, patience: int, cache: int) -> sqlite3.Connection:
     # Each connection is used by one thread at a time; it may be closed by another one.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA busy_timeout = {patience}")
-    connection.execute("PRAGMA cache_size = -16000")
+    connection.execute(f"PRAGMA cache_size = -{cache}")
     return connection
 
 
