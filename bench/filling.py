@@ -15,6 +15,9 @@ OWNERS = 1_000
 TAGS = 100_000
 """How many hashtags there are; each file has three."""
 
+TOPICS = 100
+"""How many hashtags there are that one file in a hundred has."""
+
 EPOCH = 1_700_000_000_000_000
 """The time of the first file, in microseconds."""
 
@@ -61,7 +64,7 @@ def owner_of(number: int) -> str:
 
 def tags_of(number: int) -> list[str]:
     """Its hashtags: a common one, one in a hundred, and a rare one."""
-    return ["all", f"topic{number % 100}", f"rare{number % TAGS}"]
+    return ["all", f"topic{number % TOPICS}", f"rare{number % TAGS}"]
 
 
 def _groups(count: int) -> Iterator[Row]:

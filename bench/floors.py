@@ -3,22 +3,39 @@
 python -m bench.floors PORT   serves the empty handlers
 """
 
+import asyncio
+import json
+import shutil
+import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import uvloop
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from bench.wallets import Wallet
+from bench.loads import send_load
+from bench.processes import SERVICE_CORE, free_port, pinned, run_process
+from bench.wallets import Wallet, get_request, post_request
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
 from imprint.cli.servers import Serving, listen, serve_all
 from imprint.domain.files import Action
 
-ROUNDS = 2_000
-"""How often something is repeated to time it."""
+VERIFICATIONS = 300
+"""How many signatures are verified to time it once."""
+
+ANSWERS = 1_500
+"""How many empty answers are asked for to time them once."""
+
+DOMAIN = SigningDomain("Imprint", "1", 31337)
+
+PEER = Path(__file__).parent / "peer"
 
 
 async def _answer(request: Request) -> Response:
@@ -44,22 +61,84 @@ def empty_app() -> Router:
     return Router(routes)
 
 
-def time_recovery() -> float:
-    """Seconds to verify one signed write: envelope, digest and recovery."""
-    domain = SigningDomain("Imprint", "1", 31337)
-    wallet, verifier = Wallet(domain), WriteVerifier(domain)
-    signed = [wallet.sign_write(Action.CREATE) for _ in range(ROUNDS)]
-    from_wire = [TypedDataClaim(one["salt"], one["address"], one["signature"]) for one in signed]
-    now = datetime.now(UTC)
-    began = time.perf_counter()
-    for claim in from_wire:
-        verifier.verify(claim, Action.CREATE, now)
-    return (time.perf_counter() - began) / ROUNDS
-
-
 async def _serve(port: int) -> None:
     serving = Serving(empty_app(), listen("127.0.0.1", port))
     await serve_all([serving], in_haste=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Something to be compared with: `sample` measures it once, as a rate."""
+
+    name: str
+    sample: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """The floors of a run, on the core of the service."""
+
+    port: int
+
+    def answer(self, size: int) -> Floor:
+        """An empty handler that answers so many bytes."""
+        return Floor(f"empty answer, {size} bytes", lambda: self._rate(f"/bytes?size={size}"))
+
+    def write(self, commit: Callable[[], float]) -> Floor:
+        """A body, a verification and a commit, added up."""
+
+        def sample() -> float:
+            return 1 / (1 / self._swallow() + time_verification() + commit())
+
+        return Floor("body + verification + commit", sample)
+
+    def delivery(self, commit: Callable[[], float]) -> Floor:
+        """A body and a commit, added up."""
+        return Floor("body + commit", lambda: 1 / (1 / self._swallow() + commit()))
+
+    def _rate(self, path: str) -> float:
+        return asyncio.run(send_load(self.port, [get_request(path)] * ANSWERS)).rate
+
+    def _swallow(self) -> float:
+        body = post_request("/swallow", {"content": "x" * 4800})
+        return asyncio.run(send_load(self.port, [body] * ANSWERS)).rate
+
+
+@contextmanager
+def run_floors() -> Iterator[Floors]:
+    """The empty handlers, served until the block ends."""
+    port = free_port()
+    with run_process(["-m", "bench.floors", str(port)], port, "/healthz", {}):
+        yield Floors(port)
+
+
+def time_verification() -> float:
+    """Seconds to verify one signed write: envelope, digest and recovery."""
+    wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN)
+    signed = [wallet.sign_write(Action.CREATE) for _ in range(VERIFICATIONS)]
+    claims = [TypedDataClaim(one["salt"], one["address"], one["signature"]) for one in signed]
+    now = datetime.now(UTC)
+    with pinned(SERVICE_CORE):
+        began = time.perf_counter()
+        for claim in claims:
+            verifier.verify(claim, Action.CREATE, now)
+        return (time.perf_counter() - began) / VERIFICATIONS
+
+
+def find_peer(folder: Path) -> Floor | None:
+    """viem verifying the same kind of signatures, where Node is."""
+    if not shutil.which("node") or not (PEER / "node_modules").exists():
+        return None
+    wallet, path = Wallet(DOMAIN), folder / "signed.json"
+    path.write_text(json.dumps([wallet.sign_write(Action.CREATE) for _ in range(VERIFICATIONS)]))
+    command = ["node", str(PEER / "verify.mjs"), str(path)]
+
+    def sample() -> float:
+        with pinned(SERVICE_CORE):
+            said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        return float(said)
+
+    return Floor("viem verifying", sample)
 
 
 if __name__ == "__main__":

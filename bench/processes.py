@@ -23,8 +23,6 @@ WEBHOOK_SECRET = secrets.token_hex(32)
 MARKETPLACE = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
 """Where the development chain has its marketplace."""
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -43,11 +41,12 @@ class Measured:
     @property
     def processor_seconds(self) -> float:
         """The time that the process and its workers have computed so far."""
+        # In nanoseconds, thread by thread: what the kernel tells of a whole process is in ticks.
         total = 0
         for pid in self.pids:
-            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / _TICKS
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                total += int((task / "schedstat").read_text().split()[0])
+        return total / 1e9
 
     def unpin(self) -> None:
         """Let the process and its workers run on every core."""
@@ -80,6 +79,17 @@ def pin(core: int, pid: int = 0) -> None:
     """Keep a process (this one) on one core, where there are several."""
     if (os.cpu_count() or 1) > core:
         os.sched_setaffinity(pid, {core})
+
+
+@contextmanager
+def pinned(core: int) -> Iterator[None]:
+    """Keep this process on one core for a while."""
+    before = os.sched_getaffinity(0)
+    pin(core)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @contextmanager

@@ -3,17 +3,19 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.loads import Outcome
+from bench.rounds import Taken
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One scenario on one database, beside its floor (answers in a second)."""
+    """One scenario on one database, beside its floor: medians of the rounds."""
 
     database: str
     name: str
@@ -23,12 +25,8 @@ class Measurement:
     processor_us: float
     floor: str
     floor_rate: float
+    share: float
     statuses: dict[int, int]
-
-    @property
-    def share(self) -> float:
-        """How much of the floor's rate is reached."""
-        return self.rate / self.floor_rate
 
 
 @dataclass(slots=True)
@@ -41,23 +39,23 @@ class Report:
     sizes: list[dict[str, Any]] = field(default_factory=list)
     workers: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(
-        self, database: str, name: str, outcome: Outcome, processor: float, floor: tuple[str, float]
-    ) -> Measurement:
-        """Note a scenario; every answer must have been a success."""
-        bad = {status: n for status, n in outcome.statuses.items() if status != 200}
-        if bad:
-            raise RuntimeError(f"{name} on {database} was answered {bad}.")
-        count = len(outcome.latencies)
+    def add(self, database: str, name: str, taken: Taken, floor: str) -> Measurement:
+        """Note a scenario beside its floor."""
+        latencies = Outcome()
+        for outcome in taken.outcomes:
+            latencies.latencies += outcome.latencies
+            latencies.statuses += outcome.statuses
         measurement = Measurement(
             database,
             name,
-            outcome.rate,
-            outcome.percentile(0.5),
-            outcome.percentile(0.99),
-            processor / count * 1e6,
-            *floor,
-            dict(outcome.statuses),
+            taken.rate,
+            latencies.percentile(0.5),
+            latencies.percentile(0.99),
+            median(taken.processor_us),
+            floor,
+            median(taken.beside[floor]),
+            taken.ratio(floor),
+            dict(latencies.statuses),
         )
         self.measurements.append(measurement)
         return measurement

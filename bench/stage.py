@@ -12,7 +12,7 @@ from coincurve import PrivateKey
 from eth_abi.abi import encode
 
 from bench.processes import MARKETPLACE, WEBHOOK_SECRET, Measured
-from bench.wallets import Wallet, get_request, post_request
+from bench.wallets import Wallet, post_request
 from imprint.auth.typed_data import SigningDomain
 from imprint.domain.files import Action
 from imprint.domain.keccak import keccak256
@@ -20,6 +20,9 @@ from imprint.domain.marketplace import POST_CREATED
 
 ALICE_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 """The key of the second development account, which everybody knows."""
+
+AUTHORS = 64
+"""How many people create drafts at the same time."""
 
 CONTENT = "x" * 4096
 """The text of every draft: 4 KiB."""
@@ -48,7 +51,13 @@ class Stage:
         return [post_request("/auth/login", each.sign_login(self.authority)) for each in wallets]
 
     def creates(self, count: int) -> list[bytes]:
-        return [post_request("/create/group", self._create_body()) for _ in range(count)]
+        """New drafts of many authors."""
+        authors = [Wallet(self.domain) for _ in range(AUTHORS)]
+        bodies = (
+            authors[number % AUTHORS].sign_write(Action.CREATE) | {"content": CONTENT}
+            for number in range(count)
+        )
+        return [post_request("/create/group", body) for body in bodies]
 
     def updates(self, count: int) -> list[bytes]:
         cids = [self.create()["cid"] for _ in range(count)]
@@ -70,7 +79,8 @@ class Stage:
         return f"Authorization: Bearer {answer['token']}\r\n"
 
     def create(self) -> dict[str, Any]:
-        file: dict[str, Any] = self._call("/create/group", self._create_body())["updatedUpload"]
+        body = self.alice.sign_write(Action.CREATE) | {"content": CONTENT}
+        file: dict[str, Any] = self._call("/create/group", body)["updatedUpload"]
         return file
 
     def publish(self, price: int) -> int:
@@ -103,12 +113,6 @@ class Stage:
         block = {"hash": "0x" + secrets.token_hex(32), "number": post_id, "logs": [log]}
         body = json.dumps({"type": "GRAPHQL", "event": {"data": {"block": block}}}).encode()
         return post_request("/webhook/provider-a/publish", body, _signature_line(body))
-
-    def reads(self, path: str, session: str = "") -> bytes:
-        return get_request(path, session)
-
-    def _create_body(self) -> dict[str, Any]:
-        return self.alice.sign_write(Action.CREATE) | {"content": CONTENT}
 
     def _call(self, path: str, body: object, headers: dict[str, str] | None = None) -> Any:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -1,6 +1,7 @@
 """`imprint serve`: the service, from settings."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -97,4 +98,7 @@ async def _serve(settings: Settings, sockets: _Sockets, place: int) -> None:
         Serving(make_asgi_app(), listener, keep_alive=0, has_lifespan=False)
         for listener in sockets.metrics[place : place + 1]
     ]
+    # What is loaded by now stays for good, and need not be looked through for garbage ever again.
+    gc.collect()
+    gc.freeze()
     await serve_all([service, *metrics])

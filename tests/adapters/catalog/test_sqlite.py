@@ -10,6 +10,7 @@ from contextlib import closing
 
 import pytest
 
+from imprint.adapters.catalog import sqlite as sqlite_catalog
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
@@ -22,6 +23,7 @@ import asyncio, os, pathlib, sys
 from datetime import UTC, datetime
 from imprint.adapters.catalog import drafts, nonces
 from imprint.adapters.sqlite_files import connect_writer
+from imprint.adapters.catalog import sqlite as sqlite_catalog
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.writer import run_steps
 from imprint.domain.files import *
@@ -226,7 +228,10 @@ async def test_a_damaged_database_is_unavailable_and_never_a_wrong_answer(world,
         await open_catalog(path).file_by_cid(file.cid)
 
 
-async def test_many_tags_in_common_are_found_away_from_the_event_loop_too(world, monkeypatch):
+@pytest.mark.parametrize(("brief", "hops"), [(1, True), (100_000, False)])
+async def test_a_list_by_common_tags_leaves_the_event_loop_if_it_takes_long(
+    world, monkeypatch, brief, hops
+):
     both = [await world.post("a", "b") for _ in range(3)]
     plans = []
     run = asyncio.get_running_loop().run_in_executor
@@ -236,6 +241,7 @@ async def test_many_tags_in_common_are_found_away_from_the_event_loop_too(world,
         return run(*arguments)
 
     monkeypatch.setattr(world.catalog, "_long_reach", 2)
+    monkeypatch.setattr(sqlite_catalog, "_BRIEF", brief)
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", count_run)
     assert await world.pages(PublicList(("a", "b"))) == both[::-1]
-    assert plans
+    assert bool(plans) is hops

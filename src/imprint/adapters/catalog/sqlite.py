@@ -1,7 +1,8 @@
 """The catalog in a SQLite file, which several processes of one machine may share.
 
 Reads run on the event loop: they walk an index and take microseconds, less than the way to a
-thread and back. Lists by several common tags can take longer, and go to a thread of their own.
+thread and back. Lists by several common tags can take longer: they are stopped after a while, and
+then go to a thread of their own.
 Between two commits nothing is read twice.
 """
 
@@ -28,7 +29,10 @@ from imprint.domain.refusals import Unavailable
 _log = logging.getLogger(__name__)
 
 _LONG_REACH = 2_000
-"""How many rows a read on the event loop may look at: about as many milliseconds as it may take."""
+"""How many rows a read may look at that nobody need watch: about a millisecond's work."""
+
+_BRIEF = 40_000
+"""How many instructions of the database's machine a watched read may take: about as long."""
 
 _UNKNOWN = object()
 """What no read tells."""
@@ -53,6 +57,10 @@ def open_catalog(path: Path) -> "SqliteCatalog":
     except (sqlite3.Error, OSError) as error:
         _log.error("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
+
+
+class _TooLong(Exception):
+    """A read would hold up the event loop."""
 
 
 class SqliteCatalog(SteppedCatalog):
@@ -108,9 +116,23 @@ class SqliteCatalog(SteppedCatalog):
         return await self._writer.commit(make, durable)
 
     async def _read(self, make: Callable[[], Steps[T]], reach: int = 0) -> T:
-        if reach > self._long_reach:
+        if reach <= self._long_reach:
+            return _translated(partial(run_steps, self._reading, make()))
+        try:
+            return _translated(partial(self._read_briefly, make()))
+        except _TooLong:
             return await self._read_long(make())
-        return _translated(partial(run_steps, self._reading, make()))
+
+    def _read_briefly(self, steps: Steps[T]) -> T:
+        self._reading.set_progress_handler(_stop, _BRIEF)
+        try:
+            return run_steps(self._reading, steps)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                raise _TooLong from None
+            raise
+        finally:
+            self._reading.set_progress_handler(None, 0)
 
     async def _recall(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         version = _translated(self._memory.refresh)
@@ -137,6 +159,10 @@ class _SqliteSnapshot:
     async def read(self, steps: Steps[T]) -> T:
         work = partial(run_steps, self.connection, steps)
         return await asyncio.to_thread(_translated, work)
+
+
+def _stop() -> bool:
+    return True
 
 
 def _translated(action: Callable[[], T]) -> T:
