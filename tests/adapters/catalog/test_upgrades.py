@@ -42,22 +42,22 @@ async def address(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> 
 async def bring_forward(address: str) -> None:
     """Do what a process of the next release does when it starts."""
     if address.startswith(SQLITE):
-        # STRICT tables know no BIGINT.
-        script = NEXT.replace("BIGINT", "INTEGER")
-        added = Migration(len(known_migrations()) + 1, "next", script)
-        with closing(
-            sqlite3.connect(address.removeprefix(SQLITE), isolation_level=None, timeout=5)
-        ) as connection:
-            schema.migrate(connection, (*known_migrations(), added))
+        _bring_file_forward(address.removeprefix(SQLITE))
         return
     known = known_migrations("postgresql")
+    added = Migration(len(known) + 1, "next", NEXT)
     connection = await asyncpg.connect(address)
     try:
-        await postgresql_schema.migrate(
-            connection, (*known, Migration(len(known) + 1, "next", NEXT))
-        )
+        await postgresql_schema.migrate(connection, (*known, added))
     finally:
         await connection.close()
+
+
+def _bring_file_forward(path: str) -> None:
+    # STRICT tables know no BIGINT.
+    added = Migration(len(known_migrations()) + 1, "next", NEXT.replace("BIGINT", "INTEGER"))
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=5)) as connection:
+        schema.migrate(connection, (*known_migrations(), added))
 
 
 async def live_a_little(world: World) -> None:
