@@ -2,20 +2,21 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
-from asyncpg.pool import PoolConnectionProxy
 
 from imprint.adapters.catalog.steps import Unstorable
 from imprint.domain.refusals import Unavailable
 
 _log = logging.getLogger(__name__)
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CONNECT_SECONDS = 3.0
 """How long a connection may take to be made, or to become free."""
@@ -25,6 +26,9 @@ COMMAND_SECONDS = 6.0
 
 _CLOSE_SECONDS = 5.0
 """How long running statements have to end when the service stops."""
+
+_IDLE_SECONDS = 300.0
+"""After how long a connection that nobody used is not trusted any more."""
 
 _UNDO_SECONDS = 1.0
 """How long a transaction may take to be undone until its connection is given up instead."""
@@ -87,67 +91,109 @@ def translated() -> Iterator[None]:
         raise Unavailable.database() from error
 
 
+@dataclass(slots=True)
+class _Idle:
+    """A connection that nobody uses, since when, and from before which change of servers."""
+
+    connection: Connection
+    since: float
+    generation: int
+
+
 class Pool:
-    """Up to `size` connections, made when they are needed."""
+    """Up to `size` connections, made when they are needed; the one used last is used next.
+
+    asyncpg has a pool as well, which starts a task whenever a connection is given back: for a read
+    by its key that is a third of the time that it takes.
+    """
 
     def __init__(self, url: str, size: int) -> None:
         self._url = url
-        self._size = size
-        self._opening = asyncio.Lock()
-        self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+        self._free = asyncio.Semaphore(size)
+        self._idle: list[_Idle] = []
+        self._used: set[Connection] = set()
+        self._generation = 0
         self._closed = False
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection, with no transaction open before or after."""
-        pool = self._pool or await self._open()
-        connection = await pool.acquire(timeout=CONNECT_SECONDS)
+        await self._wait_turn()
         try:
-            yield connection
-        except asyncpg.ReadOnlySQLTransactionError:
-            # The server is no longer the one that decides; the others lead there too.
-            await pool.expire_connections()
-            await undo(connection)
-            raise
-        except BaseException:
-            await undo(connection)
-            raise
+            generation = self._generation
+            connection = self._take() or await self._connect()
+            self._used.add(connection)
+            try:
+                yield connection
+            except BaseException as error:
+                if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+                    # The server is no longer the one that decides; the others lead there too.
+                    self._generation += 1
+                await undo(connection)
+                raise
+            finally:
+                self._used.discard(connection)
+                self._give_back(connection, generation)
         finally:
-            with suppress(*_TROUBLE):
-                await pool.release(connection)
+            self._free.release()
 
     async def close(self) -> None:
         """Close every connection; one that does not answer is cut off."""
         self._closed = True
-        if self._pool is None:
-            return
-        try:
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._pool.close()
-        except (*_TROUBLE, asyncio.CancelledError):
-            self._pool.terminate()
+        while self._idle:
+            await _close(self._idle.pop().connection)
+        for connection in [*self._used]:
+            await _close(connection)
 
-    async def _open(self) -> "asyncpg.Pool[asyncpg.Record]":
-        async with self._opening:
-            if self._closed:
-                raise asyncpg.InterfaceError("The catalog is closed.")
-            if self._pool is None:
-                self._pool = await asyncpg.create_pool(
-                    self._url,
-                    min_size=0,
-                    max_size=self._size,
-                    max_queries=0x7FFF_FFFF,
-                    max_inactive_connection_lifetime=300.0,
-                    init=_begin,
-                    reset=_leave,
-                    timeout=CONNECT_SECONDS,
-                    command_timeout=COMMAND_SECONDS,
-                    statement_cache_size=512,
-                    max_cached_statement_lifetime=0,
-                    server_settings=SESSION,
-                    target_session_attrs=SessionAttribute.read_write,
-                )
-            return self._pool
+    async def _wait_turn(self) -> None:
+        if not self._free.locked():
+            await self._free.acquire()
+            return
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await self._free.acquire()
+
+    def _take(self) -> "Connection | None":
+        if self._closed:
+            raise asyncpg.InterfaceError("The catalog is closed.")
+        oldest = time.monotonic() - _IDLE_SECONDS
+        while self._idle:
+            idle = self._idle.pop()
+            if idle.connection.is_closed():
+                continue
+            if idle.since >= oldest and idle.generation == self._generation:
+                return idle.connection
+            idle.connection.terminate()
+        return None
+
+    def _give_back(self, connection: Connection, generation: int) -> None:
+        if self._closed:
+            connection.terminate()
+        elif not connection.is_closed():
+            self._idle.append(_Idle(connection, time.monotonic(), generation))
+
+    async def _connect(self) -> Connection:
+        connection = await asyncpg.connect(
+            self._url,
+            timeout=CONNECT_SECONDS,
+            command_timeout=COMMAND_SECONDS,
+            statement_cache_size=512,
+            max_cached_statement_lifetime=0,
+            server_settings=SESSION,
+            target_session_attrs=SessionAttribute.read_write,
+        )
+        try:
+            await connection.execute(_SURE)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+
+async def _close(connection: Connection) -> None:
+    try:
+        await connection.close(timeout=_CLOSE_SECONDS)
+    except (*_TROUBLE, asyncio.CancelledError):
+        connection.terminate()
 
 
 async def undo(connection: Connection) -> None:
@@ -158,11 +204,3 @@ async def undo(connection: Connection) -> None:
         await connection.execute("ROLLBACK", timeout=_UNDO_SECONDS)
     except _TROUBLE:
         connection.terminate()
-
-
-async def _begin(connection: Connection) -> None:
-    await connection.execute(_SURE)
-
-
-async def _leave(connection: Connection) -> None:
-    """Nothing: no setting outlives its transaction, and a way to the server would be wasted."""
