@@ -21,6 +21,10 @@ from bench.stage import Stage
 from bench.wallets import get_request
 
 
+FULL_PAGE = 13
+"""How many posts and drafts fill the first page of every list."""
+
+
 def main() -> None:
     """Run everything, print the tables, write the JSON and the charts."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -92,8 +96,9 @@ class Bench:
 
     def _measure_reads(self, database: Database, stage: Stage) -> None:
         paid, free = stage.publish(1), stage.publish(0)
-        for _ in range(10):
+        for _ in range(FULL_PAGE):
             stage.publish(0)
+            stage.create()
         session = stage.session(stage.alice)
         drafts = f"/pendingFilesByOwner?owner={stage.alice.address}"
         gated = f"/fileByPostId?user={stage.alice.address}&postId={paid}"

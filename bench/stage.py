@@ -22,7 +22,7 @@ ALICE_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 """The key of the second development account, which everybody knows."""
 
 AUTHORS = 64
-"""How many people create drafts at the same time."""
+"""How many people write at the same time."""
 
 CONTENT = "x" * 4096
 """The text of every draft: 4 KiB."""
@@ -38,9 +38,11 @@ class Stage:
     rpc_url: str
     domain: SigningDomain = field(default_factory=lambda: SigningDomain("Imprint", "1", 31337))
     alice: Wallet = field(init=False)
+    authors: list[Wallet] = field(init=False)
 
     def __post_init__(self) -> None:
         self.alice = Wallet(self.domain, PrivateKey(bytes.fromhex(ALICE_KEY)))
+        self.authors = [Wallet(self.domain) for _ in range(AUTHORS)]
 
     @property
     def authority(self) -> str:
@@ -52,34 +54,33 @@ class Stage:
 
     def creates(self, count: int) -> list[bytes]:
         """New drafts of many authors."""
-        authors = [Wallet(self.domain) for _ in range(AUTHORS)]
-        bodies = (
-            authors[number % AUTHORS].sign_write(Action.CREATE) | {"content": CONTENT}
-            for number in range(count)
-        )
-        return [post_request("/create/group", body) for body in bodies]
+        return [post_request("/create/group", _draft_by(self._author(n))) for n in range(count)]
 
     def updates(self, count: int) -> list[bytes]:
-        cids = [self.create()["cid"] for _ in range(count)]
+        """New versions of drafts of many authors."""
+        authors = [self._author(number) for number in range(count)]
         return [
             post_request(
-                f"/update/file?cid={cid}",
-                self.alice.sign_write(Action.UPDATE) | {"content": CONTENT},
+                f"/update/file?cid={self.create(author)['cid']}",
+                author.sign_write(Action.UPDATE) | {"content": CONTENT},
             )
-            for cid in cids
+            for author in authors
         ]
 
     def deliveries(self, count: int) -> list[bytes]:
-        """Deliveries of events that never were, for drafts that are there."""
-        files = [self.create() for _ in range(count)]
-        return [self.delivery(file["cid"], 10**9 + n) for n, file in enumerate(files)]
+        """Deliveries of events that never were, for drafts of many authors that are there."""
+        authors = [self._author(number) for number in range(count)]
+        return [
+            self.delivery(self.create(author)["cid"], 10**9 + number, author)
+            for number, author in enumerate(authors)
+        ]
 
     def session(self, wallet: Wallet) -> str:
         answer = self._call("/auth/login", wallet.sign_login(self.authority))
         return f"Authorization: Bearer {answer['token']}\r\n"
 
-    def create(self) -> dict[str, Any]:
-        body = self.alice.sign_write(Action.CREATE) | {"content": CONTENT}
+    def create(self, author: Wallet | None = None) -> dict[str, Any]:
+        body = _draft_by(author or self.alice)
         file: dict[str, Any] = self._call("/create/group", body)["updatedUpload"]
         return file
 
@@ -94,18 +95,18 @@ class Stage:
             "eth_getTransactionReceipt", self._ask("eth_sendTransaction", transaction)
         )
         post_id = int(receipt["logs"][0]["topics"][1], 16)
-        request = self.delivery(cid, post_id)
+        request = self.delivery(cid, post_id, self.alice)
         body = request.partition(b"\r\n\r\n")[2]
         self._call("/webhook/provider-a/publish", body, _signature(body))
         return post_id
 
-    def delivery(self, cid: str, post_id: int) -> bytes:
+    def delivery(self, cid: str, post_id: int, author: Wallet) -> bytes:
         """The request with which provider a tells that a draft was published."""
         data = encode(["string", "string", "string", "uint256"], ["Title", cid, "thumbnail", 1])
-        author = "0x" + "0" * 24 + self.alice.address[2:]
+        topic = "0x" + "0" * 24 + author.address[2:]
         log = {
             "data": "0x" + data.hex(),
-            "topics": ["0x" + POST_CREATED.hex(), f"0x{post_id:064x}", author],
+            "topics": ["0x" + POST_CREATED.hex(), f"0x{post_id:064x}", topic],
             "index": 0,
             "account": {"address": MARKETPLACE.lower()},
             "transaction": {"hash": "0x" + secrets.token_hex(32), "status": 1},
@@ -114,6 +115,9 @@ class Stage:
         body = json.dumps({"type": "GRAPHQL", "event": {"data": {"block": block}}}).encode()
         return post_request("/webhook/provider-a/publish", body, _signature_line(body))
 
+    def _author(self, number: int) -> Wallet:
+        return self.authors[number % AUTHORS]
+
     def _call(self, path: str, body: object, headers: dict[str, str] | None = None) -> Any:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return _fetch(f"http://{self.authority}{path}", data, headers or {})
@@ -121,6 +125,10 @@ class Stage:
     def _ask(self, method: str, *params: object) -> Any:
         question = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return _fetch(self.rpc_url, json.dumps(question).encode(), {})["result"]
+
+
+def _draft_by(author: Wallet) -> dict[str, Any]:
+    return author.sign_write(Action.CREATE) | {"content": CONTENT}
 
 
 def _signature(body: bytes) -> dict[str, str]:
