@@ -12,8 +12,8 @@ from imprint.domain.cids import Codec, cid_of
 OWNERS = 1_000
 """How many owners share the drafts."""
 
-TAGS = 100_000
-"""How many hashtags there are; each file has three."""
+FILES_OF_A_RARE_TAG = 10
+"""How many files share a rare hashtag: a million files have 100 000 of them."""
 
 TOPICS = 100
 """How many hashtags there are that one file in a hundred has."""
@@ -62,14 +62,24 @@ def owner_of(number: int) -> str:
     return f"0x{number // 10 % OWNERS:040x}"
 
 
-def tags_of(number: int) -> list[str]:
-    """Its hashtags: a common one, one in a hundred, and a rare one."""
-    return ["all", f"topic{number % TOPICS}", f"rare{number % TAGS}"]
+def tags_of(number: int, count: int) -> list[str]:
+    """Its hashtags, of so many files: a common one, one in a hundred, and a rare one."""
+    return ["all", f"topic{number % TOPICS}", f"rare{number % rare_tags(count)}"]
+
+
+def rare_tags(count: int) -> int:
+    """How many rare hashtags so many files have; those of one are far from each other."""
+    return count // FILES_OF_A_RARE_TAG
 
 
 def _groups(count: int) -> Iterator[Row]:
     for number in range(1, count + 1):
-        yield _id("group", number), owner_of(number), json.dumps(tags_of(number)), EPOCH + number
+        yield (
+            _id("group", number),
+            owner_of(number),
+            json.dumps(tags_of(number, count)),
+            EPOCH + number,
+        )
 
 
 def _files(count: int) -> Iterator[Row]:
@@ -93,7 +103,7 @@ def _files(count: int) -> Iterator[Row]:
 def _file_tags(count: int) -> Iterator[Row]:
     for number in range(1, count + 1):
         state = "pending" if is_draft(number) else "onchain"
-        for tag in tags_of(number):
+        for tag in tags_of(number, count):
             yield tag, number, state
 
 

@@ -20,6 +20,8 @@ from bench.sizes import measure_sizes
 from bench.stage import Stage
 from bench.wallets import get_request
 
+WORKER_ROUNDS = 21
+"""How many turns one worker and two take: what the scheduler does with them is a matter of luck."""
 
 FULL_PAGE = 13
 """How many posts and drafts fill the first page of every list."""
@@ -123,7 +125,7 @@ class Bench:
                 service.unpin()
                 stages[workers] = Stage(service, self.rpc_url)
                 stages[workers].publish(0)
-            lists = [get_request("/filesMetaData")] * self.count
+            lists = [get_request("/filesMetaData")] * (4 * self.count)
             self._compare_workers(database, "list", {n: (stages[n], lists) for n in stages})
             creates = {n: (stages[n], stages[n].creates(self.count)) for n in stages}
             self._compare_workers(database, "create", creates)
@@ -132,7 +134,7 @@ class Bench:
         self, database: Database, scenario: str, loads: dict[int, tuple[Stage, list[bytes]]]
     ) -> None:
         taken = {workers: Taken() for workers in loads}
-        turns = {workers: cut(requests) for workers, (_, requests) in loads.items()}
+        turns = {workers: cut(requests, WORKER_ROUNDS) for workers, (_, requests) in loads.items()}
         for some in zip(*turns.values(), strict=True):
             for workers, requests in zip(turns, some, strict=True):
                 taken[workers].load(loads[workers][0].service, requests)

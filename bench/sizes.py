@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.databases import SqliteFiles
-from bench.filling import TAGS, TOPICS
+from bench.filling import TOPICS, rare_tags
 from bench.loads import send_load
 from bench.processes import run_service
 from bench.report import Report
@@ -59,13 +59,12 @@ def _loads(stage: Stage, size: int) -> dict[str, Iterator[bytes]]:
     cids = [stage.create()["cid"] for _ in range(REQUESTS)]
     session, stranger = stage.session(stage.alice), Wallet(stage.domain)
     drafts = f"/pendingFilesByOwner?owner={stranger.address}"
-    rare = min(size, TAGS)
     return {
         "newest": _over(["/filesMetaData"]),
         "common tag": _over(["/filesByTags?tags=all"]),
         "topics": _over([f"/filesByTags?tags=topic{n}" for n in range(TOPICS)]),
         "two tags": _over([f"/filesByTags?tags=all,topic{n}" for n in range(TOPICS)]),
-        "rare tag": _over([f"/filesByTags?tags=rare{n}" for n in range(1, rare)]),
+        "rare tag": _over([f"/filesByTags?tags=rare{n}" for n in range(rare_tags(size))]),
         "metadata": _over([f"/filesMetaData?cid={cid}" for cid in cids]),
         "read a draft": _over([f"/fileByCid?cid={cid}" for cid in cids], session),
         "own drafts": _over([drafts], stage.session(stranger)),

@@ -15,11 +15,11 @@ from tests.crash.nursery import Child, Nursery
 from tests.crash.system_calls import TRACED, Call, read_trace
 from tests.crash.victim import open_scene
 
-from imprint.adapters.content.boxes import SMALL
+from imprint.domain.documents import SMALL_DOCUMENT
 
 ROUNDS = 3
 ATTACHING = 0.5
-LARGE = "Many words. " * SMALL
+LARGE = "Many words. " * SMALL_DOCUMENT
 STRACE = shutil.which("strace")
 
 

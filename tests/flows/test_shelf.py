@@ -3,7 +3,8 @@
 import sys
 
 from imprint.domain.cids import Cid
-from imprint.flows.shelf import LARGEST, Shelf
+from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.flows.shelf import Shelf
 
 CIDS = [Cid(f"bafy{number}") for number in range(10)]
 CONTENT = "x" * 1000
@@ -53,5 +54,5 @@ def test_letters_count_with_the_memory_that_they_take() -> None:
 def test_a_large_content_drives_nobody_out() -> None:
     shelf = Shelf()
     shelf.keep(CIDS[0], CONTENT)
-    shelf.keep(CIDS[1], "x" * (LARGEST + 1))
+    shelf.keep(CIDS[1], "x" * (SMALL_DOCUMENT + 1))
     assert held(shelf) == [CIDS[0]]

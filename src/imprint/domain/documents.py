@@ -12,6 +12,9 @@ makes the cid commit to its owner.
 import json
 from dataclasses import dataclass
 
+SMALL_DOCUMENT = 64 * 1024
+"""Up to how many bytes a document is small: hashing it holds nobody up, and many fit in memory."""
+
 SALT_LENGTH = 16
 """How many random bytes the salt has: too many to guess."""
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 from imprint import failpoints
 from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
 from imprint.domain.cids import Cid
-from imprint.domain.documents import SALT_LENGTH, write_document
+from imprint.domain.documents import SALT_LENGTH, SMALL_DOCUMENT, write_document
 from imprint.domain.files import (
     Action,
     File,
@@ -36,9 +36,6 @@ from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, Marketplac
 from imprint.ports.sealing import DocumentCipher, Sealed
 
 T = TypeVar("T")
-
-LARGE = 64 * 1024
-"""Contents above this many characters are sealed and hashed in a thread, to hold nobody up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +156,7 @@ class Drafts:
             sealed = self.cipher.seal(write_document(content, name, salt), name)
             return sealed, document_cid(sealed.document)
 
-        return await asyncio.to_thread(compose) if len(content) > LARGE else compose()
+        return await asyncio.to_thread(compose) if len(content) > SMALL_DOCUMENT else compose()
 
     async def _begin(self, intent: Intent) -> int | None:
         failpoints.reach("before_intent")

@@ -8,7 +8,7 @@ from imprint.auth.sessions import Session
 from imprint.domain.access import Access
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.documents import NotADocument, read_document
+from imprint.domain.documents import SMALL_DOCUMENT, NotADocument, read_document
 from imprint.domain.files import File, Network, State
 from imprint.domain.refusals import Code, Refusal, Unavailable
 from imprint.flows.entitlement import Entitlement
@@ -17,9 +17,6 @@ from imprint.ports import Catalog, ContentStore
 from imprint.ports.sealing import DocumentCipher
 
 log = logging.getLogger(__name__)
-
-LARGE = 64 * 1024
-"""Documents above this many bytes are opened in a thread, so that others are not held up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ class Reading:
             return read_document(opened).content
 
         try:
-            if len(document) > LARGE:
+            if len(document) > SMALL_DOCUMENT:
                 return await asyncio.to_thread(open_document)
             return open_document()
         except NotADocument as error:

@@ -121,7 +121,7 @@ class Saving:
 
 
 def document_entry(cid: Cid, network: Network) -> str:
-    """The name of a document's entry: where it lies in a data folder."""
+    """The name of a document's entry: where a data folder has it, if it has a file of its own."""
     return f"content/{network}/{cid[-3:-1]}/{cid}"
 
 

@@ -8,12 +8,10 @@ import sys
 from collections import OrderedDict
 
 from imprint.domain.cids import Cid
+from imprint.domain.documents import SMALL_DOCUMENT
 
 CAPACITY = 16 * 1024 * 1024
 """How many bytes of memory the contents may take; the one that was not read for longest goes."""
-
-LARGEST = 64 * 1024
-"""Contents above so many characters would drive out many others, and are not kept."""
 
 
 class Shelf:
@@ -32,8 +30,11 @@ class Shelf:
         return content
 
     def keep(self, cid: Cid, content: str) -> None:
-        """Put a content here, and let go of those that there is no room for."""
-        if len(content) > LARGEST or cid in self._contents:
+        """Put a content here, and let go of those that there is no room for.
+
+        Not a large one: it would drive out many others.
+        """
+        if len(content) > SMALL_DOCUMENT or cid in self._contents:
             return
         self._contents[cid] = content
         self._size += sys.getsizeof(content)

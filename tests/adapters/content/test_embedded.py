@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from imprint.adapters.content import embedded as embedded_module
-from imprint.adapters.content.boxes import SMALL
 from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.files import Network
 from imprint.domain.refusals import Unavailable
 from imprint.domain.unixfs import document_cid
@@ -23,7 +23,7 @@ from imprint.domain.unixfs import document_cid
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b"some document"
 CID = document_cid(DOCUMENT)
-LARGE_DOCUMENT = b"large" * SMALL
+LARGE_DOCUMENT = b"large" * SMALL_DOCUMENT
 LARGE_CID = document_cid(LARGE_DOCUMENT)
 
 Embedded = Any  # the workbench of conftest.py, which cannot be imported from here
@@ -194,7 +194,7 @@ async def test_small_documents_have_no_files_of_their_own(embedded: Embedded) ->
 
 
 async def test_a_full_box_is_unavailable_and_leaves_nothing(embedded: Embedded) -> None:
-    small, large = DOCUMENT, os.urandom(SMALL)
+    small, large = DOCUMENT, os.urandom(SMALL_DOCUMENT)
     box = embedded.store._boxes[PRIVATE]
     box._writing.execute("PRAGMA max_page_count = 5")
     with pytest.raises(Unavailable):

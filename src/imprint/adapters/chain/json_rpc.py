@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 
 from imprint.adapters.chain.failures import NodeFailure
+from imprint.adapters.chain.posting import Poster
 from imprint.domain.refusals import Unavailable
 
 log = logging.getLogger(__name__)
@@ -20,12 +20,6 @@ Read = TypeVar("Read")
 
 MAX_ANSWER = 8 * 1024 * 1024
 """How many bytes a node may answer with; the logs of thousands of blocks fit in."""
-
-_PIECE = 64 * 1024
-"""How many bytes of an answer are taken at once."""
-
-_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-"""Answers are asked for uncompressed, so that their size is what arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +63,10 @@ class JsonRpc:
                     "The address of a node begins with http:// or https:// and a host."
                 )
         self._addresses = tuple(addresses)
-        self._max_answer = max_answer
+        self._posters = [Poster(address, max_answer) for address in addresses]
         self._healthy = 0
         self._failing: set[int] = set()
         self._ids = itertools.count(1)
-        self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
     async def exchange(
@@ -96,7 +89,7 @@ class JsonRpc:
             try:
                 # Each node gets its share of what is left, so that a silent one leaves time.
                 async with asyncio.timeout_at(now + (deadline - now) / (count - turn)):
-                    results = await self._ask(self._addresses[node], calls)
+                    results = await self._ask(self._posters[node], calls)
                 answer = read(results)
             except (NodeFailure, Unavailable, TimeoutError) as failure:
                 self._note_failure(node, failure)
@@ -112,10 +105,10 @@ class JsonRpc:
     async def close(self) -> None:
         """Let go of connections; whoever asks afterwards finds the chain unavailable."""
         self._closed = True
-        if self._session is not None:
-            await self._session.close()
+        for poster in self._posters:
+            poster.close()
 
-    async def _ask(self, address: str, calls: Sequence[Call]) -> list[object]:
+    async def _ask(self, poster: Poster, calls: Sequence[Call]) -> list[object]:
         ids = [next(self._ids) for _ in calls]
         batch = msgspec.json.encode(
             [
@@ -124,39 +117,10 @@ class JsonRpc:
             ]
         )
         try:
-            try:
-                body = await self._post(address, batch)
-            except aiohttp.ClientConnectionError:
-                # A kept connection may have been closed by the other side: once more, on a new one.
-                body = await self._post(address, batch)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+            body = await poster.post(batch)
+        except (OSError, ValueError) as error:
             raise NodeFailure(f"no connection ({type(error).__name__})") from error
         return _match_answers(ids, body)
-
-    async def _post(self, address: str, batch: bytes) -> bytes:
-        if self._closed:
-            raise NodeFailure("closed by ourselves")
-        session = self._open_session()
-        async with session.post(address, data=batch, allow_redirects=False) as response:
-            if response.status != 200:
-                raise NodeFailure(f"status {response.status}")
-            body = bytearray()
-            async for piece in response.content.iter_chunked(_PIECE):
-                body += piece
-                if len(body) > self._max_answer:
-                    raise NodeFailure("an answer that is too large")
-            return bytes(body)
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        # Made at the first use, because it belongs to the loop that runs then.
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                headers=_HEADERS,
-                timeout=aiohttp.ClientTimeout(total=None),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-            )
-        return self._session
 
     def _note_failure(self, node: int, failure: Exception) -> None:
         if node not in self._failing:

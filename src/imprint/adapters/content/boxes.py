@@ -17,9 +17,6 @@ from imprint import failpoints
 from imprint.adapters.sqlite_files import connect_reader, connect_writer
 from imprint.domain.cids import Cid
 
-SMALL = 64 * 1024
-"""Up to how many bytes a document is small."""
-
 _PAGE = 8192
 """Bytes of a page: with it, most documents are in one piece."""
 

@@ -4,12 +4,10 @@ import asyncio
 import logging
 
 from imprint.domain.cids import Cid
+from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.files import Network
 from imprint.domain.refusals import Unavailable
 from imprint.domain.unixfs import document_cid
-
-LARGE = 65_536
-"""Above how many bytes a cid is computed in a thread, so that others are not held up."""
 
 _log = logging.getLogger(__name__)
 
@@ -24,6 +22,6 @@ def check_document(cid: Cid, document: bytes, network: Network) -> bytes:
 
 async def check_aside(cid: Cid, document: bytes, network: Network) -> bytes:
     """The same, in a thread if the document is large."""
-    if len(document) <= LARGE:
+    if len(document) <= SMALL_DOCUMENT:
         return check_document(cid, document, network)
     return await asyncio.to_thread(check_document, cid, document, network)

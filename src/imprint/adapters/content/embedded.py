@@ -20,11 +20,12 @@ from threading import Event
 from typing import TypeVar
 
 from imprint.adapters.batches import Batches, Job
-from imprint.adapters.content.boxes import SMALL, Box, Change, deleting, probing, storing
+from imprint.adapters.content.boxes import Box, Change, deleting, probing, storing
 from imprint.adapters.content.checking import check_document
 from imprint.adapters.content.disks import is_local
 from imprint.adapters.content.folders import DocumentFolder
 from imprint.domain.cids import Cid
+from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.files import Label, Network
 from imprint.domain.refusals import Unavailable
 from imprint.ports import Clock
@@ -82,7 +83,7 @@ class EmbeddedStore:
         self, cid: Cid, document: bytes, network: Network, label: Label | None = None
     ) -> None:
         """Store a document durably under its cid; cancelled, it is not stored later."""
-        if len(document) <= SMALL and network in self._boxes:
+        if len(document) <= SMALL_DOCUMENT and network in self._boxes:
             check_document(cid, document, network)
             await self._change(network, storing(cid, document))
             return

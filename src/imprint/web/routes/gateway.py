@@ -7,15 +7,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.cids import Cid
+from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.refusals import Code, Refusal
 from imprint.flows.reading import Reading
 from imprint.web.answers import IMMUTABLE, is_current, not_modified
 from imprint.web.ranges import requested_range
 from imprint.web.representations import RAW_TYPE, Format, Wanted, read_wanted
 from imprint.web.requests import canonical_cid
-
-LARGE = 64 * 1024
-"""Documents above this many bytes are cut into blocks in a thread, so that others need not wait."""
 
 PROBE = "bafkqaaa"
 """The cid of an empty block, which it holds itself: clients ask for it to recognize a gateway."""
@@ -40,7 +38,8 @@ class GatewayRoutes:
             answer.headers["Vary"] = "Accept"
             return answer
         document = await self.reading.public_document(cid)
-        if len(document) > LARGE:
+        if len(document) > SMALL_DOCUMENT:
+            # Cutting it into blocks would hold up others.
             body = await asyncio.to_thread(wanted.represent, cid, document)
         else:
             body = wanted.represent(cid, document)
