@@ -30,6 +30,9 @@ from imprint.domain.files import Action
 VERIFICATIONS = 300
 """How many signatures are verified to time it once."""
 
+PEER_VERIFICATIONS = 150
+"""How many the peer verifies, which takes longer."""
+
 ANSWERS = 1_500
 """How many empty answers are asked for to time them once."""
 
@@ -130,7 +133,8 @@ def find_peer(folder: Path) -> Floor | None:
     if not shutil.which("node") or not (PEER / "node_modules").exists():
         return None
     wallet, path = Wallet(DOMAIN), folder / "signed.json"
-    path.write_text(json.dumps([wallet.sign_write(Action.CREATE) for _ in range(VERIFICATIONS)]))
+    signed = [wallet.sign_write(Action.CREATE) for _ in range(PEER_VERIFICATIONS)]
+    path.write_text(json.dumps(signed))
     command = ["node", str(PEER / "verify.mjs"), str(path)]
 
     def sample() -> float:

@@ -14,7 +14,7 @@ from bench.floors import Floor
 from bench.loads import Outcome, send_load
 from bench.processes import Measured
 
-ROUNDS = 7
+ROUNDS = 13
 """How many turns everything takes."""
 
 

@@ -13,6 +13,7 @@ from imprint.domain.posts import LogPlace, PostCreated
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_STATES = {state.value: state for state in State}
 
 
 def micros(moment: datetime) -> int:
@@ -22,7 +23,7 @@ def micros(moment: datetime) -> int:
 
 def moment_of(value: int) -> datetime:
     """The moment that many microseconds after 1970, UTC."""
-    return _EPOCH + timedelta(microseconds=value)
+    return _EPOCH + timedelta(0, 0, value)
 
 
 def key_text(text: str) -> str:
@@ -46,31 +47,38 @@ def hashtags_text(hashtags: tuple[str, ...]) -> str:
     return json.dumps(hashtags, ensure_ascii=False)
 
 
+def hashtags_of(text: str) -> tuple[str, ...]:
+    """Hashtags that are stored as this text."""
+    # None has a letter that JSON would escape, so that what stands between them is always the same.
+    return () if text == "[]" else tuple(text[2:-2].split('", "'))
+
+
 def file_of(row: Row) -> File:
     """The file that a row tells of."""
     return _build_file(tuple(row))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _build_file(row: tuple[Any, ...]) -> File:
     # Lists show the same rows again and again, and to recognize one costs a fraction.
     post_id, published_at, tx_hash, hashtags, thumbnail, wrapped_key = row[9:15]
+    publication = None
+    if post_id is not None:
+        publication = Publication(int(post_id), moment_of(published_at), tx_hash)
     return File(
-        id=row[0],
-        group_id=row[1],
-        owner=Address(row[2]),
-        name=row[3],
-        cid=Cid(row[4]),
-        size=row[5],
-        created_at=moment_of(row[6]),
-        state=State(row[7]),
-        position=row[8],
-        hashtags=() if hashtags == "[]" else tuple(json.loads(hashtags)),
-        thumbnail_cid=None if thumbnail is None else Cid(thumbnail),
-        publication=None
-        if post_id is None
-        else Publication(int(post_id), moment_of(published_at), tx_hash),
-        wrapped_key=wrapped_key,
+        row[0],
+        row[1],
+        row[2],
+        row[3],
+        row[4],
+        row[5],
+        moment_of(row[6]),
+        _STATES[row[7]],
+        row[8],
+        hashtags_of(hashtags),
+        thumbnail,
+        publication,
+        wrapped_key,
     )
 
 

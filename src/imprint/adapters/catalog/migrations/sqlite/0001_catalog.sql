@@ -26,9 +26,11 @@ CREATE INDEX file_groups_by_thumbnail ON file_groups (thumbnail_cid)
     WHERE thumbnail_cid IS NOT NULL;
 
 -- One row for each version. Only 'pending' and 'onchain' are ever shown. wrapped_key is the key of
--- an encrypted document, itself encrypted; a document that is stored as it is has none.
+-- an encrypted document, itself encrypted; a document that is stored as it is has none. Rows are
+-- stored by their position: lists find one by it without an index between.
 CREATE TABLE files (
-    id TEXT PRIMARY KEY,
+    position INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
     group_id TEXT NOT NULL REFERENCES file_groups (id),
     owner TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -36,7 +38,6 @@ CREATE TABLE files (
     size INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('pending', 'onchain', 'superseded', 'deleted')),
-    position INTEGER NOT NULL,
     post_id TEXT,
     published_at INTEGER,
     tx_hash TEXT,
@@ -45,9 +46,9 @@ CREATE TABLE files (
     CHECK ((state = 'onchain') = (published_at IS NOT NULL))
 ) STRICT;
 
+CREATE UNIQUE INDEX files_by_id ON files (id);
 CREATE UNIQUE INDEX files_by_name ON files (name);
 CREATE UNIQUE INDEX files_by_cid ON files (cid);
-CREATE UNIQUE INDEX files_by_position ON files (position);
 CREATE UNIQUE INDEX files_by_post ON files (post_id) WHERE post_id IS NOT NULL;
 CREATE UNIQUE INDEX files_live_in_group ON files (group_id) WHERE state IN ('pending', 'onchain');
 CREATE INDEX files_by_group ON files (group_id);
