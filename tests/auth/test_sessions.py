@@ -1,54 +1,29 @@
 """Sessions: ours are read, by us and by any reader of JWTs; all others are refused."""
 
-import base64
 import hashlib
-import hmac
-import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
 import pytest
+from tests.auth.tokens import (
+    AT,
+    AUDIENCE,
+    CLAIMS,
+    HEADER,
+    ISSUER,
+    KEY,
+    NOW,
+    OTHER,
+    READER,
+    SESSIONS,
+    Refused,
+    read,
+    sign,
+)
 
 from imprint.auth.sessions import Session, SessionKeys, Sessions, key_id
-from imprint.domain.addresses import Address
 from imprint.domain.refusals import Code
-
-KEY, OTHER = b"k" * 32, b"o" * 32
-ISSUER, AUDIENCE = "https://imprint.example", "imprint:31337"
-READER = Address("0x" + "ab" * 20)
-NOW = datetime(2030, 1, 31, 12, 0, 0, 999_999, tzinfo=UTC)
-AT = int(NOW.timestamp())
-SESSIONS = Sessions(SessionKeys(KEY), ISSUER, AUDIENCE)
-HEADER = {"alg": "HS256", "typ": "JWT", "kid": key_id(KEY)}
-CLAIMS = {
-    "sub": READER,
-    "iss": ISSUER,
-    "aud": AUDIENCE,
-    "iat": AT,
-    "exp": AT + 7200,
-    "jti": "00" * 16,
-}
-Refused = Callable[[Callable[[], object]], Code | None]
-
-
-def b64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def sign(header: Any = None, claims: Any = None, key: bytes = KEY, how: str = "sha256") -> str:
-    """A token of any header and claims; texts and bytes are taken as they are."""
-    parts = [
-        part if isinstance(part, bytes) else json.dumps(part).encode()
-        for part in (HEADER if header is None else header, CLAIMS if claims is None else claims)
-    ]
-    signed = ".".join(map(b64, parts))
-    return f"{signed}.{b64(hmac.digest(key, signed.encode(), how))}"
-
-
-def read(token: str, now: datetime = NOW, sessions: Sessions = SESSIONS) -> Session:
-    return sessions.read(f"Bearer {token}", now)
 
 
 def test_an_issued_session_is_read_back() -> None:

@@ -73,38 +73,28 @@ async def serving(
         await script.close()
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        PLAIN,
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
-        b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
-    ],
-    ids=["length", "chunks", "after a word"],
-)
-async def test_an_answer_is_read_and_its_connection_kept(answer: bytes) -> None:
-    script = Script(answer, answer)
+KEPT = {
+    "length": PLAIN,
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+    "after a word": b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
+}
+ENDED = {
+    "until it is closed": b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
+    "closed": b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
+    "old, until it is closed": b"HTTP/1.0 200 OK\r\n\r\nhello",
+    "old": b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+}
+
+
+@pytest.mark.parametrize("way", [*KEPT, *ENDED])
+async def test_an_answer_is_whole_and_its_connection_kept_if_it_may_be(way: str) -> None:
+    ends = way in ENDED
+    script = Script(*[(KEPT | ENDED)[way]] * 2, ends=ends)
     async with serving(script) as poster:
         assert await poster.post(b"one") == b"hello"
         assert await poster.post(b"two") == b"hello"
-    assert script.connections == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
-        b"HTTP/1.0 200 OK\r\n\r\nhello",
-        b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
-        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
-    ],
-)
-async def test_an_answer_that_ends_its_connection_is_whole(answer: bytes) -> None:
-    script = Script(answer, PLAIN, ends=True)
-    async with serving(script) as poster:
-        assert await poster.post(b"one") == b"hello"
-        assert await poster.post(b"two") == b"hello"
-    assert script.connections == 2
+    assert script.connections == (2 if ends else 1)
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,8 @@ class _Idle:
 class Pool:
     """Up to `size` connections, made when they are needed; the one used last is used next.
 
-    asyncpg has a pool as well, which starts a task whenever a connection is given back: for a read
-    by its key that is a third of the time that it takes.
+    asyncpg has a pool as well, which starts a task whenever a connection is given back; reads are
+    too short for that.
     """
 
     def __init__(self, url: str, size: int) -> None:
@@ -125,6 +125,10 @@ class Pool:
             self._used.add(connection)
             try:
                 yield connection
+            except asyncio.CancelledError:
+                # The server is being told to stop, and might stop what is asked next.
+                connection.terminate()
+                raise
             except BaseException as error:
                 if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
                     # The server is no longer the one that decides; the others lead there too.
