@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from bench.loads import send_load
-from bench.processes import SERVICE_CORE, free_port, pinned, run_process
+from bench.processes import SERVICE_CORE, Measured, free_port, pinned, run_process
 from bench.wallets import Wallet, get_request, post_request
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
 from imprint.cli.servers import Serving, listen, serve_all
@@ -81,7 +81,7 @@ class Floor:
 class Floors:
     """The floors of a run, on the core of the service."""
 
-    port: int
+    service: Measured
 
     def answer(self, size: int) -> Floor:
         """An empty handler that answers so many bytes."""
@@ -100,19 +100,19 @@ class Floors:
         return Floor("body + commit", lambda: 1 / (1 / self._swallow() + commit()))
 
     def _rate(self, path: str) -> float:
-        return asyncio.run(send_load(self.port, [get_request(path)] * ANSWERS)).rate
+        return asyncio.run(send_load(self.service.port, [get_request(path)] * ANSWERS)).rate
 
     def _swallow(self) -> float:
         body = post_request("/swallow", {"content": "x" * 4800})
-        return asyncio.run(send_load(self.port, [body] * ANSWERS)).rate
+        return asyncio.run(send_load(self.service.port, [body] * ANSWERS)).rate
 
 
 @contextmanager
 def run_floors() -> Iterator[Floors]:
     """The empty handlers, served until the block ends."""
     port = free_port()
-    with run_process(["-m", "bench.floors", str(port)], port, "/healthz", {}):
-        yield Floors(port)
+    with run_process(["-m", "bench.floors", str(port)], port, "/healthz", {}) as service:
+        yield Floors(service)
 
 
 def time_verification() -> float:

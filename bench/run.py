@@ -4,6 +4,7 @@ Ratios are what counts: every scenario takes turns with its floor, on the same c
 """
 
 import argparse
+import asyncio
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from statistics import median
 from bench.charts import Line, draw_chart
 from bench.databases import Database, open_databases
 from bench.floors import Floor, Floors, find_peer, run_floors, time_verification
-from bench.processes import LOAD_CORE, pin, run_chain, run_service
+from bench.loads import CONNECTIONS, send_load
+from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.report import Report
 from bench.rounds import Taken, cut, take_turns
 from bench.sizes import measure_sizes
@@ -43,6 +45,7 @@ def main() -> None:
         rpc_url = stack.enter_context(run_chain(folder / "chain"))
         peer = find_peer(folder)
         bench = Bench(report, folder, floors, peer, rpc_url, 1_300 if options.quick else 3_900)
+        bench.measure_machine()
         for database in open_databases(stack, folder):
             if options.only in (None, database.name):
                 bench.measure_scenarios(database)
@@ -113,6 +116,20 @@ class Bench:
         for name, (request, size) in reads.items():
             self._run(database, name, stage, [request] * (4 * self.count), self.floors.answer(size))
 
+    def measure_machine(self) -> None:
+        """Two empty handlers and one, taking turns: what two processes cost the machine alone."""
+        with ExitStack() as stack:
+            services = [stack.enter_context(run_floors()).service for _ in range(3)]
+            for service in services:
+                service.unpin()
+            requests = [get_request("/bytes?size=4096")] * 1_000
+            ratios = []
+            for _ in range(WORKER_ROUNDS):
+                one = _spend(services[:1], requests)
+                ratios.append(_spend(services[1:], requests) / one)
+        name = "processor time of an empty answer, two processes / one"
+        self.report.ratios[name] = median(ratios)
+
     def measure_workers(self, database: Database) -> None:
         """One worker and two, taking turns: processor time for a request, on whatever cores."""
         with ExitStack() as stack:
@@ -166,6 +183,20 @@ class Bench:
         measured = self.report.add(database.name, name, taken, floor.name)
         self.report.ratios[f"{name} on {database.name} / its floor"] = measured.share
         return taken
+
+
+def _spend(services: list[Measured], requests: list[bytes]) -> float:
+    """The processor time that services take for requests, which they share."""
+
+    async def send() -> None:
+        share, connections = len(requests) // len(services), CONNECTIONS // len(services)
+        await asyncio.gather(
+            *(send_load(each.port, requests[:share], connections) for each in services)
+        )
+
+    before = sum(each.processor_seconds for each in services)
+    asyncio.run(send())
+    return sum(each.processor_seconds for each in services) - before
 
 
 def _draw(report: Report, folder: Path) -> None:
