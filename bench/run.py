@@ -82,9 +82,14 @@ class Bench:
             facts[f"memory of a worker on {database.name}, MB"] = service.memory_megabytes
         with run_service(folder, self.rpc_url, url, IMPRINT_CHAIN_CACHE_SECONDS="0") as service:
             stage = Stage(service, self.rpc_url)
-            path = f"/fileByPostId?user={stage.alice.address}&postId={stage.publish(1)}"
-            read = [get_request(path, stage.session(stage.alice))] * self.count
-            self._run(database, "gated read, cold", stage, read, self.floors.answer(5120))
+            # As many posts as there are connections: who asks the same at once would ask together.
+            paths = [
+                f"/fileByPostId?user={stage.alice.address}&postId={stage.publish(1)}"
+                for _ in range(CONNECTIONS)
+            ]
+            session = stage.session(stage.alice)
+            reads = [get_request(paths[n % CONNECTIONS], session) for n in range(self.count)]
+            self._run(database, "gated read, cold", stage, reads, self.floors.answer(5120))
 
     def _measure_writes(self, database: Database, stage: Stage) -> None:
         count, floor = self.count, self.floors.write(database.time_commit)
