@@ -255,3 +255,12 @@ async def test_a_document_with_a_file_of_its_own_is_found_where_there_is_a_box(
     await store.remove(CID, PRIVATE)
     assert await store.read(CID, PRIVATE) is None
     await store.close()
+
+
+async def test_a_document_that_is_stored_again_is_as_new(embedded: Embedded) -> None:
+    await embedded.store.put(CID, DOCUMENT, PRIVATE)
+    await asyncio.sleep(0.05)
+    between = embedded.clock.now()
+    await asyncio.sleep(0.05)
+    await embedded.store.put(CID, DOCUMENT, PRIVATE)
+    assert [cid async for cid in embedded.store.list_documents(PRIVATE, between)] == []

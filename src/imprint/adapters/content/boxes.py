@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS documents (
 
 _STORE = """
 INSERT INTO documents (cid, stored_at, document) VALUES (?, ?, ?)
-ON CONFLICT (cid) DO UPDATE SET document = excluded.document"""
+ON CONFLICT (cid) DO UPDATE SET stored_at = excluded.stored_at, document = excluded.document"""
 _LOAD = "SELECT document FROM documents WHERE cid = ?"
 _DELETE = "DELETE FROM documents WHERE cid = ?"
 _LIST = "SELECT cid FROM documents WHERE cid > ? AND stored_at < ? ORDER BY cid LIMIT ?"

@@ -73,8 +73,9 @@ class EmbeddedStore:
         except (FileExistsError, NotADirectoryError) as error:
             raise ValueError(f"The path {root} for documents is not a folder.") from error
         except (OSError, sqlite3.Error) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise ValueError(f"The folder {root} for documents cannot be used: {reason}") from error
+            raise ValueError(
+                f"The folder {root} for documents cannot be used: {_reason(error)}"
+            ) from error
         self._arrivals = Batches[_Arrival]("content-writer", self._change_boxes, MOST_TOGETHER)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="content")
         self._closed = False
@@ -188,9 +189,14 @@ def _open_boxes(root: Path) -> dict[Network, Box]:
     return {network: Box(root / network / "small.db") for network in Network}
 
 
+def _reason(error: OSError | sqlite3.Error) -> str | None:
+    """What is wrong, without the path that the system adds to it."""
+    return error.strerror if isinstance(error, OSError) else str(error)
+
+
 async def _translated(running: Awaitable[_T]) -> _T:
     try:
         return await running
     except (OSError, sqlite3.Error) as error:
-        _log.error("The disk for documents failed: %s", error)
+        _log.error("The disk for documents failed: %s", _reason(error))
         raise Unavailable.storage() from error
