@@ -28,8 +28,7 @@ check: $(READY) ## Lint, formatting, types, import contracts and house rules
 fix: $(READY) ## Repair what lint and formatting can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/python tools/write_settings_table.py
-	$(BIN)/python tools/write_codes_table.py
+	$(BIN)/python tools/write_tables.py
 
 bench: $(READY) ## Measure the service beside its floors (with Node: and beside viem); QUICK=1 for less
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory bench/peer/node_modules/.ready; fi

@@ -22,9 +22,9 @@ def json_answer(value: object, cache: str | None = None) -> Response:
     return Response(_encode(value), headers=headers, media_type="application/json")
 
 
-def entity_tag(cid: str) -> str:
-    """The strong tag of content: its hash is all that can be said of it."""
-    return f'"{cid}"'
+def entity_tag(name: str) -> str:
+    """The strong tag of bytes that this name, a cid above all, says everything about."""
+    return f'"{name}"'
 
 
 def is_current(request: Request, tag: str) -> bool:

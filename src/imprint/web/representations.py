@@ -13,6 +13,7 @@ from imprint.domain.car import write_car
 from imprint.domain.cids import Cid
 from imprint.domain.refusals import Code, Refusal
 from imprint.domain.unixfs import blocks
+from imprint.web.answers import entity_tag
 from imprint.web.requests import query_of, query_text
 
 RAW_TYPE = "application/vnd.ipld.raw"
@@ -43,11 +44,11 @@ class Wanted:
     def tag(self, cid: Cid) -> str:
         """The entity tag: one for each sequence of bytes."""
         if self.format is Format.PLAIN:
-            return f'"{cid}"'
+            return entity_tag(cid)
         if self.format is Format.RAW:
-            return f'"{cid}.raw"'
+            return entity_tag(f"{cid}.raw")
         scope = "block" if self.root_only else "all"
-        return f'"{cid}.car.{scope}.{"y" if self.repeats else "n"}"'
+        return entity_tag(f"{cid}.car.{scope}.{'y' if self.repeats else 'n'}")
 
     def media_type(self, body: bytes) -> str:
         """The type of a body of this representation."""

@@ -1,32 +1,20 @@
 """Images made to break things are refused, and break nothing."""
 
-import asyncio
 import io
 import os
 import random
 import struct
 import zlib
-from collections.abc import Iterator
 
 import pytest
 from PIL import Image
+from tests.adapters.images.pictures import chunk, refusal_of, write
 
 from imprint.adapters.images.recoder import SandboxedRecoder
-from imprint.domain.refusals import Code, Refusal
-
-
-def write(picture: Image.Image, form: str) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, form)
-    return out.getvalue()
-
+from imprint.domain.refusals import Code
 
 GARBAGE = random.Random(5).randbytes(5000)
 PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG", "JPEG"))
-
-
-def chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 def bomb(width: int, height: int) -> bytes:
@@ -35,19 +23,6 @@ def bomb(width: int, height: int) -> bytes:
     packer = zlib.compressobj(9)
     rows = b"".join(packer.compress(bytes(1_000_000)) for _ in range(20)) + packer.flush()
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-
-
-@pytest.fixture(scope="module")
-def recoder() -> Iterator[SandboxedRecoder]:
-    opened = SandboxedRecoder()
-    yield opened
-    asyncio.run(opened.close())
-
-
-async def refusal_of(recoder: SandboxedRecoder, image: bytes) -> Code:
-    with pytest.raises(Refusal) as refused:
-        await recoder.recode(image)
-    return refused.value.code
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])

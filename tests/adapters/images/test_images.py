@@ -1,17 +1,16 @@
 """Only pictures come out of the recoder, whatever goes in."""
 
-import asyncio
 import io
 import struct
 import zlib
-from collections.abc import Iterator
 
 import pytest
 from PIL import Image, PngImagePlugin
+from tests.adapters.images.pictures import chunk, refusal_of, write
 
 from imprint.adapters.images.recoder import SandboxedRecoder
 from imprint.domain.images import MAX_IMAGE_BYTES
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.refusals import Code
 
 SCRIPT = b"<script>alert(1)</script>"
 
@@ -24,12 +23,6 @@ def draw(mode: str = "RGB", size: tuple[int, int] = (48, 32)) -> Image.Image:
         corner = (place % 2 * halves[0], place // 2 * halves[1])
         picture.paste(Image.new("RGB", halves, colour), corner)
     return picture.quantize(4) if mode == "P" else picture.convert(mode)
-
-
-def write(picture: Image.Image, form: str = "PNG", **options: object) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, form, **options)
-    return out.getvalue()
 
 
 def show(data: bytes) -> Image.Image:
@@ -48,10 +41,6 @@ def assert_close(a: bytes, b: bytes) -> None:
     assert max(abs(x - y) for x, y in zip(a, b, strict=True)) < 8
 
 
-def chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
 def chunk_names(png: bytes) -> list[bytes]:
     names, place = [], 8
     while place < len(png):
@@ -68,19 +57,6 @@ def segment_markers(jpeg: bytes) -> set[int]:
         markers.add(jpeg[place + 1])
         place += 2 + int.from_bytes(jpeg[place + 2 : place + 4])
     return markers
-
-
-@pytest.fixture(scope="module")
-def recoder() -> Iterator[SandboxedRecoder]:
-    opened = SandboxedRecoder()
-    yield opened
-    asyncio.run(opened.close())
-
-
-async def refusal_of(recoder: SandboxedRecoder, image: bytes) -> Code:
-    with pytest.raises(Refusal) as refused:
-        await recoder.recode(image)
-    return refused.value.code
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "1", "I;16"])

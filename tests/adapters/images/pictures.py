@@ -1,0 +1,27 @@
+"""Pictures as files, whole or in pieces, and how the recoder refuses one."""
+
+import io
+import struct
+import zlib
+
+import pytest
+from PIL import Image
+
+from imprint.adapters.images.recoder import SandboxedRecoder
+from imprint.domain.refusals import Code, Refusal
+
+
+def write(picture: Image.Image, form: str = "PNG", **options: object) -> bytes:
+    out = io.BytesIO()
+    picture.save(out, form, **options)
+    return out.getvalue()
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+async def refusal_of(recoder: SandboxedRecoder, image: bytes) -> Code:
+    with pytest.raises(Refusal) as refused:
+        await recoder.recode(image)
+    return refused.value.code
