@@ -16,7 +16,7 @@ from tests.postgresql import Server
 from bench.filling import fill_sqlite
 from bench.processes import SERVICE_CORE, pinned
 from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.adapters.sqlite_files import connect_writer
+from imprint.adapters.sqlite_connections import connect_writer
 
 COMMITS = 300
 """How many commits are timed."""

@@ -24,8 +24,8 @@ from bench.loads import send_load
 from bench.processes import SERVICE_CORE, Measured, free_port, pinned, run_process
 from bench.wallets import Wallet, get_request, post_request
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
-from imprint.cli.servers import Serving, listen, serve_all
 from imprint.domain.files import Action
+from imprint.server.http import HttpServer, listen, serve_all
 
 VERIFICATIONS = 300
 """How many signatures are verified to time it once."""
@@ -65,7 +65,7 @@ def empty_app() -> Router:
 
 
 async def _serve(port: int) -> None:
-    serving = Serving(empty_app(), listen("127.0.0.1", port))
+    serving = HttpServer(empty_app(), listen("127.0.0.1", port))
     await serve_all([serving], in_haste=True)
 
 

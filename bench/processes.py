@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from imprint.cli.servers import listen
+from imprint.server.http import listen
 
 SERVICE_CORE, LOAD_CORE = 0, 1
 """The service is measured on one core, and the load is made on the other."""

@@ -14,8 +14,8 @@ from eth_abi.abi import encode
 from bench.processes import MARKETPLACE, WEBHOOK_SECRET, Measured
 from bench.wallets import Wallet, post_request
 from imprint.auth.typed_data import SigningDomain
+from imprint.domain.addresses import keccak256
 from imprint.domain.files import Action
-from imprint.domain.keccak import keccak256
 from imprint.domain.marketplace import POST_CREATED
 
 ALICE_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"

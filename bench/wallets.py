@@ -11,9 +11,8 @@ from coincurve import PrivateKey
 
 from imprint.auth.signatures import personal_digest
 from imprint.auth.typed_data import SigningDomain
-from imprint.domain.addresses import Address, checksum_address, parse_address
+from imprint.domain.addresses import Address, checksum_address, keccak256, parse_address
 from imprint.domain.files import Action
-from imprint.domain.keccak import keccak256
 
 
 @dataclass(slots=True)

@@ -22,15 +22,15 @@ from PIL import Image
 from starlette.types import ASGIApp
 from tests.postgresql import records_of
 
-from imprint.bootstrap import Parts, build_service, open_parts
+from imprint.bootstrap import Adapters, build_service, open_adapters
 from imprint.devchain.blocks import Block
+from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
-from imprint.devchain.payloads import build_body_a, build_body_b, sign_body_a, sign_body_b
-from imprint.devchain.requests import Request, sign_request
 from imprint.devchain.rpc import Dispatcher
+from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, sign_body_b
+from imprint.domain.addresses import keccak256
 from imprint.domain.cids import Cid, cid_bytes
-from imprint.domain.keccak import keccak256
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 
 Account.enable_unaudited_hdwallet_features()
@@ -51,6 +51,9 @@ class MovableClock:
     def now(self) -> datetime:
         return self.moment
 
+    def __call__(self) -> datetime:
+        return self.now()
+
     def advance(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
 
@@ -66,6 +69,9 @@ class TickingClock(MovableClock):
     def now(self) -> datetime:
         self.moment += timedelta(microseconds=1)
         return self.moment
+
+    def __call__(self) -> datetime:
+        return self.now()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +177,7 @@ class World:
     node: Node
     marketplace: str
     settings: Settings
-    parts: Parts
+    adapters: Adapters
     app: ASGIApp
     client: httpx.AsyncClient
     clock: MovableClock
@@ -391,7 +397,7 @@ async def open_world(
     folder: Path,
     *,
     clock: MovableClock | None = None,
-    adapt: Callable[[Parts], Parts] | None = None,
+    adapt: Callable[[Adapters], Adapters] | None = None,
     rpc_path: str = "",
     **given: str,
 ) -> AsyncIterator[World]:
@@ -414,13 +420,13 @@ async def open_world(
     } | {f"IMPRINT_{name}": value for name, value in given.items()}
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
     settings = read_settings(environ, defaults=defaults, judge_secrets=False)
-    parts = open_parts(settings, clock)
-    app = build_service(settings, parts if adapt is None else adapt(parts))
+    adapters = open_adapters(settings, clock)
+    app = build_service(settings, adapters if adapt is None else adapt(adapters))
     transport = httpx.ASGITransport(app)
     try:
         async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
-            yield World(chain, node, marketplace, settings, parts, app, client, clock)
+            yield World(chain, node, marketplace, settings, adapters, app, client, clock)
     finally:
-        await parts.close()
+        await adapters.close()
         await node.stop()
         chain.close()

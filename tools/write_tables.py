@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from imprint.settings.table import place_in
-from imprint.web.manual.table import place_codes_in
+from imprint.web.docs.errors import place_codes_in
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLES: dict[str, Callable[[str], str]] = {

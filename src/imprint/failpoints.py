@@ -6,8 +6,8 @@ which the tests of crashes do before they run a command.
     before_intent  after_intent                the note that a document will be stored
     during_put     unsynced_put  after_put     its bytes: written, named, known to be durable
     before_commit  during_commit after_commit  the one transaction of the effect
-    before_answer                              all is done, and nobody has been told
-    after_condemn  after_remove  after_bury    the janitor, for each document
+    before_response                              all is done, and nobody has been told
+    after_condemn  after_remove  after_purge    the janitor, for each document
 """
 
 import os
@@ -23,10 +23,10 @@ NAMES = (
     "before_commit",
     "during_commit",
     "after_commit",
-    "before_answer",
+    "before_response",
     "after_condemn",
     "after_remove",
-    "after_bury",
+    "after_purge",
 )
 """Every failpoint, in the order in which a write and then the janitor pass them."""
 

@@ -12,7 +12,7 @@ from tests.anvil.node import Anvil, Receipt
 from tests.processes import PLAIN
 from tests.world import MovableClock, Wallet, picture
 
-from imprint.devchain.payloads import SignedDelivery
+from imprint.devchain.webhooks import SignedDelivery
 
 LOGIN_DOMAIN = "app.example"
 """The site whose pages the readers come from."""
@@ -23,6 +23,9 @@ class RunningClock(MovableClock):
 
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.now()
 
     @property
     def seconds(self) -> int:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from tests.anvil.node import Receipt
 
-from imprint.devchain.payloads import SignedDelivery, sign_body_a, sign_body_b
+from imprint.devchain.webhooks import SignedDelivery, sign_body_a, sign_body_b
 
 
 def write_body_a(receipt: Receipt) -> bytes:

@@ -9,7 +9,7 @@ from tests.anvil.client import Client
 from tests.anvil.node import Anvil
 from tests.world import problem
 
-from imprint.flows.readiness import KEPT
+from imprint.services.readiness import KEPT
 
 LONGEST_WAIT = 2.0
 """Seconds after which whoever asked has heard."""

@@ -9,7 +9,7 @@ from eth_account import Account
 from eth_account.messages import encode_defunct, encode_typed_data
 from eth_account.signers.local import LocalAccount
 
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
 
 
 @pytest.fixture(scope="session")

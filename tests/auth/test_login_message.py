@@ -17,7 +17,7 @@ from imprint.auth.login_message import (
     parse_login_message,
     write_login_message,
 )
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "siwe"
 POSITIVE: dict[str, Any] = json.loads((VECTORS / "parsing_positive.json").read_text())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imprint.auth.logins import Login, LoginClaim, LoginVerifier
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 VERIFIER = LoginVerifier(["example.com", "localhost:8000", "[::1]:8000"], chain_id=31337)

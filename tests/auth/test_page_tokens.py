@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from imprint.auth.base64url import encode_base64url
 from imprint.auth.page_tokens import MAX_PAGE_TOKEN_LENGTH, Cursor, PageTokens
 from imprint.domain.addresses import Address
-from imprint.domain.paging import OwnDrafts, PublicList
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.lists import OwnDrafts, PublicList
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 
 SECRET, OTHER = b"s" * 32, b"o" * 32
@@ -34,36 +34,36 @@ filters = st.builds(
 @given(filters, st.integers(0, 2**63 - 1))
 def test_what_was_sealed_is_opened(which: PublicList | OwnDrafts, position: int) -> None:
     cursor = Cursor(which, position)
-    assert TOKENS.open(TOKENS.seal(cursor, LATER), NOW) == cursor
+    assert TOKENS.decode(TOKENS.encode(cursor, LATER), NOW) == cursor
 
 
 def test_a_token_tells_nothing_and_is_never_the_same() -> None:
     cursor = Cursor(PublicList(("cats",)), 1)
-    tokens = {TOKENS.seal(cursor, LATER) for _ in range(10)}
+    tokens = {TOKENS.encode(cursor, LATER) for _ in range(10)}
     assert len(tokens) == 10
     assert not any(encode_base64url(b"cats")[:5] in token for token in tokens)
 
 
 def test_the_nonce_comes_from_the_given_randomness() -> None:
     fixed = PageTokens(SECRET, random_bytes=lambda n: b"\x01" * n)
-    token = fixed.seal(Cursor(OwnDrafts(OWNER), 1), LATER)
-    assert token == fixed.seal(Cursor(OwnDrafts(OWNER), 1), LATER)
+    token = fixed.encode(Cursor(OwnDrafts(OWNER), 1), LATER)
+    assert token == fixed.encode(Cursor(OwnDrafts(OWNER), 1), LATER)
     assert token.startswith(encode_base64url(b"\x01" * 12))
 
 
 def test_every_changed_character_is_refused(refused: Refused) -> None:
     # Three filters of different lengths, so that every number of stray bits at the end occurs.
     for which in (OwnDrafts(OWNER), PublicList(("a",)), PublicList(("ab",)), PublicList(("abc",))):
-        token = TOKENS.seal(Cursor(which, 1), LATER)
+        token = TOKENS.encode(Cursor(which, 1), LATER)
         for place, old in enumerate(token):
             for new in ALPHABET if place > len(token) - 3 else ALPHABET[::7] + "=+/ \n\0é":
                 changed = token[:place] + new + token[place + 1 :]
                 if new != old:
-                    code = refused(lambda t=changed: TOKENS.open(t, NOW))
+                    code = refused(lambda t=changed: TOKENS.decode(t, NOW))
                     assert code is Code.INVALID_PAGE_TOKEN, (place, new)
 
 
-GOOD = TOKENS.seal(Cursor(OwnDrafts(OWNER), 7), LATER)
+GOOD = TOKENS.encode(Cursor(OwnDrafts(OWNER), 7), LATER)
 HOSTILE = {
     "empty": "",
     "one character": "A",
@@ -82,35 +82,35 @@ HOSTILE = {
     "very long": "A" * 10_000_000,
     "an offset": "18",
     "plain JSON": '{"owner": "0x"}',
-    "of another secret": PageTokens(OTHER).seal(Cursor(OwnDrafts(OWNER), 7), LATER),
+    "of another secret": PageTokens(OTHER).encode(Cursor(OwnDrafts(OWNER), 7), LATER),
 }
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_text_is_refused(text: str, refused: Refused) -> None:
-    assert refused(lambda: TOKENS.open(text, NOW)) is Code.INVALID_PAGE_TOKEN
+    assert refused(lambda: TOKENS.decode(text, NOW)) is Code.INVALID_PAGE_TOKEN
 
 
 @pytest.mark.parametrize(("seconds", "code"), [(-1, None), (0, Code.INVALID_PAGE_TOKEN)])
 def test_a_token_is_good_until_it_expires(
     seconds: int, code: Code | None, refused: Refused
 ) -> None:
-    assert refused(lambda: TOKENS.open(GOOD, LATER + timedelta(seconds=seconds))) is code
+    assert refused(lambda: TOKENS.decode(GOOD, LATER + timedelta(seconds=seconds))) is code
 
 
 def test_after_a_rotation_tokens_of_the_previous_secret_are_still_opened(refused: Refused) -> None:
     rotated = PageTokens(OTHER, previous=SECRET)
-    assert rotated.open(GOOD, NOW) == Cursor(OwnDrafts(OWNER), 7)
-    new = rotated.seal(Cursor(OwnDrafts(OWNER), 7), LATER)
-    assert rotated.open(new, NOW) == Cursor(OwnDrafts(OWNER), 7)
-    assert refused(lambda: TOKENS.open(new, NOW)) is Code.INVALID_PAGE_TOKEN
+    assert rotated.decode(GOOD, NOW) == Cursor(OwnDrafts(OWNER), 7)
+    new = rotated.encode(Cursor(OwnDrafts(OWNER), 7), LATER)
+    assert rotated.decode(new, NOW) == Cursor(OwnDrafts(OWNER), 7)
+    assert refused(lambda: TOKENS.decode(new, NOW)) is Code.INVALID_PAGE_TOKEN
 
 
 def test_the_longest_filter_fits() -> None:
     tags = tuple(chr(0x20000 + n) * MAX_TAG_LENGTH for n in range(MAX_TAGS))
-    token = TOKENS.seal(Cursor(PublicList(tags), 2**63 - 1), LATER)
+    token = TOKENS.encode(Cursor(PublicList(tags), 2**63 - 1), LATER)
     assert len(token) <= MAX_PAGE_TOKEN_LENGTH
-    assert TOKENS.open(token, NOW).filter == PublicList(tags)
+    assert TOKENS.decode(token, NOW).filter == PublicList(tags)
 
 
 def test_a_token_for_drafts_is_short() -> None:
@@ -120,4 +120,4 @@ def test_a_token_for_drafts_is_short() -> None:
 @given(st.text() | st.text(ALPHABET, min_size=30))
 def test_only_a_refusal_ever_escapes(text: str) -> None:
     with pytest.raises(Refusal):
-        TOKENS.open(text, NOW)
+        TOKENS.decode(text, NOW)

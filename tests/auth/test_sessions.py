@@ -23,7 +23,7 @@ from tests.auth.tokens import (
 )
 
 from imprint.auth.sessions import Session, SessionKeys, Sessions, key_id
-from imprint.domain.refusals import Code
+from imprint.domain.errors import Code
 
 
 def test_an_issued_session_is_read_back() -> None:

@@ -18,7 +18,7 @@ from imprint.auth.signatures import (
     verify_signer,
 )
 from imprint.domain.addresses import ZERO_ADDRESS
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
 ADDRESS = parse_signer(ACCOUNT.address)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from imprint.auth.signatures import parse_signer
 from imprint.auth.typed_data import WRITE_TYPES, SigningDomain, TypedDataClaim, WriteVerifier
+from imprint.domain.errors import Code
 from imprint.domain.files import Action, Write
-from imprint.domain.refusals import Code
 
 VECTOR = json.loads((Path(__file__).parents[1] / "vectors" / "typed_data.json").read_text())
 OURS = SigningDomain("Imprint", "1", 31337)

@@ -9,7 +9,7 @@ from typing import Any
 
 from imprint.auth.sessions import Session, SessionKeys, Sessions, key_id
 from imprint.domain.addresses import Address
-from imprint.domain.refusals import Code
+from imprint.domain.errors import Code
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 ISSUER, AUDIENCE = "https://imprint.example", "imprint:31337"

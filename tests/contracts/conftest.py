@@ -11,8 +11,8 @@ from eth_abi.abi import decode, encode
 from imprint.devchain.blocks import Receipt
 from imprint.devchain.calls import ExecutionReverted, call
 from imprint.devchain.chain import Chain
-from imprint.devchain.machine import Account, Log, hash_bytes
-from imprint.devchain.requests import Request, sign_request, to_message
+from imprint.devchain.evm import Account, Log, hash_bytes
+from imprint.devchain.calls import Request, sign_request, to_message
 from imprint.marketplace import Artifact, artifact
 
 LEGACY_ARTIFACT = Path(__file__).parent / "LegacyMarketplace.json"

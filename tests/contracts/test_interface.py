@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from imprint.devchain.machine import hash_bytes
+from imprint.devchain.evm import hash_bytes
 
 EVENTS = {
     "PostCreated": "f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77",

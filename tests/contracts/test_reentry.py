@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from imprint.devchain.requests import Request, sign_request
+from imprint.devchain.calls import Request, sign_request
 
 PRICE = 10**17
 

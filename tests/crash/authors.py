@@ -12,7 +12,7 @@ import httpx
 from tests.world import Wallet, World, picture
 
 from imprint.domain.addresses import Address
-from imprint.domain.paging import OwnDrafts
+from imprint.domain.lists import OwnDrafts
 
 PAUSE = 0.01
 MOST_DRAFTS = 8
@@ -74,7 +74,7 @@ class Author:
     async def find_losses(self, world: World) -> list[str]:
         """What a world has of these drafts, against what their author was told."""
         owner = Address(self.wallet.address)
-        files = await world.parts.catalog.list_files(OwnDrafts(owner), None, 1000)
+        files = await world.adapters.catalog.list_files(OwnDrafts(owner), None, 1000)
         found = {str(file.cid): list(file.hashtags) for file in files}
         expected = {cid: draft.hashtags for cid, draft in self.drafts.items()}
         if found != expected:

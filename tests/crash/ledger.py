@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tests.documents import Document, list_documents, read_document
 
-from imprint.domain.cids import Cid
-from imprint.domain.unixfs import document_cid
+from imprint.domain.cids import Cid, document_cid
 
 LIVE = "state IN ('pending', 'onchain')"
 

@@ -14,7 +14,7 @@ from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, Wallet, World, open_world, picture, problem
 
 from imprint import failpoints
-from imprint.flows.keeping import LEASE_TIME, Janitor
+from imprint.services.garbage_collector import LEASE_TIME, GarbageCollector
 
 STORING = (
     "before_intent",
@@ -25,13 +25,13 @@ STORING = (
     "before_commit",
     "during_commit:2",
     "after_commit",
-    "before_answer",
+    "before_response",
 )
 """Where a write with a document can end: its intent is the first commit, its effect the second."""
 
-DELETING = ("before_commit", "during_commit:1", "after_commit", "before_answer")
-SWEEPING = ("after_condemn", "after_condemn:3", "after_remove", "after_remove:2", "after_bury")
-DONE = ("after_commit", "before_answer")
+DELETING = ("before_commit", "during_commit:1", "after_commit", "before_response")
+SWEEPING = ("after_condemn", "after_condemn:3", "after_remove", "after_remove:2", "after_purge")
+DONE = ("after_commit", "before_response")
 """Where the effect is there, and only the answer is missing."""
 
 CASES = [(kind, at) for kind in ("create", "update", "publish") for at in STORING] + [
@@ -76,7 +76,9 @@ async def read(world: World, author: Wallet, cid: str) -> str | None:
 async def sweep(world: World, grace: timedelta = timedelta(hours=24)) -> None:
     """One pass of the janitor, after every lease of the dead process has run out."""
     world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
-    await Janitor(world.parts.catalog, world.parts.content, world.clock, grace).sweep()
+    await GarbageCollector(
+        world.adapters.catalog, world.adapters.content, world.clock, grace
+    ).sweep()
 
 
 @pytest.mark.parametrize(("kind", "at"), CASES)

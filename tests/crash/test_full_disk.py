@@ -15,7 +15,7 @@ from tests.crash.nursery import Nursery
 from tests.crash.victim import open_scene
 from tests.world import World, problem
 
-from imprint.flows.readiness import KEPT
+from imprint.services.readiness import KEPT
 
 MEGABYTE = 1024 * 1024
 SIZE = 8 * MEGABYTE

@@ -17,7 +17,7 @@ from tests.crash.nursery import Nursery
 from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, open_world
 
-from imprint.flows.keeping import LEASE_TIME, Janitor
+from imprint.services.garbage_collector import LEASE_TIME, GarbageCollector
 
 KILLS = int(os.environ.get("KILLS") or 50)
 SEED = int(os.environ.get("SEED") or time.time())
@@ -55,7 +55,7 @@ async def test_nothing_acknowledged_is_lost(
             faults += await author.find_losses(world)
         world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
         day = timedelta(hours=24)
-        janitor = Janitor(world.parts.catalog, world.parts.content, world.clock, day)
+        janitor = GarbageCollector(world.adapters.catalog, world.adapters.content, world.clock, day)
         await janitor.sweep()
         faults += find_faults(tmp_path)
         while await janitor.sweep():

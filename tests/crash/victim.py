@@ -29,6 +29,9 @@ class PresentClock(MovableClock):
     def now(self) -> datetime:
         return datetime.now(UTC)
 
+    def __call__(self) -> datetime:
+        return self.now()
+
     @property
     def seconds(self) -> int:
         return int(time.time())

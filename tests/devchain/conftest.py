@@ -8,10 +8,10 @@ import pytest
 from eth_abi.abi import encode
 
 from imprint.devchain.blocks import Receipt
+from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
-from imprint.devchain.machine import hash_bytes
-from imprint.devchain.requests import Request, sign_request
+from imprint.devchain.evm import hash_bytes
 from imprint.devchain.rpc import Dispatcher
 
 START = 1_700_000_000

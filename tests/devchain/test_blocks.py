@@ -6,7 +6,7 @@ import rlp as reference
 from eth_account import Account
 
 from imprint.devchain.blocks import EMPTY_ROOT, EMPTY_UNCLES
-from imprint.devchain.machine import hash_bytes
+from imprint.devchain.evm import hash_bytes
 
 STRANGER = "0x" + "ab" * 20
 

@@ -6,7 +6,7 @@ import pytest
 from eth_account import Account
 
 from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
-from imprint.devchain.machine import Message
+from imprint.devchain.evm import Message
 from imprint.devchain.transactions import TransactionRefused
 from imprint.devchain.wallet import INITIAL_BALANCE
 

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from imprint.devchain.deliveries import Destination, Provider, Sender
+from imprint.devchain.webhooks import Destination, Provider, Sender
 
 SECRETS = {Provider.A: "a" * 32, Provider.B: "b" * 32}
 
@@ -79,7 +79,7 @@ async def test_provider_a_is_told_of_a_block_with_a_signed_body(
 ) -> None:
     async with sending(bench, marketplace, [aim(post, Provider.A)], draw) as sender:
         bench.publish(marketplace)
-        await sender.settle()
+        await sender.drain()
     ((headers, body),) = post.webhook.received
     signature = hmac.new(SECRETS[Provider.A].encode(), body, hashlib.sha256).hexdigest()
     assert headers["X-Alchemy-Signature"] == signature
@@ -91,7 +91,7 @@ async def test_provider_b_is_told_of_a_block_with_a_signed_body(
 ) -> None:
     async with sending(bench, marketplace, [aim(post, Provider.B)], draw) as sender:
         bench.publish(marketplace)
-        await sender.settle()
+        await sender.drain()
     ((headers, body),) = post.webhook.received
     signed = headers["X-QN-Nonce"].encode() + headers["X-QN-Timestamp"].encode() + body
     signature = hmac.new(SECRETS[Provider.B].encode(), signed, hashlib.sha256).hexdigest()
@@ -105,7 +105,7 @@ async def test_blocks_without_logs_of_the_marketplace_are_not_delivered(
     async with sending(bench, marketplace, [aim(post, Provider.A)], draw) as sender:
         bench.chain.mine()
         bench.send(to="0x" + "ab" * 20)
-        await sender.settle()
+        await sender.drain()
     assert post.webhook.received == []
 
 
@@ -116,7 +116,7 @@ async def test_blocks_arrive_in_order_though_one_is_refused_at_first(
     async with sending(bench, marketplace, [aim(post, Provider.A)], draw) as sender:
         bench.publish(marketplace, "one")
         bench.publish(marketplace, "two")
-        await sender.settle()
+        await sender.drain()
     bodies = [json.loads(body) for _, body in post.webhook.received]
     heights = [body["event"]["data"]["block"]["number"] for body in bodies]
     assert heights == [2, 2, 2, 3]
@@ -130,7 +130,7 @@ async def test_provider_b_draws_a_new_nonce_for_each_attempt(
     post.webhook.statuses = [500]
     async with sending(bench, marketplace, [aim(post, Provider.B)], draw) as sender:
         bench.publish(marketplace)
-        await sender.settle()
+        await sender.drain()
     first, second = (headers["X-QN-Nonce"] for headers, _ in post.webhook.received)
     assert first != second
 
@@ -143,7 +143,7 @@ async def test_a_webhook_that_never_accepts_is_given_up_and_the_next_block_goes_
         async with sending(bench, marketplace, [aim(post, Provider.A)], draw) as sender:
             bench.publish(marketplace, "one")
             bench.publish(marketplace, "two")
-            await sender.settle()
+            await sender.drain()
     assert len(post.webhook.received) == 4
     assert "gave up delivering block 2" in caplog.text
     assert post.url not in caplog.text
@@ -155,7 +155,7 @@ async def test_a_dead_webhook_does_not_hold_up_the_other(
     dead = Destination(Provider.A, "http://127.0.0.1:9/", SECRETS[Provider.A])
     async with sending(bench, marketplace, [dead, aim(post, Provider.B)], draw) as sender:
         bench.publish(marketplace)
-        await sender.settle()
+        await sender.drain()
     assert len(post.webhook.received) == 1
 
 

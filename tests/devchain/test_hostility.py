@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from imprint.devchain import rlp
-from imprint.devchain.actions import ACTIONS
 from imprint.devchain.chain import Chain
-from imprint.devchain.queries import QUERIES
+from imprint.devchain.methods import ACTIONS, QUERIES
 from imprint.devchain.rpc import Dispatcher
 from imprint.devchain.transactions import TransactionRefused, decode_transaction
 from imprint.devchain.wallet import Wallet

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
 from imprint.devchain.journal import JournalDamaged, JournalInUse
-from imprint.devchain.requests import Request, sign_request
 
 STRANGER = "0x" + "ab" * 20
 

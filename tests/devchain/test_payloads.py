@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from imprint.devchain.payloads import (
+from imprint.devchain.webhooks import (
     build_body_a,
     build_body_b,
     holds_logs_of,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from eth_abi.abi import encode
 
-from imprint.devchain.machine import hash_bytes
+from imprint.devchain.evm import hash_bytes
 from imprint.devchain.rpc import Dispatcher
 
 STRANGER = "0x" + "ab" * 20

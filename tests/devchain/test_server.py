@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from imprint.devchain.server import MAX_BODY_BYTES, rpc_app
+from imprint.devchain.rpc import MAX_BODY_BYTES, rpc_app
 
 ASK = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
 

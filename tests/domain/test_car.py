@@ -18,8 +18,7 @@ from imprint.domain.car import (
     write_header,
     write_section,
 )
-from imprint.domain.cids import Cid, Codec, cid_bytes, cid_of
-from imprint.domain.unixfs import blocks, document_cid
+from imprint.domain.cids import Cid, Codec, blocks, cid_bytes, cid_of, document_cid
 
 HELLO = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
 HELLO_CAR = bytes.fromhex(

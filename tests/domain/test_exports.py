@@ -9,17 +9,18 @@ import pytest
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid, Codec, cid_of
 from imprint.domain.dag_json import Link, NotDagJson, node_cid, read_node, write_node
-from imprint.domain.export_records import Exported, NotAnExport
 from imprint.domain.exports import (
+    ExportedFile,
     Manifest,
-    Seal,
+    NotAnExport,
+    SignedRoot,
     read_manifest,
     read_page,
-    read_seal,
+    read_signed_root,
     write_index,
     write_manifest,
     write_page,
-    write_seal,
+    write_signed_root,
 )
 from imprint.domain.files import File, Publication, State
 from imprint.domain.posts import LogPlace, PostCreated
@@ -48,7 +49,7 @@ EVENT = PostCreated(PLACE, 2**256 - 1, OWNER, CID, CID)
 POST = replace(
     DRAFT, state=State.ONCHAIN, publication=Publication(EVENT.post_id, MOMENT, PLACE.tx_hash)
 )
-RECORD = json.loads(write_page([Exported(POST, EVENT)]))["files"][0]
+RECORD = json.loads(write_page([ExportedFile(POST, EVENT)]))["files"][0]
 
 
 def page_with(record):
@@ -90,7 +91,7 @@ def test_every_other_form_is_refused(data):
         read_node(data)
 
 
-@pytest.mark.parametrize("exported", [Exported(DRAFT), Exported(POST, EVENT)])
+@pytest.mark.parametrize("exported", [ExportedFile(DRAFT), ExportedFile(POST, EVENT)])
 def test_a_page_tells_all_of_a_file(exported):
     assert read_page(write_page([exported])) == [exported]
 
@@ -106,13 +107,15 @@ def test_a_manifest_is_read_as_it_was_written(owner):
 
 
 def test_a_seal_is_read_as_it_was_written():
-    seal = Seal(NODE, bytes(32), bytes(64))
-    assert read_seal(write_seal(seal)) == seal
+    seal = SignedRoot(NODE, bytes(32), bytes(64))
+    assert read_signed_root(write_signed_root(seal)) == seal
 
 
 def test_an_export_of_a_later_version_is_refused_in_words():
     with pytest.raises(NotAnExport, match="newer version"):
-        read_seal(write_seal(Seal(NODE, b"", b"")).replace(b'"version":1', b'"version":2'))
+        read_signed_root(
+            write_signed_root(SignedRoot(NODE, b"", b"")).replace(b'"version":1', b'"version":2')
+        )
 
 
 @pytest.mark.parametrize(
@@ -154,6 +157,6 @@ def test_a_record_that_was_made_up_is_refused(change):
 
 @pytest.mark.parametrize("block", [b"[]", b"{}", b'{"files":1}', b'{"pages":[1]}', b"x"])
 def test_what_is_no_page_manifest_or_seal_is_refused(block):
-    for read in (read_page, read_manifest, read_seal):
+    for read in (read_page, read_manifest, read_signed_root):
         with pytest.raises(NotAnExport):
             read(block)

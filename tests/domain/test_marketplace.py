@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from imprint.domain import marketplace
 from imprint.domain.abi import NotAbi
-from imprint.domain.addresses import ZERO_ADDRESS, Address
-from imprint.domain.keccak import keccak256
+from imprint.domain.addresses import ZERO_ADDRESS, Address, keccak256
 from imprint.domain.marketplace import (
     AccessChanged,
     Log,

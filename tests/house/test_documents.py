@@ -4,10 +4,10 @@ import re
 
 from tests.house.sources import ROOT, kept_files, place
 
-from imprint.domain.refusals import Code
+from imprint.domain.errors import Code
 from imprint.settings import SETTINGS
 from imprint.settings.table import place_in
-from imprint.web.manual.table import place_codes_in
+from imprint.web.docs.errors import place_codes_in
 from imprint.web.problems import FAILURE, STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"

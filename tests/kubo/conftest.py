@@ -7,8 +7,7 @@ import pytest
 from tests.kubo.node import KuboNode
 
 from imprint.adapters.content.kubo import KuboStore
-from imprint.domain.assembly import read_links
-from imprint.domain.cids import Cid, Codec, codec_of
+from imprint.domain.cids import Cid, Codec, codec_of, read_links
 from imprint.domain.files import Network
 
 

@@ -5,16 +5,16 @@ import secrets
 from pathlib import Path
 
 import httpx
-from tests.flows.carrying import files_of, ignore, opened_car, verify, write_export
-from tests.flows.test_exporting import fill
 from tests.kubo.node import KuboNode
+from tests.services.installations import files_of, ignore, opened_car, verify, write_export
+from tests.services.test_exports import fill
 from tests.world import World, open_world
 
-from imprint.adapters.archives.journal import open_journal
+from imprint.adapters.archives.migration_progress import open_journal
 from imprint.adapters.content.kubo import KuboStore
+from imprint.domain.cids import blocks
 from imprint.domain.files import Network
-from imprint.domain.unixfs import blocks
-from imprint.flows.moving import Moving
+from imprint.services.content_migration import ContentMigration
 
 
 async def take_car(node: KuboNode, car: bytes) -> list[str]:
@@ -59,7 +59,7 @@ async def test_a_node_finds_a_document_of_an_export_by_its_cid(
     for each in await files_of(world):
         async with httpx.AsyncClient(timeout=30) as client:
             answer = await client.post(f"{node.api}/api/v0/cat", params={"arg": each.file.cid})
-        assert answer.content == await world.parts.content.read(each.file.cid, Network.PRIVATE)
+        assert answer.content == await world.adapters.content.read(each.file.cid, Network.PRIVATE)
 
 
 async def test_a_node_takes_what_the_gateway_serves(node: KuboNode, world: World) -> None:
@@ -79,8 +79,8 @@ async def test_encrypted_documents_move_to_a_node(node: KuboNode, tmp_path: Path
     async with open_world(folder, ENCRYPTION="on", ENCRYPTION_KEY=key) as world:
         await fill(world)
         with open_journal(tmp_path / "moved.db") as journal:
-            parts = world.parts
-            moving = Moving(
+            parts = world.adapters
+            moving = ContentMigration(
                 parts.catalog, parts.content, target, world.clock, journal, strangers_read=True
             )
             moved = await moving.run(ignore)

@@ -11,8 +11,8 @@ from tests.kubo.node import KuboNode
 
 from imprint.adapters.content.kubo import KuboStore
 from imprint.domain.car import write_car
+from imprint.domain.cids import KUBO_LAYOUT, blocks, document_cid
 from imprint.domain.files import Network
-from imprint.domain.unixfs import KUBO_LAYOUT, blocks, document_cid
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cid.json").read_text())["vectors"]
 SIZES = [0, 1, 262_143, 262_144, 262_145, 524_288, 524_289]

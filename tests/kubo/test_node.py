@@ -8,12 +8,11 @@ import pytest
 from tests.kubo.conftest import KuboWorkbench
 from tests.kubo.node import KuboNode
 
-from imprint.adapters.content.kubo import KuboStore
-from imprint.adapters.content.marks import write_mark
+from imprint.adapters.content.kubo import KuboStore, write_mark
 from imprint.domain.addresses import Address
+from imprint.domain.cids import blocks, document_cid
+from imprint.domain.errors import Unavailable
 from imprint.domain.files import Label, Network, State
-from imprint.domain.refusals import Unavailable
-from imprint.domain.unixfs import blocks, document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 SMALL = b'{"content":"Hi","name":"n","salt":"00"}'

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.kubo.node import KuboNode
 from tests.world import open_world
 
-from imprint.flows.keeping import Janitor
+from imprint.services.garbage_collector import GarbageCollector
 
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 
@@ -42,6 +42,9 @@ async def test_what_a_deleted_draft_was_is_destroyed_on_the_node(
         world.clock.advance(25 * 3600)
         day = timedelta(hours=24)
         assert (
-            await Janitor(world.parts.catalog, world.parts.content, world.clock, day).sweep() == 1
+            await GarbageCollector(
+                world.adapters.catalog, world.adapters.content, world.clock, day
+            ).sweep()
+            == 1
         )
     assert not node.block_file(file["cid"]).exists()

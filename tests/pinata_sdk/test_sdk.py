@@ -10,8 +10,8 @@ from tests.adapters.content.benches import PinataWorkbench
 from tests.adapters.content.pinata_fake import JWT, PinataFake
 
 from imprint.domain.addresses import Address
+from imprint.domain.cids import document_cid
 from imprint.domain.files import Label, Network, State
-from imprint.domain.unixfs import document_cid
 
 HERE = Path(__file__).parent
 HELLO = b"hello world"

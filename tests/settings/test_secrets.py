@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from tests.settings.test_reading import ENOUGH, JWT
+from tests.settings.test_loader import ENOUGH, JWT
 
 from imprint.settings import DEVELOPMENT, Secret, SettingsProblems, read_settings
 from imprint.settings.secrets import find_weakness

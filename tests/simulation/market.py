@@ -9,12 +9,12 @@ from eth_abi.abi import decode, encode
 from tests.world import MovableClock
 
 from imprint.devchain.blocks import Block
+from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
-from imprint.devchain.machine import Message
-from imprint.devchain.requests import Request, sign_request
+from imprint.devchain.evm import Message
 from imprint.devchain.transactions import TransactionRefused
-from imprint.domain.keccak import keccak256
+from imprint.domain.addresses import keccak256
 
 DEPTH = 64
 """How many blocks a reorg may replace, as the service is told."""

@@ -13,11 +13,11 @@ import httpx
 from tests.simulation.market import DEPTH, Market
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
-from imprint.bootstrap import Parts, build_service, open_parts
+from imprint.bootstrap import Adapters, build_service, open_adapters
 from imprint.devchain.blocks import Block
-from imprint.domain.refusals import Unavailable
-from imprint.flows.following import Follower
-from imprint.flows.keeping import Janitor
+from imprint.domain.errors import Unavailable
+from imprint.services.chain_sync import Follower
+from imprint.services.garbage_collector import GarbageCollector
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -70,14 +70,21 @@ class Universe:
         self._start()
 
     def _start(self) -> None:
-        parts = replace(open_parts(self.settings, self.clock), images=PlainRecoder())
-        app = build_service(self.settings, parts)
+        adapters = replace(open_adapters(self.settings, self.clock), images=PlainRecoder())
+        app = build_service(self.settings, adapters)
         client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ORIGIN)
         chain, address = self.market.chain, self.market.address
-        self.world = World(chain, self.node, address, self.settings, parts, app, client, self.clock)
+        self.world = World(
+            chain, self.node, address, self.settings, adapters, app, client, self.clock
+        )
         told = self.settings.chain
         self.follower = Follower(
-            parts.source, parts.catalog, self.clock, told.id, told.start_block, told.reorg_depth
+            adapters.chain,
+            adapters.catalog,
+            self.clock,
+            told.id,
+            told.start_block,
+            told.reorg_depth,
         )
 
     async def restart(self) -> None:
@@ -91,11 +98,11 @@ class Universe:
 
     async def _stop(self) -> None:
         await self.world.client.aclose()
-        await self.world.parts.close()
+        await self.world.adapters.close()
 
     @property
-    def parts(self) -> Parts:
-        return self.world.parts
+    def adapters(self) -> Adapters:
+        return self.world.adapters
 
     def say(self, line: str) -> None:
         self.latest = max(self.latest, self.clock.now())
@@ -163,7 +170,7 @@ class Universe:
             self.node.fault = None
 
     async def sweep(self) -> None:
-        janitor = Janitor(self.parts.catalog, self.parts.content, self.clock, GRACE)
+        janitor = GarbageCollector(self.adapters.catalog, self.adapters.content, self.clock, GRACE)
         while await janitor.sweep():
             pass
 

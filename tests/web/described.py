@@ -3,7 +3,7 @@
 from typing import Any
 
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
-from imprint.web.openapi import describe_interface
+from imprint.web.docs.openapi import describe_interface
 
 FACTS: dict[str, Any] = {
     "name": "Imprint",

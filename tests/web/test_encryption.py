@@ -11,11 +11,10 @@ from tests.documents import read_document
 from tests.world import World, open_world, problem
 
 from imprint.cli import main
-from imprint.domain.cids import Cid
+from imprint.domain.cids import Cid, document_cid
 from imprint.domain.files import Network
-from imprint.domain.unixfs import document_cid
-from imprint.flows import rotating
-from imprint.flows.rotating import KeyRotation, Progress
+from imprint.services import key_rotation
+from imprint.services.key_rotation import KeyRotation, Progress
 
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 NEW = "e1b8402f7a6dc95301f4827bd0ce593a6f18a5d07b34e29c8855c3f1607ad92e"
@@ -39,7 +38,9 @@ async def content(world: World, cid: str, account: int = 0) -> str:
 
 
 async def rotate(world: World) -> Progress:
-    (*_, last) = [done async for done in KeyRotation(world.parts.catalog, world.parts.cipher).run()]
+    (*_, last) = [
+        done async for done in KeyRotation(world.adapters.catalog, world.adapters.cipher).run()
+    ]
     return last
 
 
@@ -57,7 +58,7 @@ async def test_what_is_stored_is_ciphertext_and_what_is_read_is_content(tmp_path
 async def test_the_database_has_no_key_that_opens_a_document_alone(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0), "Words for sale.")
-        kept = await world.parts.catalog.file_by_cid(Cid(file["cid"]))
+        kept = await world.adapters.catalog.file_by_cid(Cid(file["cid"]))
         assert kept is not None
         assert kept.wrapped_key is not None
         assert "wrapped_key" not in json.dumps(file)
@@ -126,7 +127,7 @@ async def test_without_the_right_master_key_reads_are_unavailable_and_lists_go_o
 async def test_after_a_rotation_only_the_new_master_key_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(rotating, "BATCH", 2)
+    monkeypatch.setattr(key_rotation, "BATCH", 2)
     async with open_world(tmp_path, **ON) as world:
         files = [await world.create(world.wallet(0), f"Words {n}.") for n in range(5)]
         files[0] = await world.update(world.wallet(0), files[0]["cid"], "Words 0.")
@@ -145,12 +146,12 @@ async def test_after_a_rotation_only_the_new_master_key_is_needed(
 async def test_a_rotation_that_was_interrupted_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(rotating, "BATCH", 2)
+    monkeypatch.setattr(key_rotation, "BATCH", 2)
     async with open_world(tmp_path, **ON) as world:
         for _ in range(5):
             await world.create(world.wallet(0))
     async with open_world(tmp_path, **ROTATED) as world:
-        async for done in KeyRotation(world.parts.catalog, world.parts.cipher).run():
+        async for done in KeyRotation(world.adapters.catalog, world.adapters.cipher).run():
             assert done.rewrapped == 2
             break
         again = await rotate(world)
@@ -160,11 +161,11 @@ async def test_a_rotation_that_was_interrupted_goes_on_where_it_was(
 async def test_a_key_that_no_master_key_opens_is_counted_and_left(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0))
-        kept = await world.parts.catalog.file_by_cid(Cid(file["cid"]))
+        kept = await world.adapters.catalog.file_by_cid(Cid(file["cid"]))
     async with open_world(tmp_path, ENCRYPTION="on", ENCRYPTION_KEY=NEW) as world:
         done = await rotate(world)
         assert (done.rewrapped, done.unreadable) == (0, 1)
-        assert await world.parts.catalog.file_by_cid(Cid(file["cid"])) == kept
+        assert await world.adapters.catalog.file_by_cid(Cid(file["cid"])) == kept
 
 
 @pytest.fixture

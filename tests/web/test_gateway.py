@@ -9,11 +9,9 @@ import pytest_asyncio
 from PIL import Image
 from tests.world import World, picture, problem, respell
 
-from imprint.domain.assembly import assemble
 from imprint.domain.car import read_header, read_sections
-from imprint.domain.cids import Cid
-from imprint.domain.unixfs import blocks, document_cid
-from imprint.web.representations import Format, Wanted
+from imprint.domain.cids import Cid, assemble, blocks, document_cid
+from imprint.web.routes.gateway import Format, Wanted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -14,7 +14,7 @@ import pytest
 from tests.world import World, open_world, problem
 
 from imprint.logs import JsonLine, TextLine
-from imprint.web.edge import request_id
+from imprint.web.middleware import request_id
 
 CANARIES = {
     "JWT_SECRET": "canary-jwt-0123456789-abcdefghij-klm",

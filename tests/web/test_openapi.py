@@ -18,12 +18,12 @@ from imprint.auth.logins import LoginClaim, LoginVerifier
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
 from imprint.domain.addresses import parse_address
 from imprint.domain.cids import parse_cid
+from imprint.domain.errors import Code
 from imprint.domain.files import Action
-from imprint.domain.refusals import Code
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS, parse_hashtags
-from imprint.web.manual import patterns, samples
-from imprint.web.manual.refusals import MEANINGS
-from imprint.web.openapi import OPERATIONS
+from imprint.web.docs import examples, schemas
+from imprint.web.docs.errors import MEANINGS
+from imprint.web.docs.openapi import OPERATIONS
 from imprint.web.problems import STATUS_OF
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -107,7 +107,7 @@ def test_exactly_the_protected_reads_need_a_session() -> None:
     assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"}
 
 
-def examples() -> Iterator[Any]:
+def described_examples() -> Iterator[Any]:
     for (method, path), operation in OPERATIONS_BY_PLACE.items():
         place = f"{method} {path}"
         for parameter in operation.get("parameters", ()):
@@ -121,7 +121,7 @@ def examples() -> Iterator[Any]:
                     yield pytest.param(media["schema"], media["example"], id=f"{place} {name}")
 
 
-@pytest.mark.parametrize(("schema", "example"), list(examples()))
+@pytest.mark.parametrize(("schema", "example"), list(described_examples()))
 def test_every_example_satisfies_its_schema(schema: dict[str, Any], example: Any) -> None:
     whole = {"components": DOCUMENT["components"], "allOf": [schema]}
     jsonschema_rs.validate(whole, example)
@@ -140,15 +140,15 @@ def test_the_signatures_of_the_examples_hold(path: str, action: Action) -> None:
     body = request_example(path)
     verifier = WriteVerifier(SigningDomain("Imprint", "1", 31337))
     claim = TypedDataClaim(body["salt"], body["address"], body["signature"])
-    assert verifier.verify(claim, action, samples.MOMENT).signer == samples.OWNER
+    assert verifier.verify(claim, action, examples.MOMENT).signer == examples.OWNER
 
 
 def test_the_login_of_the_example_holds() -> None:
     body = request_example("/auth/login")
     verifier = LoginVerifier(FACTS["login"]["domains"], 31337)
     claim = LoginClaim(body["salt"], body["address"], body["signature"])
-    login = verifier.verify(claim, samples.MOMENT + timedelta(seconds=5))
-    assert login.address == samples.OWNER
+    login = verifier.verify(claim, examples.MOMENT + timedelta(seconds=5))
+    assert login.address == examples.OWNER
 
 
 @settings(max_examples=60, deadline=None)
@@ -172,7 +172,7 @@ def test_every_address_of_the_pattern_is_one(address: str) -> None:
 
 
 def test_every_character_of_the_pattern_may_be_in_a_hashtag() -> None:
-    allowed = re.compile(f"[{patterns.TAG_CHARACTERS}]")
+    allowed = re.compile(f"[{schemas.TAG_CHARACTERS}]")
     characters = [chr(point) for point in range(0x10000) if allowed.match(chr(point))]
     assert len(characters) > 30_000
     for character in characters:
@@ -196,6 +196,6 @@ def test_a_chain_id_may_be_spelled_in_three_ways(spelled: object) -> None:
 
 def test_the_number_of_a_post_has_at_most_seventy_seven_digits_in_the_pattern() -> None:
     largest = "9" * 77
-    assert re.fullmatch(patterns.POST_ID, largest)
+    assert re.fullmatch(schemas.POST_ID_PATTERN, largest)
     assert int(largest) < 2**256
-    assert not re.fullmatch(patterns.POST_ID, "1" + largest)
+    assert not re.fullmatch(schemas.POST_ID_PATTERN, "1" + largest)

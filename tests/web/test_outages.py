@@ -12,8 +12,8 @@ import pytest
 from tests.documents import change_document, read_document
 from tests.world import Fault, World, open_world, problem
 
-from imprint.bootstrap import Parts
-from imprint.domain.refusals import Unavailable
+from imprint.bootstrap import Adapters
+from imprint.domain.errors import Unavailable
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Broken:
 async def fragile(tmp_path: Path) -> AsyncIterator[Broken]:
     broken: list[Breakable] = []
 
-    def adapt(parts: Parts) -> Parts:
+    def adapt(parts: Adapters) -> Adapters:
         broken.append(Breakable(parts.content, Unavailable.storage))
         broken.append(Breakable(parts.catalog, Unavailable.database))
         return replace(parts, content=broken[0], catalog=broken[1])  # type: ignore[arg-type]
@@ -305,7 +305,7 @@ async def test_a_create_that_cannot_be_recorded_can_be_sent_again(
 
 @pytest.mark.parametrize(
     ("action", "step"),
-    [("update", "replace_draft"), ("publish", "dress_draft"), ("delete", "discard_draft")],
+    [("update", "replace_draft"), ("publish", "prepare_draft"), ("delete", "delete_draft")],
 )
 async def test_a_write_that_cannot_be_recorded_changes_nothing(
     fragile: Broken, action: str, step: str
@@ -345,7 +345,7 @@ async def test_a_delivery_that_cannot_be_kept_is_sent_again(fragile: Broken) -> 
     file = await world.create(alice)
     block = world.create_post(alice, file["cid"])
     body = world.body_b(block)
-    fragile.catalog.broken = {"settle"}
+    fragile.catalog.broken = {"apply_events"}
     _is_outage(await world.send_b(body, nonce="c" * 32), "database_unavailable")
     _is_outage(await world.deliver_a(block), "database_unavailable")
     fragile.catalog.broken = set()

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 from tests.web.described import DOCUMENT, FACTS
 from tests.world import World
 
-from imprint.web.manual.markup import Markup, element, render_json, render_line, render_text
-from imprint.web.openapi import OPERATIONS, describe_interface
-from imprint.web.pages import DOCS_POLICY, docs_page
+from imprint.web.docs.html import Markup, element, render_json, render_line, render_text
+from imprint.web.docs.openapi import OPERATIONS, describe_interface
+from imprint.web.docs.page import DOCS_POLICY, docs_page
 
 PAGE = docs_page(DOCUMENT)
 VOID = {"meta"}

@@ -1,4 +1,4 @@
-"""Reading over HTTP: drafts for their owner, posts for whom the chain entitles, nobody else."""
+"""Reads over HTTP: drafts for their owner, posts for whom the chain entitles, nobody else."""
 
 from typing import Any
 

@@ -7,7 +7,7 @@ import pytest
 from tests.web.conftest import EVERY_DATABASE
 from tests.world import open_world, problem
 
-from imprint.flows.keeping import Janitor
+from imprint.services.garbage_collector import GarbageCollector
 
 pytestmark = EVERY_DATABASE
 
@@ -116,9 +116,9 @@ async def test_a_deleted_version_comes_back_only_within_its_grace(
         file = await world.create(alice, "Published.")
         assert (await world.send_delete(alice, file["cid"])).status_code == 200
         world.clock.advance(hours * 3600)
-        parts = world.parts
+        parts = world.adapters
         grace = timedelta(hours=world.settings.keeping.grace_hours)
-        await Janitor(parts.catalog, parts.content, world.clock, grace).sweep()
+        await GarbageCollector(parts.catalog, parts.content, world.clock, grace).sweep()
         block = world.create_post(alice, file["cid"], 0)
         (event,) = (await world.deliver_a(block)).json()["events"]
         answer = await world.read_free(event["postId"])

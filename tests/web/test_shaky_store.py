@@ -13,9 +13,9 @@ from tests.crash.authors import Author
 from tests.crash.ledger import find_faults, open_intents
 from tests.world import open_world
 
-from imprint.bootstrap import Parts
-from imprint.domain.refusals import Unavailable
-from imprint.flows.keeping import LEASE_TIME, Janitor
+from imprint.bootstrap import Adapters
+from imprint.domain.errors import Unavailable
+from imprint.services.garbage_collector import LEASE_TIME, GarbageCollector
 
 FAILING = 0.3
 AUTHORS = 8
@@ -52,7 +52,7 @@ class ShakyStore:
 async def test_nothing_told_is_lost_while_the_store_is_shaky(tmp_path: Path):
     stores: list[ShakyStore] = []
 
-    def shake(parts: Parts) -> Parts:
+    def shake(parts: Adapters) -> Adapters:
         stores.append(ShakyStore(parts.content, random.Random(7)))
         return replace(parts, content=stores[0])
 
@@ -82,7 +82,7 @@ async def test_nothing_told_is_lost_while_the_store_is_shaky(tmp_path: Path):
             assert await author.find_losses(world) == []
         world.clock.advance(LEASE_TIME.total_seconds() + 300)
         day = timedelta(hours=24)
-        janitor = Janitor(world.parts.catalog, world.parts.content, world.clock, day)
+        janitor = GarbageCollector(world.adapters.catalog, world.adapters.content, world.clock, day)
         while await janitor.sweep():
             pass
     assert find_faults(tmp_path) == []

@@ -1,18 +1,155 @@
-"""The login message of EIP-4361: its grammar, and nothing else.
-
-The grammar is the ERC's, with one leniency: the `URI` line may be absent. It is read line by
-line, each line once. A message that is read but written again differently is refused, so no two
-readings of one text exist.
-"""
+"""Instants as RFC 3339 writes them, strictly."""
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from ipaddress import AddressValueError, IPv6Address
 from typing import NoReturn
 
-from imprint.auth.instants import Instant, NotAnInstant, parse_instant
-from imprint.auth.uris import NotAUri, Uri, is_path_segment, is_scheme, parse_authority, parse_uri
 from imprint.domain.addresses import NotAnAddress, parse_address
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
+
+_INSTANT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})"
+    r"(?:\.([0-9]+))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
+)
+
+
+class NotAnInstant(ValueError):
+    """The text is no date and time with a zone, or no such instant exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """An instant as it was written, and when that is (UTC, cut to microseconds)."""
+
+    text: str
+    moment: datetime
+
+
+def parse_instant(text: str) -> Instant:
+    """The instant written as `text`.
+
+    Raises `NotAnInstant` for anything but a full date, time and zone, and for the second 60,
+    which clocks here do not have.
+    """
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        raise NotAnInstant("A time is written like 2030-01-31T12:00:00Z.")
+    fraction, sign, hours, minutes = match.group(7, 8, 9, 10)
+    microsecond = int((fraction or "")[:6].ljust(6, "0"))
+    year, month, day, hour, minute, second = map(int, match.group(1, 2, 3, 4, 5, 6))
+    try:
+        zone = _read_zone(sign, int(hours or 0), int(minutes or 0))
+        local = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
+        return Instant(text, local.astimezone(UTC))
+    except (ValueError, OverflowError) as error:
+        raise NotAnInstant("There is no such date or time.") from error
+
+
+def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
+    # A zone refuses a whole day by itself, but not a minute too many.
+    if minutes > 59:
+        raise NotAnInstant("There is no such zone.")
+    offset = timedelta(hours=hours, minutes=minutes)
+    return timezone(-offset if sign == "-" else offset)
+
+
+_UNRESERVED = r"A-Za-z0-9\-._~"
+_SUB_DELIMS = r"!$&'()*+,;="
+_ENCODED = r"%[0-9A-Fa-f]{2}"
+
+
+def _many(characters: str) -> str:
+    # Possessive: no character is ever looked at twice.
+    return rf"(?:[{_UNRESERVED}{_SUB_DELIMS}{characters}]++|{_ENCODED})*+"
+
+
+_URI = re.compile(
+    rf"(?P<scheme>[A-Za-z][A-Za-z0-9+\-.]*+):"
+    rf"(?://(?P<authority>[^/?#]*+)|(?!//)){_many(':@/')}"
+    rf"(?:\?{_many(':@/?')})?+(?:\#{_many(':@/?')})?+"
+)
+_USERINFO = re.compile(_many(":"))
+_HOST_NAME = re.compile(_many(""))
+_BRACKETED = re.compile(
+    rf"\[(?:(?P<six>[0-9A-Fa-f:.]{{2,45}}+)|[vV][0-9A-Fa-f]++\.[{_UNRESERVED}{_SUB_DELIMS}:]++)\]"
+)
+_PORT = re.compile(r"[0-9]*+")
+_PATH_CHARACTERS = re.compile(_many(":@"))
+_SCHEME_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*+")
+
+
+class NotAUri(ValueError):
+    """The text does not follow the grammar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Who is meant: `host`, and `userinfo` and `port` if their delimiters are there."""
+
+    host: str
+    userinfo: str | None = None
+    port: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Uri:
+    """A URI as it was written, and the two parts of it that are ever compared."""
+
+    text: str
+    scheme: str
+    authority: str | None
+
+
+def parse_uri(text: str) -> Uri:
+    """The URI written as `text`; raises `NotAUri` for a relative or malformed one."""
+    match = _URI.fullmatch(text)
+    if match is None:
+        raise NotAUri("This is no URI.")
+    authority = match["authority"]
+    if authority is not None:
+        parse_authority(authority)
+    return Uri(text, match["scheme"], authority)
+
+
+def parse_authority(text: str) -> Authority:
+    """The parts of an authority; the host may be empty, as in `file:///`. Raises `NotAUri`."""
+    userinfo, at, rest = text.rpartition("@")
+    host, port = _split_port(rest)
+    well_formed = _USERINFO.fullmatch(userinfo) and _is_host(host) and _PORT.fullmatch(port or "")
+    if not well_formed:
+        raise NotAUri("This is no authority.")
+    return Authority(host, userinfo if at else None, port)
+
+
+def is_scheme(text: str) -> bool:
+    """Whether `text` is the name of a scheme."""
+    return _SCHEME_NAME.fullmatch(text) is not None
+
+
+def is_path_segment(text: str) -> bool:
+    """Whether `text` may stand between two slashes of a path (`*pchar`)."""
+    return _PATH_CHARACTERS.fullmatch(text) is not None
+
+
+def _split_port(text: str) -> tuple[str, str | None]:
+    bracket = text.rfind("]")
+    colon = text.find(":", bracket + 1)
+    return (text, None) if colon < 0 else (text[:colon], text[colon + 1 :])
+
+
+def _is_host(text: str) -> bool:
+    bracketed = _BRACKETED.fullmatch(text)
+    if bracketed is None:
+        return _HOST_NAME.fullmatch(text) is not None
+    if bracketed["six"] is not None:
+        try:
+            IPv6Address(bracketed["six"])
+        except AddressValueError:
+            return False
+    return True
+
 
 MAX_MESSAGE_BYTES = 4096
 """How long a login message may be: ten times what wallets show."""

@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NoReturn
 
-from imprint.auth.login_message import LoginMessage, parse_login_message
+from imprint.auth.login_message import LoginMessage, parse_authority, parse_login_message
 from imprint.auth.signatures import parse_signer, personal_digest, verify_signer
-from imprint.auth.uris import parse_authority
 from imprint.domain.addresses import Address, parse_address
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
 
 LOGIN_FRESHNESS = timedelta(seconds=60)
 """How old a message may be; the contract's number."""

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from imprint.auth.base64url import decode_base64url, encode_base64url
 from imprint.domain.addresses import Address
-from imprint.domain.paging import ListFilter, OwnDrafts, PublicList
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
 
 MAX_PAGE_TOKEN_LENGTH = 2048
 """How long a page token is read at all: room for the longest filter that a list accepts."""
@@ -62,13 +62,13 @@ class PageTokens:
         self._seals = [_derive_seal(key) for key in (secret, previous) if key is not None]
         self._random_bytes = random_bytes
 
-    def seal(self, cursor: Cursor, expires_at: datetime) -> str:
+    def encode(self, cursor: Cursor, expires_at: datetime) -> str:
         """An opaque token for this cursor, good until `expires_at` (in whole seconds)."""
         nonce = self._random_bytes(_NONCE_BYTES)
         plain = _encode(_pack(cursor, int(expires_at.timestamp())))
         return encode_base64url(nonce + self._seals[0].encrypt(nonce, plain, _LABEL))
 
-    def open(self, text: str, now: datetime) -> Cursor:
+    def decode(self, text: str, now: datetime) -> Cursor:
         """The cursor in a token. Refuses `invalid_page_token` if it is not ours or has expired."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise _invalid()

@@ -16,7 +16,7 @@ import msgspec
 
 from imprint.auth.base64url import decode_base64url, encode_base64url
 from imprint.domain.addresses import Address, parse_address
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
 
 SESSION_SECONDS = 7200
 """How long a session lasts: two hours, the contract's number."""

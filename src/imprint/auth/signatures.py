@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from coincurve import PublicKey
 
-from imprint.domain.addresses import ZERO_ADDRESS, Address, NotAnAddress, parse_address
-from imprint.domain.keccak import keccak256
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.addresses import ZERO_ADDRESS, Address, NotAnAddress, keccak256, parse_address
+from imprint.domain.errors import Code, Refusal
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """The order of secp256k1; `r` and `s` are numbers from 1 to below it."""

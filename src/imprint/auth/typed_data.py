@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import NoReturn
 
 from imprint.auth.signatures import parse_signer, verify_signer
+from imprint.domain.addresses import keccak256
+from imprint.domain.errors import Code, Refusal
 from imprint.domain.files import Action, Write
-from imprint.domain.keccak import keccak256
-from imprint.domain.refusals import Code, Refusal
 
 FRESHNESS_SECONDS = 60
 """How far a write's timestamp may be from now, either way; the contract's number."""

@@ -8,45 +8,45 @@ from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
-from imprint.bootstrap.chores import Chores, build_follower
-from imprint.bootstrap.facts import describe_service
-from imprint.bootstrap.parts import Parts, check_chain, examine_chain, open_parts
-from imprint.bootstrap.starting import CannotStart
-from imprint.domain.rates import Pacer
-from imprint.flows.confirming import Confirming
-from imprint.flows.drafts import Drafts
-from imprint.flows.entitlement import Entitlement
-from imprint.flows.listing import Listing
-from imprint.flows.login import Login
-from imprint.flows.mirroring import Mirror
-from imprint.flows.readiness import Readiness
-from imprint.flows.reading import Reading
+from imprint.bootstrap.adapters import Adapters, check_chain, examine_chain, open_adapters
+from imprint.bootstrap.background import BackgroundTasks, build_follower
+from imprint.bootstrap.well_known import describe_service
+from imprint.domain.errors import CannotStart
+from imprint.domain.rate_limits import RateLimiter
+from imprint.services.drafts import Drafts
+from imprint.services.entitlement import Entitlement
+from imprint.services.labels import LabelUpdater
+from imprint.services.lists import Lists
+from imprint.services.login import Login
+from imprint.services.readiness import Readiness
+from imprint.services.reads import Reads
+from imprint.services.webhooks import Webhooks
 from imprint.settings import Secret, Settings
-from imprint.web.app import Flows, WebOptions, build_app
+from imprint.web.app import Services, WebOptions, build_app
 
 __all__ = [
     "CannotStart",
-    "Parts",
+    "Adapters",
     "build_follower",
     "build_service",
     "check_chain",
     "describe_service",
     "examine_chain",
-    "open_parts",
+    "open_adapters",
 ]
 
 
-def build_service(settings: Settings, parts: Parts, rpc_url: str | None = None) -> ASGIApp:
-    """The web application over these parts; `rpc_url` is told to clients (development only)."""
-    catalog, content, clock = parts.catalog, parts.content, parts.clock
+def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = None) -> ASGIApp:
+    """The web application over these adapters; `rpc_url` is told to clients (development only)."""
+    catalog, content, clock = adapters.catalog, adapters.content, adapters.clock
     limits = settings.limits
     keep = timedelta(seconds=settings.chain.cache_seconds)
-    mirror = Mirror(catalog, content)
-    entitlement = Entitlement(parts.marketplace, clock, keep)
+    mirror = LabelUpdater(catalog, content)
+    entitlement = Entitlement(adapters.marketplace, clock, keep)
     domain = SigningDomain(settings.signing.name, settings.signing.version, settings.chain.id)
     secret, previous = settings.page_token_secrets
     tokens = PageTokens(secret.reveal_bytes(), _reveal(previous))
-    flows = Flows(
+    flows = Services(
         Login(
             LoginVerifier(settings.login_domains, settings.chain.id),
             _sessions(settings),
@@ -58,20 +58,20 @@ def build_service(settings: Settings, parts: Parts, rpc_url: str | None = None) 
             WriteVerifier(domain),
             catalog,
             content,
-            parts.cipher,
-            parts.marketplace,
-            parts.images,
+            adapters.cipher,
+            adapters.marketplace,
+            adapters.images,
             clock,
             limits.paced(limits.writes),
             timedelta(seconds=settings.keeping.lease_seconds),
         ),
-        Reading(catalog, content, parts.cipher, entitlement),
-        Listing(catalog, tokens, clock, settings.keeping.public_drafts),
-        Confirming(parts.readers, catalog, clock, mirror),
-        Readiness(catalog, content, parts.marketplace, clock),
+        Reads(catalog, content, adapters.cipher, entitlement),
+        Lists(catalog, tokens, clock, settings.keeping.public_drafts),
+        Webhooks(adapters.webhook_providers, catalog, clock, mirror),
+        Readiness(catalog, content, adapters.marketplace, clock),
     )
     facts = describe_service(settings, rpc_url)
-    chores = Chores(settings, parts, entitlement, mirror)
+    chores = BackgroundTasks(settings, adapters, entitlement, mirror)
     return build_app(flows, facts, _web_options(settings), clock, chores.lifespan)
 
 
@@ -92,8 +92,8 @@ def _web_options(settings: Settings) -> WebOptions:
         limits.image_bytes,
         limits.body_seconds,
         limits.concurrent,
-        Pacer(limits.paced(limits.reads)),
-        Pacer(limits.paced(limits.signed)),
+        RateLimiter(limits.paced(limits.reads)),
+        RateLimiter(limits.paced(limits.signed)),
         settings.server.cors_origins,
         frozenset(settings.server.trusted_proxies),
         settings.server.security_contact,

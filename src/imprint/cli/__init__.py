@@ -1,10 +1,9 @@
-"""The command line: one module for each command, loaded when it is called.
+"""The command line; the module of a command is loaded when it is called.
 
 `serve` must start fast and without the development extra, so it never loads what `dev` needs.
 """
 
 from importlib import import_module
-from keyword import iskeyword
 
 import click
 
@@ -12,23 +11,23 @@ from imprint import __version__
 
 __all__ = ["main"]
 
-COMMANDS = (
-    "backup",
-    "check",
-    "contract",
-    "dev",
-    "events",
-    "export",
-    "import",
-    "migrate-catalog",
-    "migrate-content",
-    "reconcile",
-    "restore",
-    "rotate-key",
-    "serve",
-    "verify",
-)
-"""The modules of this package that hold a command of the same name."""
+COMMANDS = {
+    "backup": ("backup", "backup"),
+    "check": ("check", "check"),
+    "contract": ("contract", "contract"),
+    "dev": ("dev", "dev"),
+    "events": ("events", "events"),
+    "export": ("export", "export"),
+    "import": ("export", "import_"),
+    "migrate-catalog": ("migrate", "migrate_catalog"),
+    "migrate-content": ("migrate", "migrate_content"),
+    "reconcile": ("reconcile", "reconcile"),
+    "restore": ("backup", "restore"),
+    "rotate-key": ("rotate_key", "rotate_key"),
+    "serve": ("serve", "serve"),
+    "verify": ("export", "verify"),
+}
+"""Commands, each with the module of this package and the function that hold it."""
 
 
 class _Commands(click.Group):
@@ -40,9 +39,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # A word of Python itself can name neither a module nor a function.
-        name = cmd_name.replace("-", "_") + ("_" if iskeyword(cmd_name) else "")
-        command: click.Command = getattr(import_module(f"imprint.cli.{name}"), name)
+        module, function = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"imprint.cli.{module}"), function)
         return command
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from imprint.bootstrap import CannotStart, examine_chain
-from imprint.cli.complaints import complaining
-from imprint.cli.opening import Opened, config_option, open_offline
-from imprint.domain.refusals import Unavailable
+from imprint.cli.errors import reporting_errors
+from imprint.cli.offline import Opened, config_option, open_offline
+from imprint.domain.errors import Unavailable
 
 CLOCK_TOLERANCE = timedelta(seconds=15)
 """How far this clock may be behind a block: more, and fresh signatures seem to be of tomorrow."""
@@ -34,7 +34,7 @@ class Finding:
 @config_option
 def check(config: Path | None) -> None:
     """Look at settings, database, store, node, contract, webhooks and clock."""
-    with complaining():
+    with reporting_errors():
         findings = asyncio.run(_examine(config))
     for finding in findings:
         mark, color = _MARKS[finding.good]
@@ -47,11 +47,11 @@ _MARKS = {True: ("✓", "green"), None: ("!", "yellow"), False: ("✗", "red")}
 
 async def _examine(config: Path | None) -> list[Finding]:
     async with open_offline(config) as opened:
-        parts = opened.parts
+        adapters = opened.adapters
         return [
             _settings(opened),
-            await _probe("database", parts.catalog.probe, "It can be written to."),
-            await _probe("store", parts.content.probe, "Documents can be stored and read."),
+            await _probe("database", adapters.catalog.probe, "It can be written to."),
+            await _probe("store", adapters.content.probe, "Documents can be stored and read."),
             await _chain(opened),
             await _contract(opened),
             _webhooks(opened),
@@ -76,7 +76,7 @@ async def _probe(what: str, probe: Callable[[], Awaitable[None]], words: str) ->
 async def _chain(opened: Opened) -> Finding:
     chain_id = opened.settings.chain.id
     try:
-        await examine_chain(opened.parts.marketplace)
+        await examine_chain(opened.adapters.marketplace)
     except CannotStart as error:
         return Finding("node", False, str(error))
     except Unavailable:
@@ -88,7 +88,7 @@ async def _contract(opened: Opened) -> Finding:
     address = opened.settings.chain.marketplace
     try:
         # The entry of a post that never exists is made of zeros, in the shape of every other one.
-        facts = await opened.parts.marketplace.post_facts(0, None)
+        facts = await opened.adapters.marketplace.post_facts(0, None)
     except Unavailable:
         return Finding("contract", False, f"What is at {address} does not answer as a marketplace.")
     if facts.entry.exists:
@@ -97,7 +97,7 @@ async def _contract(opened: Opened) -> Finding:
 
 
 def _webhooks(opened: Opened) -> Finding:
-    on = sorted(opened.parts.readers)
+    on = sorted(opened.adapters.webhook_providers)
     off = sorted({"provider-a", "provider-b"} - set(on))
     if not off:
         return Finding("webhooks", True, "Both providers have a secret.")
@@ -112,7 +112,7 @@ def _webhooks(opened: Opened) -> Finding:
 
 async def _clock(opened: Opened) -> Finding:
     try:
-        head = await opened.parts.source.head_time()
+        head = await opened.adapters.chain.head_time()
     except Unavailable:
         return Finding("clock", None, "Not compared: no node answers.")
     now = datetime.now(UTC)

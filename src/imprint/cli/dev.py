@@ -1,23 +1,62 @@
-"""`imprint dev`: everything in one process, with no account anywhere."""
+"""The welcome of `imprint dev`: where everything is, and what to try."""
 
 import asyncio
 import os
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import click
 import uvloop
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
 
-from imprint.bootstrap import Parts, build_service, check_chain, open_parts
-from imprint.cli.complaints import complaining
-from imprint.cli.opening import log_warnings
-from imprint.cli.servers import Serving, listen, serve_all
-from imprint.cli.welcome import print_welcome
-from imprint.cli.worlds import World, is_own, open_world
+from imprint.bootstrap import Adapters, build_service, check_chain, open_adapters
+from imprint.cli.dev_chain import World, is_own, open_world
+from imprint.cli.errors import reporting_errors
+from imprint.cli.offline import log_warnings
+from imprint.domain.addresses import checksum_address, parse_address
 from imprint.logs import set_up_logs
+from imprint.server.http import HttpServer, listen, serve_all
 from imprint.settings import DEVELOPMENT, Settings, read_settings
-from imprint.web.edge import request_id
+from imprint.settings.groups import Chain
+from imprint.web.middleware import request_id
+
+SHOWN_ACCOUNTS = 3
+"""How many development accounts are listed; a wallet shows the others."""
+
+
+def print_welcome(
+    url: str, rpc_url: str, chain: Chain, accounts: Sequence[str], data_dir: Path
+) -> None:
+    """Print where the service, its chain and its accounts are, and first steps.
+
+    Without accounts the chain is somebody else's, and they know who has money there.
+    """
+    places = Table.grid(padding=(0, 2))
+    places.add_row("Service", Text(url, style="bold cyan"))
+    places.add_row("Interface", f"{url}/docs")
+    places.add_row("For clients", f"{url}/.well-known/imprint.json")
+    places.add_row("Chain", f"{rpc_url}  (id {chain.id}, JSON-RPC)")
+    places.add_row("Marketplace", checksum_address(chain.marketplace))
+    places.add_row("Data", str(data_dir.absolute()))
+    wallets = Table.grid(padding=(0, 2))
+    for index, account in enumerate(accounts[:SHOWN_ACCOUNTS]):
+        wallets.add_row(f"Account {index}", checksum_address(parse_address(account)), "10 000 ETH")
+    if accounts:
+        note = "test test … test junk: public keys, for development only"
+        wallets.add_row("", Text(note, "dim"))
+    steps = Table.grid(padding=(0, 2))
+    steps.add_row("Walk through all", Text("python examples/publish_a_post.py", "green"))
+    steps.add_row("Newest posts", Text(f"curl {url}/filesMetaData", "green"))
+    steps.add_row("Is it well?", Text(f"curl {url}/readyz", "green"))
+    steps.add_row("Stop", Text("Ctrl+C; the data stays", "dim"))
+    content = Group(places, "", wallets, "", steps) if accounts else Group(places, "", steps)
+    Console(stderr=True).print(Panel(content, title="Imprint is running", expand=False))
+
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - compared with, to find an address that can be called
 """The host that listens on every address and cannot be called itself."""
@@ -49,7 +88,7 @@ def dev(
         "IMPRINT_DEV_RPC_PORT": rpc_port,
         "IMPRINT_DATA_DIR": data_dir,
     }
-    with complaining():
+    with reporting_errors():
         given = {name: text for name, text in options.items() if text is not None}
         uvloop.run(_run(given, config))
 
@@ -67,11 +106,13 @@ async def _run(options: dict[str, str], config: Path | None) -> None:
     log_warnings(settings)
     url = f"http://{_CALLABLE.get(server.host, server.host)}:{server.port}"
     with open_world(settings, node_listener, url) as world:
-        parts = open_parts(settings)
+        adapters = open_adapters(settings)
         if world.node is None:
-            await _check_chain(parts)
-        app = build_service(settings, parts, world.url)
-        service = Serving(app, listener, keep_alive=settings.limits.keep_alive_seconds, patience=5)
+            await _check_chain(adapters)
+        app = build_service(settings, adapters, world.url)
+        service = HttpServer(
+            app, listener, keep_alive=settings.limits.keep_alive_seconds, patience=5
+        )
         helpers = [asyncio.create_task(_greet(service, settings, url, world))]
         if world.sender is not None:
             helpers.append(asyncio.create_task(world.sender.run()))
@@ -102,15 +143,15 @@ def _open_sockets(settings: Settings) -> tuple[socket.socket, socket.socket | No
     return listener, listen(host, settings.development.rpc_port)
 
 
-async def _check_chain(parts: Parts) -> None:
+async def _check_chain(adapters: Adapters) -> None:
     try:
-        await check_chain(parts.marketplace)
+        await check_chain(adapters.marketplace)
     except BaseException:
-        await parts.close()
+        await adapters.close()
         raise
 
 
-async def _greet(service: Serving, settings: Settings, url: str, world: World) -> None:
+async def _greet(service: HttpServer, settings: Settings, url: str, world: World) -> None:
     while not service.started:  # noqa: ASYNC110 - the server has no event for it
         await asyncio.sleep(READY_POLL)
     print_welcome(url, world.url, settings.chain, world.accounts, settings.storage.data_dir)

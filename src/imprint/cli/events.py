@@ -7,8 +7,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from imprint.cli.complaints import complaining
-from imprint.cli.opening import config_option, open_offline
+from imprint.cli.errors import reporting_errors
+from imprint.cli.offline import config_option, open_offline
 from imprint.domain.posts import EventReport, KnownEvent
 
 
@@ -17,7 +17,7 @@ from imprint.domain.posts import EventReport, KnownEvent
 @config_option
 def events(limit: int, config: Path | None) -> None:
     """List dead letters, events of strangers, and events without a file; count all of them."""
-    with complaining():
+    with reporting_errors():
         report = asyncio.run(_read(limit, config))
     console = Console()
     console.print(_counts(report))
@@ -31,7 +31,7 @@ def events(limit: int, config: Path | None) -> None:
 
 async def _read(limit: int, config: Path | None) -> EventReport:
     async with open_offline(config) as opened:
-        return await opened.parts.catalog.report_events(limit)
+        return await opened.adapters.catalog.report_events(limit)
 
 
 def _counts(report: EventReport) -> Table:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from imprint.bootstrap import build_follower, check_chain
-from imprint.cli.complaints import complaining
-from imprint.cli.opening import config_option, open_offline
-from imprint.flows.mirroring import Mirror
+from imprint.cli.errors import reporting_errors
+from imprint.cli.offline import config_option, open_offline
+from imprint.services.labels import LabelUpdater
 
 
 @click.command()
@@ -21,15 +21,15 @@ def reconcile(from_block: int, config: Path | None) -> None:
 
     It may run beside a running service, as often as you like.
     """
-    with complaining():
+    with reporting_errors():
         asyncio.run(_reconcile(from_block, config))
 
 
 async def _reconcile(from_block: int, config: Path | None) -> None:
     async with open_offline(config) as opened:
-        await check_chain(opened.parts.marketplace)
-        mirror = Mirror(opened.parts.catalog, opened.parts.content)
-        follower = build_follower(opened.settings, opened.parts, mirror)
+        await check_chain(opened.adapters.marketplace)
+        mirror = LabelUpdater(opened.adapters.catalog, opened.adapters.content)
+        follower = build_follower(opened.settings, opened.adapters, mirror)
         columns = (
             TextColumn("Reading blocks"),
             BarColumn(),
@@ -44,6 +44,6 @@ async def _reconcile(from_block: int, config: Path | None) -> None:
 
             await follower.rebuild(from_block, show)
             await mirror.show()
-            stand = await opened.parts.catalog.stand(opened.settings.chain.id)
+            stand = await opened.adapters.catalog.cursor(opened.settings.chain.id)
     reached = from_block if stand is None else stand.number
     click.echo(f"The catalog agrees with the chain from block {from_block} to {reached}.")

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from imprint.bootstrap import CannotStart
-from imprint.cli.complaints import complaining
-from imprint.cli.opening import Opened, config_option, open_offline
-from imprint.flows.rotating import KeyRotation
-from imprint.flows.rotating import Progress as Stand
+from imprint.cli.errors import reporting_errors
+from imprint.cli.offline import Opened, config_option, open_offline
+from imprint.services.key_rotation import KeyRotation
+from imprint.services.key_rotation import Progress as Stand
 
 INCOMPLETE = 1
 """The exit status when keys remain that no given master key opens."""
@@ -30,7 +30,7 @@ def rotate_key(config: Path | None) -> None:
     IMPRINT_ENCRYPTION_KEY_PREVIOUS; then run this, beside it; then drop the old key. Documents are
     not touched. If it is interrupted, run it again.
     """
-    with complaining():
+    with reporting_errors():
         stand = asyncio.run(_rotate(config))
     click.echo(f"{stand.rewrapped} keys are wrapped anew, {stand.current} already were.")
     if stand.unreadable:
@@ -56,7 +56,7 @@ async def _show(opened: Opened) -> Stand:
     columns = (TextColumn("Wrapping keys"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TextColumn("{task.fields[keys]}"), console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=_IDS, keys=0)
-        async for stand in KeyRotation(opened.parts.catalog, opened.parts.cipher).run():
+        async for stand in KeyRotation(opened.adapters.catalog, opened.adapters.cipher).run():
             # Ids are random and come in order, so the one reached says how much is done.
             bar.update(task, completed=int(stand.last[:_ID_DIGITS], 16), keys=stand.rewrapped)
         bar.update(task, completed=_IDS)

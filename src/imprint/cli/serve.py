@@ -15,14 +15,14 @@ import click
 import uvloop
 from prometheus_client import make_asgi_app
 
-from imprint.bootstrap import CannotStart, build_service, check_chain, open_parts
-from imprint.cli.complaints import complain, complaining
-from imprint.cli.opening import config_option, log_warnings
-from imprint.cli.servers import Serving, listen, serve_all
-from imprint.cli.workers import Supervisor
+from imprint.bootstrap import CannotStart, build_service, check_chain, open_adapters
+from imprint.cli.errors import complain, reporting_errors
+from imprint.cli.offline import config_option, log_warnings
 from imprint.logs import set_up_logs
+from imprint.server.http import HttpServer, listen, serve_all
+from imprint.server.supervisor import Supervisor
 from imprint.settings import Settings, read_settings
-from imprint.web.edge import request_id
+from imprint.web.middleware import request_id
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _ONE_WORKER = "SIGHUP is ignored: there is one worker, and no supervisor to repl
 @click.option("--port", help="The port to listen on.")
 def serve(config: Path | None, host: str | None, port: str | None) -> None:
     """Run the service from the settings in the environment and in a TOML file."""
-    with complaining():
+    with reporting_errors():
         options = {"IMPRINT_HOST": host, "IMPRINT_PORT": port}
         given = {name: text for name, text in options.items() if text is not None}
         settings = read_settings(os.environ, config, options=given)
@@ -81,21 +81,21 @@ async def _serve_alone(settings: Settings, sockets: _Sockets) -> None:
 
 
 async def _serve(settings: Settings, sockets: _Sockets, place: int) -> None:
-    parts = open_parts(settings)
+    adapters = open_adapters(settings)
     try:
-        await check_chain(parts.marketplace)
+        await check_chain(adapters.marketplace)
     except BaseException:
-        await parts.close()
+        await adapters.close()
         raise
     limits = settings.limits
-    service = Serving(
-        build_service(settings, parts),
+    service = HttpServer(
+        build_service(settings, adapters),
         sockets.service,
         keep_alive=limits.keep_alive_seconds,
         patience=limits.shutdown_seconds,
     )
     metrics = [
-        Serving(make_asgi_app(), listener, keep_alive=0, has_lifespan=False)
+        HttpServer(make_asgi_app(), listener, keep_alive=0, has_lifespan=False)
         for listener in sockets.metrics[place : place + 1]
     ]
     # What is loaded by now stays for good, and need not be looked through for garbage ever again.

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from imprint.devchain.blocks import Block, Receipt, fill_bloom, seal_block
-from imprint.devchain.journal import Entry, Journal, JournalDamaged
-from imprint.devchain.machine import (
+from imprint.devchain.evm import (
     BLOCK_GAS_LIMIT,
     COINBASE,
     Account,
@@ -19,6 +18,7 @@ from imprint.devchain.machine import (
     Moment,
     Outcome,
 )
+from imprint.devchain.journal import Entry, Journal, JournalDamaged
 from imprint.devchain.transactions import Transaction, TransactionRefused, decode_transaction
 from imprint.devchain.wallet import INITIAL_BALANCE, Wallet
 

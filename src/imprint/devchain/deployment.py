@@ -3,9 +3,9 @@
 from eth_utils.address import to_checksum_address
 
 from imprint.devchain import rlp
+from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
-from imprint.devchain.machine import hash_bytes
-from imprint.devchain.requests import Request, sign_request
+from imprint.devchain.evm import hash_bytes
 from imprint.marketplace import artifact
 
 __all__ = ["DeploymentImpossible", "deploy_marketplace", "locate_marketplace"]

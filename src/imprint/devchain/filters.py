@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from imprint.devchain.answers import Answer, show_logs
-from imprint.devchain.blocks import Block
+from imprint.devchain.blocks import Answer, Block, show_logs
 from imprint.devchain.chain import Chain
 from imprint.devchain.parameters import (
     BadParameter,

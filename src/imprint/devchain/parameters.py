@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from imprint.devchain.blocks import Block
+from imprint.devchain.calls import Request
 from imprint.devchain.chain import Chain
-from imprint.devchain.requests import Request
 
 __all__ = [
     "BadParameter",

@@ -6,13 +6,19 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from imprint.devchain.actions import ACTIONS
-from imprint.devchain.answers import show_bytes
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from imprint.devchain.blocks import show_bytes
 from imprint.devchain.calls import ExecutionFailed, ExecutionReverted
 from imprint.devchain.chain import Chain
-from imprint.devchain.machine import MessageRefused
+from imprint.devchain.evm import MessageRefused
+from imprint.devchain.methods import ACTIONS, QUERIES, LogRangeExceeded, Method, select_logs_within
 from imprint.devchain.parameters import BadParameter, Parameters, Unavailable
-from imprint.devchain.queries import QUERIES, LogRangeExceeded, Method, select_logs_within
 from imprint.devchain.transactions import TransactionRefused
 from imprint.devchain.wallet import UnknownAccount, UnusableTypedData
 
@@ -40,7 +46,7 @@ _CODES: Mapping[type[Exception], int] = {
 
 _log = logging.getLogger(__name__)
 
-Response = dict[str, Any]
+Reply = dict[str, Any]
 
 
 class Dispatcher:
@@ -71,7 +77,7 @@ class Dispatcher:
         kept = [one for one in responses if one is not None]
         return _encode(kept) if kept else None
 
-    def _respond(self, request: object) -> Response | None:
+    def _respond(self, request: object) -> Reply | None:
         if not isinstance(request, dict):
             return _fail(None, INVALID_REQUEST, "invalid request")
         name, identifier = request.get("method"), request.get("id")
@@ -83,7 +89,7 @@ class Dispatcher:
         response = self._perform(identifier, name, [] if values is None else values)
         return response if "id" in request else None
 
-    def _perform(self, identifier: object, name: str, values: object) -> Response:
+    def _perform(self, identifier: object, name: str, values: object) -> Reply:
         method = self._methods.get(name)
         if method is None:
             message = f"the method {name[:100]} does not exist/is not available"
@@ -102,7 +108,7 @@ class Dispatcher:
         return {"jsonrpc": "2.0", "id": identifier, "result": result}
 
 
-def _fail(identifier: object, code: int, message: str, data: str | None = None) -> Response:
+def _fail(identifier: object, code: int, message: str, data: str | None = None) -> Reply:
     error: dict[str, object] = {"code": code, "message": message}
     if data is not None:
         error["data"] = data
@@ -121,3 +127,33 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _encode(response: object) -> bytes:
     return json.dumps(response, separators=(",", ":")).encode()
+
+
+__all__ = ["rpc_app"]
+
+MAX_BODY_BYTES = 5 * 1024 * 1024
+"""The largest request body, as common nodes have it."""
+
+
+def rpc_app(chain: Chain, log_range_limit: int | None = None) -> Starlette:
+    """Build the application; pages of any origin may call it, as with other development chains.
+
+    With a limit, questions for the logs of more blocks at once are refused, as many nodes do.
+    """
+    dispatcher = Dispatcher(chain, log_range_limit)
+
+    async def answer(request: Request) -> Response:
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                return Response("request body too large", 413, media_type="text/plain")
+        said = dispatcher.answer(bytes(body))
+        if said is None:
+            return Response(status_code=204)
+        return Response(said, media_type="application/json")
+
+    cors = Middleware(
+        CORSMiddleware, allow_origins=["*"], allow_methods=["POST"], allow_headers=["*"]
+    )
+    return Starlette(routes=[Route("/", answer, methods=["POST"])], middleware=[cors])

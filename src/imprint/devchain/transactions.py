@@ -7,7 +7,7 @@ from eth_keys.exceptions import BadSignature
 from eth_utils.exceptions import ValidationError
 
 from imprint.devchain import rlp
-from imprint.devchain.machine import hash_bytes
+from imprint.devchain.evm import hash_bytes
 
 __all__ = ["Transaction", "TransactionRefused", "decode_transaction"]
 

@@ -1,10 +1,16 @@
-"""Ethereum addresses, kept lower case."""
+"""Keccak-256, the hash of Ethereum."""
 
 import re
 from functools import lru_cache
 from typing import NewType
 
-from imprint.domain.keccak import keccak256
+from Crypto.Hash import keccak
+
+
+def keccak256(data: bytes) -> bytes:
+    """The Keccak-256 digest of `data` (not the later SHA3-256)."""
+    return keccak.new(data=data, digest_bits=256).digest()
+
 
 Address = NewType("Address", str)
 """`0x` and 40 lower-case hex digits, checked."""

@@ -9,8 +9,16 @@ The header is the only DAG-CBOR ever written here, and it is read as strictly as
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 
-from imprint.domain.cids import Cid, NotACid, cid_bytes, digest_of, split_cid
-from imprint.domain.varints import NotAVarint, take_varint, write_varint
+from imprint.domain.cids import (
+    Cid,
+    NotACid,
+    NotAVarint,
+    cid_bytes,
+    digest_of,
+    split_cid,
+    take_varint,
+    write_varint,
+)
 
 MAX_BLOCK = 2 * 1024 * 1024
 """The largest block that IPFS nodes pass on; a larger one is refused unread."""

@@ -1,12 +1,58 @@
-"""Content identifiers: any spelling in, CIDv1 in base32 out."""
+"""Varints: numbers as IPFS writes them, seven bits a byte, the lowest first."""
 
 from base64 import b32decode, b32encode
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from hashlib import sha256
 from typing import NewType
 
-from imprint.domain.varints import write_varint
+MAX_VARINT_BYTES = 9
+"""More bytes than this no varint has: its number is below 2^63."""
+
+
+class NotAVarint(ValueError):
+    """The bytes do not end, or could be written with fewer."""
+
+
+def write_varint(number: int) -> bytes:
+    """The number in as few bytes as possible."""
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
+    """The number at a place, and the place after it. Refuses with `NotAVarint`."""
+    number = 0
+    for index in range(MAX_VARINT_BYTES):
+        byte = data[at + index : at + index + 1]
+        if not byte:
+            break
+        number |= (byte[0] & 0x7F) << 7 * index
+        if byte[0] < 0x80:
+            if byte[0] == 0 and index:
+                raise NotAVarint("A number is written with more bytes than it needs.")
+            return number, at + index + 1
+    raise NotAVarint("A number does not end.")
+
+
+def take_varint(read: Callable[[int], bytes]) -> int | None:
+    """The next number of a stream; None at its end. Refuses with `NotAVarint`."""
+    taken = b""
+    while len(taken) < MAX_VARINT_BYTES:
+        byte = read(1)
+        if not byte and not taken:
+            return None
+        taken += byte
+        if not byte or byte[0] < 0x80:
+            break
+    return read_varint(taken)[0]
+
 
 Cid = NewType("Cid", str)
 """A CIDv1 in lower-case base32, checked: one text for one content."""
@@ -183,3 +229,164 @@ def _check(binary: bytes) -> Cid:
 def _write(binary: bytes) -> Cid:
     # Whoever makes a document and whoever stores it both spell its cid.
     return Cid("b" + b32encode(binary).decode().rstrip("=").lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How large a leaf is in bytes, and how many children a node has."""
+
+    chunk: int
+    width: int
+
+
+KUBO_LAYOUT = Layout(chunk=262_144, width=174)
+"""What `ipfs add --cid-version=1` does: 256 KiB, and as many links as fit into 8 KiB."""
+
+WIDE_LAYOUT = Layout(chunk=1_048_576, width=1024)
+"""The profile unixfs-v1-2025 of IPIP-0499: 1 MiB, and 1024 links."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A block and what hangs below it: `length` bytes of content in `total` bytes of blocks."""
+
+    codec: Codec
+    digest: bytes
+    block: bytes | memoryview
+    length: int
+    total: int
+    children: Sequence["_Node"] = ()
+
+    @property
+    def cid(self) -> Cid:
+        return cid_of(self.codec, self.digest)
+
+
+def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
+    """The cid of a document: of its bytes if they are one chunk, otherwise of its tree."""
+    if len(data) <= layout.chunk:
+        return cid_of(Codec.RAW, sha256(data).digest())
+    return _plant(data, layout).cid
+
+
+def blocks(data: bytes, layout: Layout = KUBO_LAYOUT) -> Iterator[tuple[Cid, bytes | memoryview]]:
+    """Every block of a document with its cid, depth first from the root, as a CAR has them.
+
+    A block that occurs twice in the tree comes twice. Leaves are views of `data`, not copies.
+    """
+    waiting = [_plant(data, layout)]
+    while waiting:
+        node = waiting.pop()
+        yield node.cid, node.block
+        waiting.extend(reversed(node.children))
+
+
+def _plant(data: bytes, layout: Layout) -> _Node:
+    view = memoryview(data)
+    starts = range(0, len(data), layout.chunk) or range(1)
+    level = [_leaf(view[start : start + layout.chunk]) for start in starts]
+    while len(level) > 1:
+        groups = range(0, len(level), layout.width)
+        level = [_join(level[first : first + layout.width]) for first in groups]
+    return level[0]
+
+
+def _leaf(chunk: memoryview) -> _Node:
+    return _Node(Codec.RAW, sha256(chunk).digest(), chunk, len(chunk), len(chunk))
+
+
+def _join(children: Sequence[_Node]) -> _Node:
+    """The dag-pb node above `children`.
+
+    Links come before the data, and each carries an empty name: other encodings of the same node
+    exist, but they would have other cids than those that IPFS nodes make.
+    """
+    links = b"".join(_encode_field(2, _encode_link(child)) for child in children)
+    length = sum(child.length for child in children)
+    sizes = b"".join(b"\x20" + write_varint(child.length) for child in children)
+    block = links + _encode_field(1, b"\x08\x02\x18" + write_varint(length) + sizes)
+    total = len(block) + sum(child.total for child in children)
+    return _Node(Codec.DAG_PB, sha256(block).digest(), block, length, total, children)
+
+
+def _encode_link(child: _Node) -> bytes:
+    binary = bytes([1, child.codec, 0x12, 0x20]) + child.digest
+    return _encode_field(1, binary) + _encode_field(2, b"") + b"\x18" + write_varint(child.total)
+
+
+def _encode_field(number: int, value: bytes) -> bytes:
+    """A protobuf field of bytes."""
+    return bytes([number << 3 | 2]) + write_varint(len(value)) + value
+
+
+_LINK_FIELD, _HASH_FIELD = 2, 1
+"""The numbers of two fields: a link of a node, and the cid in a link."""
+
+_BYTES_FIELD, _NUMBER_FIELD = 2, 0
+"""The types of protobuf fields that nodes have."""
+
+MAX_NODES = 4096
+"""How many blocks a document may have, so that links in circles of damage end somewhere."""
+
+
+class NotAssembled(ValueError):
+    """The blocks are not those of one document."""
+
+
+def read_links(block: bytes) -> list[Cid]:
+    """The cids that a dag-pb node links to, in order. Refuses with `NotAssembled`."""
+    try:
+        links = [value for number, value in _read_fields(block) if number == _LINK_FIELD]
+        return [_read_cid(link) for link in links]
+    except (NotAVarint, NotACid) as error:
+        raise NotAssembled("A block is no node.") from error
+
+
+def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
+    """The document with this cid, from blocks that `load` has verified.
+
+    Refuses, with `NotAssembled`, more than `limit` bytes, and a tree that is not the one which a
+    document of these bytes has.
+    """
+    pieces, length, seen = [], 0, 0
+    waiting = [cid]
+    while waiting:
+        at = waiting.pop()
+        block = load(at)
+        seen += 1
+        if seen > MAX_NODES:
+            raise NotAssembled(f"The document {cid} has too many blocks.")
+        if codec_of(at) is Codec.DAG_PB:
+            waiting += reversed(read_links(block))
+            continue
+        pieces.append(block)
+        length += len(block)
+        if length > limit:
+            raise NotAssembled(f"The document {cid} is larger than it should be.")
+    document = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    if document_cid(document) != cid:
+        raise NotAssembled(f"The blocks of {cid} are not those of a document.")
+    return document
+
+
+def _read_cid(link: bytes) -> Cid:
+    hashes = [value for number, value in _read_fields(link) if number == _HASH_FIELD]
+    if len(hashes) != 1:
+        raise NotACid("A link leads nowhere.")
+    cid, rest = split_cid(hashes[0])
+    if rest or codec_of(cid) is Codec.DAG_JSON:
+        raise NotACid("A link leads to no part of a document.")
+    return cid
+
+
+def _read_fields(message: bytes) -> Iterator[tuple[int, bytes]]:
+    """The fields of bytes of a protobuf message; numbers are passed over."""
+    at = 0
+    while at < len(message):
+        key, at = read_varint(message, at)
+        value, at = read_varint(message, at)
+        if key & 7 == _BYTES_FIELD and at + value <= len(message):
+            yield key >> 3, message[at : at + value]
+            at += value
+        elif key & 7 != _NUMBER_FIELD:
+            raise NotAVarint("A field ends outside its message, or has a strange type.")

@@ -1,16 +1,14 @@
-"""Documents: the stored form of content, one sequence of bytes for one content, name and salt.
-
-A document is the JSON object `{"content":…,"name":…,"salt":…}` with its keys in that order, no
-spaces, in UTF-8. Escaped are `"` and `\\`, line feed, carriage return, tab, form feed and backspace
-with their letters, and the other characters below U+0020 as `\\u` and four lower-case hex digits;
-all else stands for itself. That is the canonical JSON of RFC 8785.
-
-The salt makes every cid unique, so that content cannot be guessed from its cid; and the name
-makes the cid commit to its owner.
-"""
+"""Images: how large a thumbnail may be; the protocol's numbers."""
 
 import json
 from dataclasses import dataclass
+
+MAX_IMAGE_BYTES = 5_000_000
+"""How many bytes an image may have when it comes in."""
+
+MAX_IMAGE_PIXELS = 16_000_000
+"""How many pixels it may have: those of a good camera, 64 MB when decoded."""
+
 
 SMALL_DOCUMENT = 64 * 1024
 """Up to how many bytes a document is small: hashing it holds nobody up, and many fit in memory."""

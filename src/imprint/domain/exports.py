@@ -1,29 +1,169 @@
-"""Exports: what the nodes of an export say, and how they hang together.
+"""The records in an export: everything about a live file that is not its bytes."""
 
-    seal       the root: a link to the manifest, the public key, and the signature of the manifest
-    manifest   when and of what the export was made, and links to its pages
-    index      links to pages; only where they are too many for the manifest
-    page       records of files, each with links to its document and its thumbnail
-
-All of them are DAG-JSON, so that an export is one graph, which any IPFS node can keep as a whole.
-Files stand in the order of their positions, the lowest first.
-"""
-
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from imprint.domain.addresses import Address, parse_address
-from imprint.domain.cids import Cid
+from imprint.domain.cids import Cid, Codec, codec_of, parse_cid
 from imprint.domain.dag_json import Link, NotDagJson, read_node, write_node
-from imprint.domain.export_records import (
-    Exported,
-    NotAnExport,
-    read_instant,
-    read_record,
-    write_instant,
-    write_record,
-)
+from imprint.domain.files import File, Publication, State
+from imprint.domain.hexadecimal import parse_hash
+from imprint.domain.posts import LogPlace, PostCreated
+from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+
+_NAME = re.compile(r"(0x[0-9a-f]{40})_(0|[1-9][0-9]{0,18})\Z")
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
+_LARGEST = 2**63
+_LONGEST_KEY = 1024
+
+
+class NotAnExport(ValueError):
+    """What was read is no export, or one that somebody has damaged or made up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """A live file, and for a post the event that made it one."""
+
+    file: File
+    event: PostCreated | None = None
+
+
+def number_of(file: File) -> int:
+    """The number in a file's name."""
+    return int(file.name.rpartition("_")[2])
+
+
+def write_record(exported: ExportedFile) -> dict[str, Any]:
+    """A file as the value of a node."""
+    file = exported.file
+    return {
+        "cid": Link(file.cid),
+        "created_at": write_instant(file.created_at),
+        "group_id": file.group_id,
+        "hashtags": list(file.hashtags),
+        "id": file.id,
+        "name": file.name,
+        "owner": file.owner,
+        "post": None if exported.event is None else _write_post(file, exported.event),
+        "size": file.size,
+        "thumbnail_cid": None if file.thumbnail_cid is None else Link(file.thumbnail_cid),
+        "wrapped_key": file.wrapped_key,
+    }
+
+
+def read_record(record: object) -> ExportedFile:
+    """Refuses, with `NotAnExport`, every record that `write_record` would not write."""
+    try:
+        exported = _read_record(record)
+        written = write_record(exported)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise NotAnExport("A record is not as it should be.") from error
+    if written != record:
+        raise NotAnExport(f"The record of the file {exported.file.id} is not as it should be.")
+    return exported
+
+
+def write_instant(moment: datetime) -> str:
+    """A moment to the microsecond, UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def read_instant(text: str) -> datetime:
+    """Refuses, with `ValueError`, what is no such moment."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+
+
+def _write_post(file: File, event: PostCreated) -> dict[str, Any]:
+    place, publication = event.place, file.publication
+    if publication is None:
+        raise ValueError("A draft has no event.")
+    return {
+        "block_hash": place.block_hash,
+        "block_number": place.block_number,
+        "chain_id": place.chain_id,
+        "log_index": place.log_index,
+        "post_id": str(event.post_id),
+        "published_at": write_instant(publication.published_at),
+        "spelled_cid": event.spelled_cid,
+        "tx_hash": publication.tx_hash,
+    }
+
+
+def _read_record(record: Any) -> ExportedFile:
+    event, publication = _read_post(record)
+    thumbnail, key = record["thumbnail_cid"], record["wrapped_key"]
+    owner = parse_address(record["owner"])
+    named = _NAME.match(record["name"])
+    if named is None or named[1] != owner or int(named[2]) >= _LARGEST:
+        raise ValueError("A file is named after somebody else.")
+    if not all(_ID.match(record[name]) for name in ("id", "group_id")):
+        raise ValueError("An id is none.")
+    if key is not None and not (isinstance(key, bytes) and len(key) <= _LONGEST_KEY):
+        raise ValueError("A wrapped key is none.")
+    file = File(
+        id=record["id"],
+        group_id=record["group_id"],
+        owner=owner,
+        name=record["name"],
+        cid=_document_cid(record["cid"]),
+        size=_count(record["size"]),
+        created_at=read_instant(record["created_at"]),
+        state=State.PENDING if publication is None else State.ONCHAIN,
+        position=0,
+        hashtags=_hashtags(record["hashtags"]),
+        thumbnail_cid=None if thumbnail is None else _document_cid(thumbnail),
+        publication=publication,
+        wrapped_key=key,
+    )
+    return ExportedFile(file, event)
+
+
+def _read_post(record: Any) -> tuple[PostCreated | None, Publication | None]:
+    post = record["post"]
+    if post is None:
+        return None, None
+    tx_hash, height = post["tx_hash"], post["block_number"]
+    if not _POST_ID.match(post["post_id"]) or (post_id := int(post["post_id"])) >= 2**256:
+        raise ValueError("A post id is none.")
+    place = LogPlace(
+        _count(post["chain_id"]),
+        parse_hash(post["block_hash"]),
+        None if height is None else _count(height),
+        _count(post["log_index"]),
+        None if tx_hash is None else parse_hash(tx_hash),
+    )
+    cid = parse_cid(post["spelled_cid"])
+    if cid != record["cid"].cid:
+        raise ValueError("A post is of another cid.")
+    author = parse_address(record["owner"])
+    event = PostCreated(place, post_id, author, post["spelled_cid"], cid)
+    publication = Publication(post_id, read_instant(post["published_at"]), place.tx_hash)
+    return event, publication
+
+
+def _hashtags(tags: list[str]) -> tuple[str, ...]:
+    if len(tags) > MAX_TAGS or len(set(tags)) != len(tags):
+        raise ValueError("The hashtags are too many.")
+    if not all(1 <= len(tag) <= MAX_TAG_LENGTH and "," not in tag for tag in tags):
+        raise ValueError("A hashtag is none.")
+    return tuple(tags)
+
+
+def _document_cid(link: Link) -> Cid:
+    if codec_of(link.cid) is Codec.DAG_JSON:
+        raise ValueError("A document is never DAG-JSON.")
+    return link.cid
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value < _LARGEST:
+        raise ValueError("A number is none.")
+    return value
+
 
 FILES_A_PAGE = 250
 """How many files a page lists: their records stay far below the largest block."""
@@ -48,7 +188,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
+class SignedRoot:
     """Whose word the manifest is."""
 
     manifest: Cid
@@ -61,7 +201,7 @@ def signed_bytes(manifest: bytes) -> bytes:
     return _SIGNED_LABEL + manifest
 
 
-def write_seal(seal: Seal) -> bytes:
+def write_signed_root(seal: SignedRoot) -> bytes:
     """The root of an export."""
     return write_node(
         {
@@ -74,7 +214,7 @@ def write_seal(seal: Seal) -> bytes:
     )
 
 
-def read_seal(block: bytes) -> Seal:
+def read_signed_root(block: bytes) -> SignedRoot:
     """Refuses, with `NotAnExport`, what is no root of an export that is understood here."""
     node = _read_members(block, "key", "kind", "manifest", "signature", "version")
     if node["kind"] != _KIND or node["version"] != _VERSION:
@@ -82,7 +222,7 @@ def read_seal(block: bytes) -> Seal:
     key, signature = node["key"], node["signature"]
     if not isinstance(key, bytes) or not isinstance(signature, bytes):
         raise NotAnExport("The export carries no signature.")
-    return Seal(_cid(node["manifest"]), key, signature)
+    return SignedRoot(_cid(node["manifest"]), key, signature)
 
 
 def write_manifest(manifest: Manifest) -> bytes:
@@ -123,12 +263,12 @@ def write_index(pages: list[Cid]) -> bytes:
     return write_node({"pages": [Link(page) for page in pages]})
 
 
-def write_page(files: list[Exported]) -> bytes:
+def write_page(files: list[ExportedFile]) -> bytes:
     """The records of files."""
     return write_node({"files": [write_record(each) for each in files]})
 
 
-def read_page(block: bytes) -> tuple[Cid, ...] | list[Exported]:
+def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile]:
     """The files of a page, or the links of an index. Refuses with `NotAnExport`."""
     try:
         node = read_node(block)

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from imprint.domain.abi import NotAbi, Tuple, decode_address, decode_uint256
-from imprint.domain.addresses import ZERO_ADDRESS, Address
+from imprint.domain.addresses import ZERO_ADDRESS, Address, keccak256
 from imprint.domain.cids import Cid, NotACid, parse_cid
-from imprint.domain.keccak import keccak256
 from imprint.domain.posts import LogPlace, PostCreated, PostEntry
 
 POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")

@@ -42,7 +42,7 @@ class LogPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockMark:
+class BlockRef:
     """A block by its height and its hash."""
 
     number: int
@@ -100,7 +100,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class ApplyResult:
     """What the catalog made of a delivery: one status for each event, in order.
 
     `new_letters` counts the dead letters that were not kept already.
@@ -145,12 +145,12 @@ class EventReport:
 class Advance:
     """What reading a stretch of the chain says: which events are there, and which are not.
 
-    `stand`, if given, is where the follower stands afterwards: it has read all up to this block.
+    `cursor`, if given, is where the follower stands afterwards: it has read all up to this block.
     `final`, if given, is one that no reorg of the configured depth can replace any more.
     """
 
-    stand: BlockMark | None = None
-    final: BlockMark | None = None
+    cursor: BlockRef | None = None
+    final: BlockRef | None = None
     events: tuple[PostCreated, ...] = ()
     dead_letters: tuple[DeadLetter, ...] = ()
     lost: tuple[LogPlace, ...] = ()

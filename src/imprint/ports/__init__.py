@@ -5,17 +5,31 @@ not named here: adapters translate what their vendors raise, once. What requests
 here; `archives`, `inventory` and `sealing` hold what only few flows know of.
 """
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+
 from imprint.ports.catalog import Catalog
-from imprint.ports.chain import ChainSource, DeliveryReader, MarketplaceReader
-from imprint.ports.clock import Clock
+from imprint.ports.chain import ChainReader, MarketplaceReader, WebhookProvider
 from imprint.ports.content import ContentStore, ImageRecoder
+
+Clock = Callable[[], datetime]
+"""Tells the time, in UTC."""
+
+utc_now: Clock = partial(datetime.now, UTC)
+"""The clock of this machine."""
+
+Progress = Callable[[int, int], None]
+"""Hears how much is done, and of how much."""
 
 __all__ = [
     "Catalog",
-    "ChainSource",
+    "ChainReader",
     "Clock",
     "ContentStore",
-    "DeliveryReader",
+    "WebhookProvider",
     "ImageRecoder",
     "MarketplaceReader",
+    "Progress",
+    "utc_now",
 ]

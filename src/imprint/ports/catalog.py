@@ -7,21 +7,20 @@ from typing import Protocol
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import File, Intent, Network, Version, Write
-from imprint.domain.paging import ListFilter
+from imprint.domain.lists import ListFilter
 from imprint.domain.posts import (
     Advance,
-    BlockMark,
+    ApplyResult,
+    BlockRef,
     DeadLetter,
     DeliveryKey,
     EventReport,
     KnownEvent,
     PostCreated,
-    Settlement,
 )
-from imprint.domain.rates import Rate
+from imprint.domain.rate_limits import Rate
 from imprint.ports.archives import ArchiveCatalog
-from imprint.ports.inventory import StrayCatalog
-from imprint.ports.sealing import KeyCatalog
+from imprint.ports.content import KeyCatalog, StrayCatalog
 
 
 class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
@@ -65,7 +64,7 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
         The old version is superseded; hashtags and thumbnail stay with the group.
         """
 
-    async def dress_draft(
+    async def prepare_draft(
         self, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
     ) -> File | None:
         """Give the signer's draft the intent's document as thumbnail, and these hashtags.
@@ -73,7 +72,7 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
         What it had before is replaced. None if `cid` is no longer a draft of the signer.
         """
 
-    async def discard_draft(self, write: Write, cid: Cid) -> File | None:
+    async def delete_draft(self, write: Write, cid: Cid) -> File | None:
         """Delete the signer's draft; None if `cid` is no longer one. Returns what it was."""
 
     async def file_by_cid(self, cid: Cid) -> File | None:
@@ -88,13 +87,13 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
     async def is_public(self, cid: Cid) -> bool:
         """Whether this is the cid of a thumbnail of a live file, so that anybody may fetch it."""
 
-    async def settle(
+    async def apply_events(
         self,
         key: DeliveryKey | None,
         events: Sequence[PostCreated],
         dead_letters: Sequence[DeadLetter],
         at: datetime,
-    ) -> Settlement:
+    ) -> ApplyResult:
         """Keep and apply the events of a delivery, each once however often it comes.
 
         A delivery whose key was seen before changes nothing and is a duplicate. An event moves the
@@ -103,10 +102,10 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
         of its own. Events that match no file are kept for a file that comes later.
         """
 
-    async def stand(self, chain_id: int) -> BlockMark | None:
+    async def cursor(self, chain_id: int) -> BlockRef | None:
         """The block up to which the follower has read this chain; None before the first."""
 
-    async def final_block(self, chain_id: int) -> BlockMark | None:
+    async def final_block(self, chain_id: int) -> BlockRef | None:
         """The block that the follower noted last as final."""
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
@@ -115,7 +114,7 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         """Canonical events that only deliveries speak of, the oldest first."""
 
-    async def advance(self, chain_id: int, step: Advance, at: datetime) -> Settlement:
+    async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
         """Take the chain's own word, in one transaction.
 
         What is lost is undone first: its files are drafts again, unless another canonical event
@@ -139,10 +138,10 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
         """Documents to be destroyed: detached before then or left by an expired intent, and held
         by no live file, no thumbnail and no running intent. They stay condemned until `bury`."""
 
-    async def bury(self, cid: Cid, network: Network) -> None:
+    async def purge(self, cid: Cid, network: Network) -> None:
         """Forget a condemned document, which is now destroyed."""
 
-    async def forget_replays(self, before: datetime) -> None:
+    async def prune_replays(self, before: datetime) -> None:
         """Drop what is remembered of deliveries and logins from before then: too old to replay."""
 
     async def probe(self) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.marketplace import Log
-from imprint.domain.posts import BlockMark, Delivery, PostEntry, PostFacts
+from imprint.domain.posts import BlockRef, Delivery, PostEntry, PostFacts
 
 
 class MarketplaceReader(Protocol):
@@ -26,7 +26,7 @@ class MarketplaceReader(Protocol):
         """Let go of connections."""
 
 
-class ChainSource(Protocol):
+class ChainReader(Protocol):
     """The chain itself: its blocks, and the marketplace's logs in them.
 
     Nodes differ in how far they are, and change their mind. So whoever asks says which `head` the
@@ -34,31 +34,31 @@ class ChainSource(Protocol):
     does not have it there, because it is behind or on another branch, is `Unavailable`.
     """
 
-    async def head(self) -> BlockMark:
+    async def head(self) -> BlockRef:
         """The newest block."""
 
     async def head_time(self) -> datetime:
         """When the newest block says that it was made."""
 
-    async def block_at(self, number: int, head: BlockMark) -> BlockMark | None:
+    async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         """The block at this height; None above the newest one."""
 
-    async def logs(self, first: int, last: int, head: BlockMark) -> list[Log]:
+    async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
         """The marketplace's logs in these blocks, in order.
 
         `Unavailable` may mean that the node will not look at so many blocks at once.
         """
 
-    async def logs_of_block(self, block_hash: str, head: BlockMark) -> list[Log] | None:
+    async def logs_of_block(self, block_hash: str, head: BlockRef) -> list[Log] | None:
         """The marketplace's logs in this block; None if it is not one of this chain."""
 
 
-class DeliveryReader(Protocol):
+class WebhookProvider(Protocol):
     """One provider of deliveries: how it signs, and where its logs are."""
 
     name: str
 
-    def glance(self, headers: Mapping[str, str], now: datetime) -> None:
+    def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
         """Refuse what `open` would refuse for its headers alone, whatever its body is."""
 
     def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:

@@ -5,11 +5,10 @@ process from the environment, a TOML file and the command line, or raises `Setti
 everything that is wrong, in words for the person who wrote them.
 """
 
-from imprint.settings.development import DEVELOPMENT
 from imprint.settings.encryption import decode_key
-from imprint.settings.problems import SettingsProblems
-from imprint.settings.reading import read_settings
+from imprint.settings.loader import read_settings
 from imprint.settings.secrets import Secret
+from imprint.settings.setting import SettingsProblems
 from imprint.settings.stores import (
     EmbeddedContent,
     KuboContent,
@@ -19,7 +18,7 @@ from imprint.settings.stores import (
     write_authorization,
 )
 from imprint.settings.table import render_markdown
-from imprint.settings.value import SETTINGS, Settings
+from imprint.settings.values import DEVELOPMENT, SETTINGS, Settings
 
 __all__ = [
     "DEVELOPMENT",

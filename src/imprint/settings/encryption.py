@@ -5,10 +5,9 @@ import binascii
 import re
 from dataclasses import dataclass
 
-from imprint.settings.problems import Unreadable
-from imprint.settings.readers import choice, read_switch
+from imprint.settings.parsers import choice, read_switch
 from imprint.settings.secrets import Secret
-from imprint.settings.setting import optional, setting
+from imprint.settings.setting import Unreadable, optional, setting
 from imprint.settings.stores import ContentPlace
 
 KEY_BYTES = 32

@@ -1,8 +1,21 @@
-"""One setting: its name, what it is for, how it is read, and what holds when nobody gives it."""
+"""What is wrong with the settings, in words for the person who wrote them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
+
+
+class Unreadable(ValueError):
+    """A text is no value of its setting; the message ends a sentence that begins with its name."""
+
+
+class SettingsProblems(Exception):
+    """Everything that is wrong with the settings, all at once, one sentence each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
 
 PREFIX = "IMPRINT_"
 """How the names of all settings begin."""

@@ -4,9 +4,9 @@ from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
-from imprint.settings.problems import Unreadable
-from imprint.settings.readers import read_domain, read_origin, read_url
+from imprint.settings.parsers import read_domain, read_origin, read_url
 from imprint.settings.secrets import Secret
+from imprint.settings.setting import Unreadable
 
 
 @dataclass(frozen=True, slots=True)

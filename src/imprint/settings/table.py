@@ -1,8 +1,7 @@
 """The settings as a table for people."""
 
-from imprint.settings.development import DEVELOPMENT
 from imprint.settings.setting import Setting, declared_in
-from imprint.settings.value import GROUPS
+from imprint.settings.values import DEVELOPMENT, GROUPS
 
 BEGIN = "<!-- settings: begin -->"
 """Where the table begins in a page."""

@@ -9,26 +9,25 @@ import msgspec
 from starlette.routing import Router
 from starlette.types import ASGIApp
 
-from imprint.domain.rates import Pacer
-from imprint.flows.confirming import Confirming
-from imprint.flows.drafts import Drafts
-from imprint.flows.listing import Listing
-from imprint.flows.login import Login
-from imprint.flows.readiness import Readiness
-from imprint.flows.reading import Reading
+from imprint.domain.rate_limits import RateLimiter
 from imprint.ports import Clock
-from imprint.web.dispatch import Dispatch, Route
-from imprint.web.edge import Edge
-from imprint.web.openapi import describe_interface
-from imprint.web.origins import admit_origins
-from imprint.web.pages import docs_page
+from imprint.services.drafts import Drafts
+from imprint.services.lists import Lists
+from imprint.services.login import Login
+from imprint.services.readiness import Readiness
+from imprint.services.reads import Reads
+from imprint.services.webhooks import Webhooks
+from imprint.web.cors import admit_origins
+from imprint.web.docs.openapi import describe_interface
+from imprint.web.docs.page import docs_page
+from imprint.web.middleware import RequestMiddleware
 from imprint.web.requests import BodyReader
-from imprint.web.routes.about import AboutRoutes
-from imprint.web.routes.contact import ContactRoutes
+from imprint.web.routes.about import AboutRoutes, ContactRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
+from imprint.web.routing import Route, TableRouter
 
 ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
 """Under which other names the paths of providers are known."""
@@ -37,14 +36,14 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Flows:
+class Services:
     """What the routes may ask for."""
 
     login: Login
     drafts: Drafts
-    reading: Reading
-    listing: Listing
-    confirming: Confirming
+    reading: Reads
+    listing: Lists
+    confirming: Webhooks
     readiness: Readiness
 
 
@@ -56,20 +55,20 @@ class WebOptions:
     max_image: int
     body_timeout: float
     max_concurrent: int
-    reads: Pacer
-    signed: Pacer
+    reads: RateLimiter
+    signed: RateLimiter
     cors_origins: tuple[str, ...] = ()
     trusted_proxies: frozenset[str] = frozenset()
     security_contact: str | None = None
 
 
 def build_app(
-    flows: Flows, facts: Mapping[str, Any], options: WebOptions, clock: Clock, lifespan: Lifespan
+    flows: Services, facts: Mapping[str, Any], options: WebOptions, clock: Clock, lifespan: Lifespan
 ) -> ASGIApp:
     """The application; `facts` is what it tells clients about itself."""
     routes = _routes(flows, facts, options, clock)
-    dispatch = Dispatch(routes, Router(lifespan=lifespan))
-    return Edge(
+    dispatch = TableRouter(routes, Router(lifespan=lifespan))
+    return RequestMiddleware(
         admit_origins(dispatch, options.cors_origins),
         clock,
         options.reads,
@@ -81,7 +80,7 @@ def build_app(
 
 
 def _routes(
-    flows: Flows, facts: Mapping[str, Any], options: WebOptions, clock: Clock
+    flows: Services, facts: Mapping[str, Any], options: WebOptions, clock: Clock
 ) -> list[Route]:
     reader = BodyReader(options.body_timeout)
     writes = WriteRoutes(flows.login, flows.drafts, reader, options.max_content, options.max_image)

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from imprint.domain.refusals import Code, NonceUsed, OutOfRange, Problem, RateLimited, Unavailable
-from imprint.web.bodies import file_record
+from imprint.domain.errors import Code, NonceUsed, OutOfRange, Problem, RateLimited, Unavailable
+from imprint.web.responses import file_record
 
 STATUSES: dict[int, tuple[Code, ...]] = {
     400: (
@@ -64,7 +64,7 @@ FAILURE = "internal_error"
 """The code of every defect of ours; no refusal, and nothing that a client can mend."""
 
 
-def problem_answer(problem: Problem) -> Response:
+def problem_response(problem: Problem) -> Response:
     """The answer that tells a client about this problem."""
     status = STATUS_OF[problem.code]
     extra: dict[str, Any] = {}
@@ -106,12 +106,12 @@ def _answer(
     return Response(msgspec.json.encode(body), status, headers, MEDIA_TYPE)
 
 
-def method_answer(allowed: Sequence[str]) -> Response:
+def method_response(allowed: Sequence[str]) -> Response:
     """The answer to a method that a path does not take."""
     detail = "This path does not take this method."
     return _answer(405, Code.METHOD_NOT_ALLOWED, detail, {"Allow": ", ".join(allowed)})
 
 
-def failure_answer() -> Response:
+def failure_response() -> Response:
     """The answer to a defect of ours: it says nothing that was not meant to be said."""
     return _answer(500, FAILURE, "Something went wrong on our side.")

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from imprint.domain.addresses import Address, NotAnAddress, parse_address
 from imprint.domain.cids import Cid, NotACid, parse_cid
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
 from imprint.domain.tags import NotTags, parse_hashtags
 
 Body = TypeVar("Body", bound=msgspec.Struct)

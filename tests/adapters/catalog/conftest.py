@@ -10,11 +10,11 @@ import pytest
 from tests.adapters.catalog.databases import Database, PostgresqlServer, SqliteFile, open_any
 from tests.postgresql import Server
 
-from imprint.adapters.catalog.stepped import SteppedCatalog
+from imprint.adapters.catalog.stepped import CatalogBase
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, File, Intent, Network, Version, Write
-from imprint.domain.paging import ListFilter
+from imprint.domain.lists import ListFilter
 from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -27,7 +27,7 @@ BOB = Address("0x" + "b0" * 20)
 class World:
     """One catalog, a clock that is moved by hand, and numbers that never repeat."""
 
-    catalog: SteppedCatalog
+    catalog: CatalogBase
     now: datetime = START
     alice: Address = ALICE
     bob: Address = BOB
@@ -95,11 +95,11 @@ class World:
     ) -> File | None:
         write = self.write(Action.PUBLISH, file.owner, nonce)
         intent = await self.begin_thumbnail(write, thumbnail or self.cid())
-        return await self.catalog.dress_draft(write, intent, file.cid, hashtags)
+        return await self.catalog.prepare_draft(write, intent, file.cid, hashtags)
 
     async def discard(self, file: File, nonce: str | None = None) -> File | None:
         write = self.write(Action.DELETE, file.owner, nonce)
-        return await self.catalog.discard_draft(write, file.cid)
+        return await self.catalog.delete_draft(write, file.cid)
 
     async def post(self, *hashtags: str, owner: Address = ALICE) -> File:
         file = await self.draft(owner)
@@ -130,7 +130,7 @@ class World:
         key: DeliveryKey | None = None,
         letters: Iterable[DeadLetter] = (),
     ) -> list[EventStatus]:
-        settlement = await self.catalog.settle(key, events, tuple(letters), self.now)
+        settlement = await self.catalog.apply_events(key, events, tuple(letters), self.now)
         return list(settlement.statuses)
 
     async def live(self, cid: Cid) -> File:
@@ -172,15 +172,15 @@ async def database(server: Server | None, tmp_path: Path) -> Database:
     return await PostgresqlServer.clean(server)
 
 
-Opener = Callable[[], SteppedCatalog]
+Opener = Callable[[], CatalogBase]
 
 
 @pytest.fixture
 async def open_another(database: Database) -> AsyncIterator[Opener]:
     """Opens the same catalog once more, as another process would."""
-    opened: list[SteppedCatalog] = []
+    opened: list[CatalogBase] = []
 
-    def open_one() -> SteppedCatalog:
+    def open_one() -> CatalogBase:
         opened.append(open_any(database.address))
         return opened[-1]
 

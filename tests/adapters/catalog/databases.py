@@ -10,7 +10,7 @@ import asyncpg
 from tests.postgresql import Server
 
 from imprint.adapters.catalog import postgresql, sqlite
-from imprint.adapters.catalog.stepped import SteppedCatalog
+from imprint.adapters.catalog.stepped import CatalogBase
 
 COUNTED = "SELECT tag, count(*) FROM file_tags GROUP BY tag"
 
@@ -37,7 +37,7 @@ class Database(Protocol):
         ...
 
 
-def open_any(address: str) -> SteppedCatalog:
+def open_any(address: str) -> CatalogBase:
     """The catalog at this address, whatever it is."""
     if address.startswith(SQLITE):
         return sqlite.open_catalog(Path(address.removeprefix(SQLITE)))

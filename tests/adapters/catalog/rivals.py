@@ -7,18 +7,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from imprint.adapters.catalog import postgresql, sqlite
-from imprint.adapters.catalog.stepped import SteppedCatalog
+from imprint.adapters.catalog.stepped import CatalogBase
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.errors import NonceUsed
 from imprint.domain.files import Action, Intent, Network, Version, Write
-from imprint.domain.refusals import NonceUsed
 
 MOST, AT_ONCE = 8, 20
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 OWNERS = [Address(f"0x{number:040x}") for number in range(10)]
 
 
-async def send(catalog: SteppedCatalog, process: int, number: int) -> bool:
+async def send(catalog: CatalogBase, process: int, number: int) -> bool:
     """Create a draft with the nonce of this number; whether this process was the one that did."""
     owner = OWNERS[number % len(OWNERS)]
     write = Write(owner, Action.CREATE, f"nonce-{number}", AT)
@@ -36,7 +36,7 @@ async def send(catalog: SteppedCatalog, process: int, number: int) -> bool:
     return True
 
 
-async def send_all(catalog: SteppedCatalog, process: int, nonces: int) -> int:
+async def send_all(catalog: CatalogBase, process: int, nonces: int) -> int:
     """Send every nonce; how many took effect."""
     numbers = iter(range(nonces))
 
@@ -50,7 +50,7 @@ async def send_all(catalog: SteppedCatalog, process: int, nonces: int) -> int:
         await catalog.close()
 
 
-def open_this(address: str) -> SteppedCatalog:
+def open_this(address: str) -> CatalogBase:
     """The catalog at this address."""
     if address.startswith("sqlite:///"):
         return sqlite.open_catalog(Path(address.removeprefix("sqlite:///")))

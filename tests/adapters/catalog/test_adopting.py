@@ -6,14 +6,14 @@ import pytest
 from tests.adapters.catalog.conftest import World
 
 from imprint.domain.cids import Cid
-from imprint.domain.export_records import Exported
+from imprint.domain.errors import Unavailable
+from imprint.domain.exports import ExportedFile
 from imprint.domain.files import Action, Network, Publication, State
-from imprint.domain.paging import PublicList
-from imprint.domain.refusals import Unavailable
-from imprint.ports.archives import Adoption, Clash
+from imprint.domain.lists import PublicList
+from imprint.ports.archives import ImportConflict, ImportOutcome
 
 
-async def walk(world: World, owner=None, size: int = 2) -> list[Exported]:
+async def walk(world: World, owner=None, size: int = 2) -> list[ExportedFile]:
     return [each async for files in world.catalog.walk_files(owner, size) for each in files]
 
 
@@ -25,7 +25,7 @@ async def documents(world: World, network: Network) -> list[Cid]:
 
 
 @pytest.fixture
-async def exported(world: World) -> Exported:
+async def exported(world: World) -> ExportedFile:
     """A post as another installation had it; here there is nothing of it."""
     place = replace(world.event(world.version()).place, block_number=7)
     version = world.version()
@@ -43,19 +43,19 @@ async def exported(world: World) -> Exported:
         thumbnail_cid=world.cid(),
         wrapped_key=b"wrapped",
     )
-    return Exported(dressed, event)
+    return ExportedFile(dressed, event)
 
 
-def published(exported: Exported, world: World) -> Exported:
+def published(exported: ExportedFile, world: World) -> ExportedFile:
     assert exported.event is not None
     publication = Publication(exported.event.post_id, world.now, exported.event.place.tx_hash)
-    return Exported(
+    return ExportedFile(
         replace(exported.file, state=State.ONCHAIN, publication=publication), exported.event
     )
 
 
-def unpublished(exported: Exported) -> Exported:
-    return Exported(exported.file)
+def unpublished(exported: ExportedFile) -> ExportedFile:
+    return ExportedFile(exported.file)
 
 
 async def test_every_live_file_is_walked_once_in_order(world):
@@ -114,9 +114,9 @@ async def test_documents_of_all_versions_are_listed_until_they_are_condemned(wor
 
 async def test_a_draft_is_taken_in_with_all_that_is_known_of_it(world, exported):
     draft = unpublished(exported)
-    assert await world.catalog.compare_file(draft) is Adoption.ADDED
+    assert await world.catalog.compare_file(draft) is ImportOutcome.ADDED
     assert await world.catalog.file_by_cid(draft.file.cid) is None
-    assert await world.catalog.adopt_file(draft) is Adoption.ADDED
+    assert await world.catalog.import_file(draft) is ImportOutcome.ADDED
     here = await world.live(draft.file.cid)
     assert replace(here, position=0) == replace(draft.file, position=0)
     assert await world.catalog.is_public(here.thumbnail_cid)
@@ -126,7 +126,7 @@ async def test_a_draft_is_taken_in_with_all_that_is_known_of_it(world, exported)
 
 async def test_a_post_is_taken_in_with_its_publication_and_is_not_confirmed(world, exported):
     post = published(exported, world)
-    assert await world.catalog.adopt_file(post) is Adoption.ADDED
+    assert await world.catalog.import_file(post) is ImportOutcome.ADDED
     here = await world.live(post.file.cid)
     assert replace(here, position=0) == replace(post.file, position=0)
     assert await world.catalog.file_by_post_id(77) == here
@@ -140,30 +140,30 @@ async def test_a_post_is_taken_in_with_its_publication_and_is_not_confirmed(worl
 
 async def test_taking_a_file_in_twice_changes_nothing(world, exported):
     post = published(exported, world)
-    await world.catalog.adopt_file(post)
+    await world.catalog.import_file(post)
     before = await world.live(post.file.cid)
-    assert await world.catalog.compare_file(post) is Adoption.PRESENT
-    assert await world.catalog.adopt_file(post) is Adoption.PRESENT
+    assert await world.catalog.compare_file(post) is ImportOutcome.PRESENT
+    assert await world.catalog.import_file(post) is ImportOutcome.PRESENT
     assert await world.live(post.file.cid) == before
 
 
 async def test_a_draft_that_is_here_learns_of_its_publication(world, exported):
-    await world.catalog.adopt_file(unpublished(exported))
-    assert await world.catalog.adopt_file(published(exported, world)) is Adoption.PRESENT
+    await world.catalog.import_file(unpublished(exported))
+    assert await world.catalog.import_file(published(exported, world)) is ImportOutcome.PRESENT
     assert (await world.live(exported.file.cid)).state is State.ONCHAIN
 
 
 async def test_what_was_deleted_here_since_stays_deleted(world, exported):
     draft = unpublished(exported)
-    await world.catalog.adopt_file(draft)
+    await world.catalog.import_file(draft)
     await world.discard(draft.file)
-    assert await world.catalog.adopt_file(draft) is Adoption.RETIRED
+    assert await world.catalog.import_file(draft) is ImportOutcome.RETIRED
     assert await world.catalog.file_by_cid(draft.file.cid) is None
 
 
 async def test_the_next_name_of_an_owner_is_above_those_taken_in(world, exported):
     named = replace(exported.file, name=f"{exported.file.owner}_5000")
-    await world.catalog.adopt_file(Exported(named))
+    await world.catalog.import_file(ExportedFile(named))
     intent = world.intent(world.write(Action.CREATE), world.cid(), number=4999)
     assert await world.catalog.begin_write(intent) == 5001
 
@@ -184,9 +184,9 @@ async def test_a_contradiction_is_refused_and_changes_nothing(world, exported, c
     }
     file = replace(post.file, **changes[clash])
     assert post.event is not None
-    clashing = Exported(file, replace(post.event, cid=file.cid))
-    for ask in (world.catalog.compare_file, world.catalog.adopt_file):
-        with pytest.raises(Clash):
+    clashing = ExportedFile(file, replace(post.event, cid=file.cid))
+    for ask in (world.catalog.compare_file, world.catalog.import_file):
+        with pytest.raises(ImportConflict):
             await ask(clashing)
     assert [each.file.cid for each in await walk(world)] == [other.cid]
 
@@ -197,4 +197,4 @@ async def test_a_document_that_is_being_destroyed_is_not_taken_in(world, exporte
     world.later(hours=25)
     assert (file.cid, "private") in await world.condemn()
     with pytest.raises(Unavailable):
-        await world.catalog.adopt_file(Exported(replace(exported.file, cid=file.cid)))
+        await world.catalog.import_file(ExportedFile(replace(exported.file, cid=file.cid)))

@@ -72,9 +72,9 @@ async def test_a_strangers_draft_cannot_be_changed(world):
     assert await world.catalog.replace_draft(write, intent, file.cid, version) is None
     picture = await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), world.cid())
     write = world.write(Action.PUBLISH, world.bob)
-    assert await world.catalog.dress_draft(write, picture, file.cid, ["mine"]) is None
+    assert await world.catalog.prepare_draft(write, picture, file.cid, ["mine"]) is None
     write = world.write(Action.DELETE, world.bob)
-    assert await world.catalog.discard_draft(write, file.cid) is None
+    assert await world.catalog.delete_draft(write, file.cid) is None
     assert await world.catalog.file_by_cid(file.cid) == file
 
 

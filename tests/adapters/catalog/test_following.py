@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from imprint.domain.files import Action, State
-from imprint.domain.paging import OwnDrafts, PublicList
-from imprint.domain.posts import Advance, BlockMark, EventStatus
+from imprint.domain.lists import OwnDrafts, PublicList
+from imprint.domain.posts import Advance, BlockRef, EventStatus
 
 CHAIN = 31337
 
 
-STAND = BlockMark(100, "0x" + "1" * 64)
+STAND = BlockRef(100, "0x" + "1" * 64)
 
 
 async def lose(world, *events):
@@ -145,14 +145,14 @@ async def test_an_event_that_was_lost_is_confirmed_when_the_chain_has_it_again(w
 
 
 async def test_where_the_follower_stands_is_remembered_for_each_chain(world):
-    assert await world.catalog.stand(CHAIN) is None
-    final = BlockMark(36, "0x" + "2" * 64)
+    assert await world.catalog.cursor(CHAIN) is None
+    final = BlockRef(36, "0x" + "2" * 64)
     await world.catalog.advance(CHAIN, Advance(STAND, final), world.now)
-    lower = BlockMark(99, "0x" + "3" * 64)
+    lower = BlockRef(99, "0x" + "3" * 64)
     await world.catalog.advance(CHAIN, Advance(lower), world.now)
-    assert await world.catalog.stand(CHAIN) == lower
+    assert await world.catalog.cursor(CHAIN) == lower
     assert await world.catalog.final_block(CHAIN) == final
-    assert await world.catalog.stand(1) is None
+    assert await world.catalog.cursor(1) is None
 
 
 async def test_a_lease_has_one_holder_until_it_ends(world):

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from imprint.domain.errors import Unavailable
 from imprint.domain.files import Action, State
-from imprint.domain.paging import PublicList
-from imprint.domain.posts import Advance, BlockMark
-from imprint.domain.refusals import Unavailable
+from imprint.domain.lists import PublicList
+from imprint.domain.posts import Advance, BlockRef
 
 TAGS = ["a", "b", "c"]
-STAND = BlockMark(100, "0x" + "1" * 64)
+STAND = BlockRef(100, "0x" + "1" * 64)
 
 
 class Chaos:
@@ -94,7 +94,7 @@ class Chaos:
             self.world.now, self.world.now, 3
         ):
             if self.random.random() < 0.5:
-                await self.world.catalog.bury(cid, network)
+                await self.world.catalog.purge(cid, network)
 
     async def wait(self):
         self.world.later(minutes=self.random.randint(1, 30))

@@ -3,8 +3,8 @@
 import pytest
 
 from imprint.domain.cids import Cid
+from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.files import Action, Network
-from imprint.domain.refusals import NonceUsed, Unavailable
 
 PICTURE = Cid("bafypicture")
 
@@ -75,7 +75,7 @@ async def test_what_is_condemned_is_told_until_it_is_buried(world):
     await world.discard(file)
     world.later(hours=25)
     assert await world.condemn() == await world.condemn() == {(file.cid, "private")}
-    await world.catalog.bury(file.cid, Network.PRIVATE)
+    await world.catalog.purge(file.cid, Network.PRIVATE)
     assert await world.condemn() == set()
 
 
@@ -90,7 +90,7 @@ async def test_no_more_than_the_limit_is_condemned_and_the_rest_comes_next(world
         assert len(some) <= 2
         seen |= some
         for cid, network in some:
-            await world.catalog.bury(cid, Network(network))
+            await world.catalog.purge(cid, Network(network))
     assert seen == {(file.cid, "private") for file in files}
 
 
@@ -129,7 +129,7 @@ async def test_a_running_intent_holds_its_document(world):
     write = world.write(Action.PUBLISH, world.bob)
     intent = await world.begin_thumbnail(write, PICTURE)
     assert await world.condemn() == {(file.cid, "private")}
-    assert await world.catalog.dress_draft(write, intent, other.cid, []) is not None
+    assert await world.catalog.prepare_draft(write, intent, other.cid, []) is not None
     world.later(hours=25)
     assert (PICTURE, "public") not in await world.condemn()
 
@@ -143,7 +143,7 @@ async def test_a_write_of_a_condemned_document_waits_until_it_is_buried(world):
     with pytest.raises(Unavailable) as refused:
         await world.catalog.begin_write(intent)
     assert refused.value.code == "storage_unavailable"
-    await world.catalog.bury(PICTURE, Network.PUBLIC)
+    await world.catalog.purge(PICTURE, Network.PUBLIC)
     assert await world.catalog.begin_write(intent) is None
 
 
@@ -155,9 +155,9 @@ async def test_a_slow_write_of_a_destroyed_thumbnail_is_refused(world):
     await world.dress(file)
     world.later(hours=25)
     assert (PICTURE, "public") in await world.condemn(limit=1)
-    await world.catalog.bury(PICTURE, Network.PUBLIC)
+    await world.catalog.purge(PICTURE, Network.PUBLIC)
     with pytest.raises(Unavailable):
-        await world.catalog.dress_draft(write, intent, other.cid, [])
+        await world.catalog.prepare_draft(write, intent, other.cid, [])
 
 
 async def test_a_slow_write_is_refused_even_if_its_intent_was_not_collected_yet(world):
@@ -172,9 +172,9 @@ async def test_a_slow_write_is_refused_even_if_its_intent_was_not_collected_yet(
     await world.dress(file)
     world.later(hours=25)
     assert await world.condemn(limit=2) == {(PICTURE, "public")}
-    await world.catalog.bury(PICTURE, Network.PUBLIC)
+    await world.catalog.purge(PICTURE, Network.PUBLIC)
     with pytest.raises(Unavailable):
-        await world.catalog.dress_draft(write, intent, other.cid, [])
+        await world.catalog.prepare_draft(write, intent, other.cid, [])
 
 
 async def test_a_restored_version_is_not_condemned(world):
@@ -201,7 +201,7 @@ async def test_nonces_outlive_their_documents(world):
     await world.discard(file, nonce="d")
     world.later(hours=25)
     await world.condemn()
-    await world.catalog.bury(file.cid, Network.PRIVATE)
+    await world.catalog.purge(file.cid, Network.PRIVATE)
     for nonce in ("n", "d"):
         with pytest.raises(NonceUsed) as refused:
             await world.catalog.check_nonce(world.alice, nonce)
@@ -211,6 +211,6 @@ async def test_nonces_outlive_their_documents(world):
 async def test_burying_what_is_not_condemned_forgets_nothing(world):
     file = await world.draft()
     await world.discard(file)
-    await world.catalog.bury(file.cid, Network.PRIVATE)
+    await world.catalog.purge(file.cid, Network.PRIVATE)
     world.later(hours=25)
     assert await world.condemn() == {(file.cid, "private")}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.adapters.catalog.conftest import World
 
 from imprint.domain.files import Action, File, Network
-from imprint.ports.sealing import KeyRecord
+from imprint.ports.content import KeyRecord
 
 
 async def draft_with_key(world: World, key: bytes | None) -> File:
@@ -24,7 +24,7 @@ async def test_a_wrapped_key_stays_with_its_file(world: World):
     file = await draft_with_key(world, b"\x00\xffwrapped")
     assert file.wrapped_key == b"\x00\xffwrapped"
     assert (await world.live(file.cid)).wrapped_key == b"\x00\xffwrapped"
-    post = await world.catalog.settle(None, [world.event(file)], (), world.now)
+    post = await world.catalog.apply_events(None, [world.event(file)], (), world.now)
     assert len(post.statuses) == 1
     assert (await world.live(file.cid)).wrapped_key == b"\x00\xffwrapped"
 
@@ -37,7 +37,7 @@ async def test_a_plain_document_has_no_key(world: World):
 
 async def test_keys_are_listed_by_file_id_in_every_state(world: World):
     files = [await draft_with_key(world, bytes([n])) for n in range(5)]
-    await world.catalog.discard_draft(world.write(Action.DELETE), files[2].cid)
+    await world.catalog.delete_draft(world.write(Action.DELETE), files[2].cid)
     expected = sorted((record(file) for file in files), key=lambda each: each.file_id)
     first = await world.catalog.wrapped_keys("", 3)
     rest = await world.catalog.wrapped_keys(first[-1].file_id, 3)
@@ -71,11 +71,11 @@ async def test_a_document_without_any_record_is_detached_once(world: World):
 async def test_versions_thumbnails_and_intents_are_no_strays(world: World):
     file = await world.draft()
     gone = await world.draft()
-    await world.catalog.discard_draft(world.write(Action.DELETE), gone.cid)
+    await world.catalog.delete_draft(world.write(Action.DELETE), gone.cid)
     thumbnail, coming = world.cid(), world.cid()
     publish = world.write(Action.PUBLISH)
     intent = await world.begin_thumbnail(publish, thumbnail)
-    await world.catalog.dress_draft(publish, intent, file.cid, ())
+    await world.catalog.prepare_draft(publish, intent, file.cid, ())
     await world.begin_thumbnail(world.write(Action.PUBLISH), coming)
     known = [file.cid, gone.cid, thumbnail, coming]
     for network in Network:

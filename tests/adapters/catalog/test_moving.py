@@ -9,15 +9,15 @@ from tests.adapters.catalog.databases import PostgresqlServer, SqliteFile, open_
 from tests.adapters.catalog.test_invariants import Chaos
 from tests.postgresql import Server
 
-from imprint.adapters.catalog import moving
-from imprint.adapters.catalog.moving import CannotMove, move_catalog
+from imprint.adapters.catalog import postgresql_migration
 from imprint.adapters.catalog.postgresql import open_catalog
+from imprint.adapters.catalog.postgresql_migration import CannotMove, move_catalog
 from imprint.adapters.catalog.postgresql_schema import Unfinished
 from imprint.bootstrap import CannotStart
-from imprint.bootstrap.databases import open_database
+from imprint.bootstrap.adapters import open_database
 from imprint.cli import main
-from imprint.domain.paging import OwnDrafts, PublicList
-from imprint.domain.refusals import NonceUsed
+from imprint.domain.errors import NonceUsed
+from imprint.domain.lists import OwnDrafts, PublicList
 from imprint.settings import PostgresqlDatabase, Secret
 
 LISTS = [PublicList(), PublicList(drafts_too=True), PublicList(("a", "b")), PublicList(("c",))]
@@ -78,7 +78,7 @@ async def test_life_goes_on_above_every_position(source, target):
 
 
 async def test_a_move_that_was_interrupted_goes_on(source, target, monkeypatch):
-    monkeypatch.setattr(moving, "_BATCH", 10)
+    monkeypatch.setattr(postgresql_migration, "_BATCH", 10)
 
     def stop(done, total):
         if done > total / 2:
@@ -128,13 +128,13 @@ async def test_a_catalog_that_has_moved_does_not_move_again(source, target):
     ],
 )
 async def test_a_difference_is_noticed(source, target, postgresql: Server, monkeypatch, damage):
-    compare = moving._finish
+    compare = postgresql_migration._finish
 
     async def spoil(reader, writer, tables):
         await writer.execute(damage)
         await compare(reader, writer, tables)
 
-    monkeypatch.setattr(moving, "_finish", spoil)
+    monkeypatch.setattr(postgresql_migration, "_finish", spoil)
     with pytest.raises(CannotMove, match="differ"):
         await move_catalog(source.path, target.address, tell_nobody)
     with pytest.raises(Unfinished):

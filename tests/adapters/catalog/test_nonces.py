@@ -2,8 +2,8 @@
 
 import pytest
 
+from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.files import Action
-from imprint.domain.refusals import NonceUsed, Unavailable
 
 
 async def file_of_spent(world, nonce):
@@ -38,8 +38,8 @@ async def test_every_change_refuses_a_spent_nonce_and_does_nothing(world, change
     spent = world.write(Action.UPDATE, nonce="n")
     attempt = {
         "update": world.catalog.replace_draft(spent, intent, file.cid, version),
-        "dress": world.catalog.dress_draft(spent, intent, file.cid, ["tag"]),
-        "discard": world.catalog.discard_draft(spent, file.cid),
+        "dress": world.catalog.prepare_draft(spent, intent, file.cid, ["tag"]),
+        "discard": world.catalog.delete_draft(spent, file.cid),
     }
     with pytest.raises(NonceUsed):
         await attempt.pop(change)
@@ -154,7 +154,7 @@ async def test_a_write_whose_document_was_condemned_is_refused_and_spends_nothin
     world.later(hours=1)
     assert await world.condemn() == {(version.cid, "private")}
     if buried:
-        await world.catalog.bury(version.cid, intent.network)
+        await world.catalog.purge(version.cid, intent.network)
     with pytest.raises(Unavailable) as refused:
         await world.catalog.add_draft(write, intent, version)
     assert refused.value.code == "storage_unavailable"

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from imprint.domain.rates import Rate
-from imprint.domain.refusals import RateLimited
+from imprint.domain.errors import RateLimited
+from imprint.domain.rate_limits import Rate
 
 RATE = Rate(3, 60)
 
@@ -49,6 +49,6 @@ async def test_a_refused_request_costs_nothing(world):
 async def test_a_forgotten_key_begins_anew(world):
     for _ in range(3):
         await spend(world)
-    await world.catalog.forget_replays(world.now + timedelta(seconds=61))
+    await world.catalog.prune_replays(world.now + timedelta(seconds=61))
     for _ in range(3):
         await spend(world)

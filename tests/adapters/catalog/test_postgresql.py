@@ -16,8 +16,8 @@ from imprint.adapters.catalog.postgresql import open_catalog
 from imprint.adapters.catalog.postgresql_schema import migrate
 from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrations
 from imprint.adapters.catalog.steps import Hold, Query, Unstorable
+from imprint.domain.errors import Code, Unavailable
 from imprint.domain.files import Action
-from imprint.domain.refusals import Code, Unavailable
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 BEAT = Query("UPDATE counters SET value = value + 1 WHERE name = 'heartbeat' RETURNING value")
@@ -104,7 +104,7 @@ async def test_who_waits_too_long_for_a_lock_is_told_so_and_the_others_go_on(dat
     with pytest.raises(Unavailable) as refused:
         await catalog.probe()
     assert refused.value.code is Code.DATABASE_UNAVAILABLE
-    assert await catalog.stand(1) is None
+    assert await catalog.cursor(1) is None
     await other.execute("ROLLBACK")
     await catalog.probe()
     await other.close()
@@ -135,7 +135,7 @@ async def test_a_closed_catalog_is_unavailable(world):
     with pytest.raises(Unavailable):
         await world.draft()
     with pytest.raises(Unavailable):
-        await world.catalog.stand(1)
+        await world.catalog.cursor(1)
 
 
 async def test_one_busy_owner_leaves_connections_for_the_others(database):
@@ -148,7 +148,7 @@ async def test_one_busy_owner_leaves_connections_for_the_others(database):
     busy = [asyncio.ensure_future(catalog._change(slow)) for _ in range(4)]
     await asyncio.sleep(0.05)
     begun = time.monotonic()
-    await catalog.stand(1)
+    await catalog.cursor(1)
     assert time.monotonic() - begun < 0.25
     await asyncio.gather(*busy)
     await catalog.close()

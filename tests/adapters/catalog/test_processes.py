@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.catalog import rivals
 from tests.adapters.catalog.databases import open_any
 
-from imprint.domain.paging import OwnDrafts
+from imprint.domain.lists import OwnDrafts
 
 PROCESSES, NONCES = 8, 1000
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.files import Action, File
-from imprint.domain.paging import OwnDrafts, PublicList
+from imprint.domain.lists import OwnDrafts, PublicList
 from imprint.domain.posts import EventStatus
-from imprint.domain.refusals import NonceUsed, Unavailable
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -84,7 +84,7 @@ async def test_two_catalogs_that_write_at_once_both_get_through(world, open_anot
     files = await asyncio.gather(*(world.draft() for _ in range(20)))
     settled = await asyncio.gather(
         *(world.see(world.event(file)) for file in files),
-        *(other.settle(None, [world.event(file)], [], AT) for file in files),
+        *(other.apply_events(None, [world.event(file)], [], AT) for file in files),
         return_exceptions=True,
     )
     assert not [result for result in settled if isinstance(result, Unavailable)]

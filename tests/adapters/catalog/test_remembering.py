@@ -8,8 +8,8 @@ from tests.adapters.catalog.conftest import Opener, World
 from imprint.adapters.catalog import remembering
 from imprint.adapters.catalog.remembering import Memory
 from imprint.adapters.catalog.sqlite import SqliteCatalog
-from imprint.adapters.sqlite_files import connect_reader, connect_writer
-from imprint.domain.paging import OwnDrafts
+from imprint.adapters.sqlite_connections import connect_reader, connect_writer
+from imprint.domain.lists import OwnDrafts
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrations, migrate
 from imprint.adapters.catalog.sqlite import open_catalog
-from imprint.domain.refusals import Unavailable
+from imprint.domain.errors import Unavailable
 
 FIRST = Migration(1, "first", "CREATE TABLE one (x TEXT);\nINSERT INTO one VALUES ('a;\nb');\n")
 SECOND = Migration(2, "second", "-- more\nCREATE TABLE two (\n  x TEXT\n);\n")

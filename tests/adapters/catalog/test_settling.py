@@ -8,10 +8,10 @@ import pytest
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, Network, Publication, State
-from imprint.domain.paging import OwnDrafts, PublicList
+from imprint.domain.lists import OwnDrafts, PublicList
 from imprint.domain.posts import (
     Advance,
-    BlockMark,
+    BlockRef,
     DeadLetter,
     DeliveryKey,
     EventStatus,
@@ -195,7 +195,7 @@ async def test_a_version_whose_document_is_condemned_is_not_restored(world):
     await world.condemn()
     event = world.event(file)
     assert await world.see(event) == [UNKNOWN]
-    await world.catalog.bury(file.cid, Network.PRIVATE)
+    await world.catalog.purge(file.cid, Network.PRIVATE)
     assert await world.see(event) == [UNKNOWN]
     assert await world.catalog.file_by_cid(file.cid) is None
 
@@ -223,7 +223,7 @@ KEY = DeliveryKey("provider-b", "digest-1", "nonce-1")
 
 async def test_a_delivery_seen_before_is_a_duplicate_and_changes_nothing(world):
     first, second = world.event(await world.draft()), world.event(await world.draft())
-    settle = world.catalog.settle
+    settle = world.catalog.apply_events
     assert not (await settle(KEY, [first], [], world.now)).duplicate
     again = await settle(KEY, [second], [], world.now)
     assert (again.duplicate, again.statuses) == (True, ())
@@ -232,28 +232,28 @@ async def test_a_delivery_seen_before_is_a_duplicate_and_changes_nothing(world):
 
 @pytest.mark.parametrize("change", [{"digest": "digest-2"}, {"nonce": "nonce-2"}])
 async def test_digest_and_nonce_each_recognize_a_delivery(world, change):
-    await world.catalog.settle(KEY, [], [], world.now)
-    assert (await world.catalog.settle(replace(KEY, **change), [], [], world.now)).duplicate
+    await world.catalog.apply_events(KEY, [], [], world.now)
+    assert (await world.catalog.apply_events(replace(KEY, **change), [], [], world.now)).duplicate
 
 
 async def test_providers_do_not_share_their_keys(world):
-    await world.catalog.settle(KEY, [], [], world.now)
+    await world.catalog.apply_events(KEY, [], [], world.now)
     other = replace(KEY, provider="provider-a")
-    assert not (await world.catalog.settle(other, [], [], world.now)).duplicate
+    assert not (await world.catalog.apply_events(other, [], [], world.now)).duplicate
 
 
 async def test_deliveries_without_a_nonce_are_told_apart_by_digest(world):
     one, two = replace(KEY, nonce=""), replace(KEY, nonce="", digest="digest-2")
-    assert not (await world.catalog.settle(one, [], [], world.now)).duplicate
-    assert not (await world.catalog.settle(two, [], [], world.now)).duplicate
+    assert not (await world.catalog.apply_events(one, [], [], world.now)).duplicate
+    assert not (await world.catalog.apply_events(two, [], [], world.now)).duplicate
 
 
 async def test_deliveries_are_forgotten_from_a_time_on(world):
-    await world.catalog.settle(KEY, [], [], world.now)
-    await world.catalog.forget_replays(world.now)
-    assert (await world.catalog.settle(KEY, [], [], world.now)).duplicate
-    await world.catalog.forget_replays(world.now + timedelta(microseconds=1))
-    assert not (await world.catalog.settle(KEY, [], [], world.now)).duplicate
+    await world.catalog.apply_events(KEY, [], [], world.now)
+    await world.catalog.prune_replays(world.now)
+    assert (await world.catalog.apply_events(KEY, [], [], world.now)).duplicate
+    await world.catalog.prune_replays(world.now + timedelta(microseconds=1))
+    assert not (await world.catalog.apply_events(KEY, [], [], world.now)).duplicate
 
 
 async def test_a_poisonous_event_spoils_no_other(world):
@@ -292,7 +292,7 @@ async def test_a_cid_in_no_file_does_not_match_a_thumbnail(world):
 async def test_a_delivery_cannot_say_otherwise_about_an_event_that_is_known(world):
     draft = await world.draft()
     real = replace(world.event(draft), spelled_cid="no cid at all", cid=None)
-    await world.catalog.advance(31337, Advance(BlockMark(9, "0x9"), events=(real,)), world.now)
+    await world.catalog.advance(31337, Advance(BlockRef(9, "0x9"), events=(real,)), world.now)
     forged = replace(world.event(draft), place=real.place)
     assert await world.see(forged) == [EventStatus.UNKNOWN_FILE]
     assert (await world.live(draft.cid)).state is State.PENDING
@@ -303,13 +303,13 @@ async def test_what_the_chain_says_replaces_what_a_delivery_made_of_the_same_eve
     forged = world.event(draft, post_id=1)
     assert await world.see(forged) == [EventStatus.ONCHAIN]
     real = replace(world.event(other, post_id=1), place=forged.place)
-    await world.catalog.advance(31337, Advance(BlockMark(9, "0x9"), events=(real,)), world.now)
+    await world.catalog.advance(31337, Advance(BlockRef(9, "0x9"), events=(real,)), world.now)
     assert (await world.live(draft.cid)).state is State.PENDING
     assert (await world.catalog.file_by_post_id(1)).cid == other.cid
 
 
 async def test_a_dead_letter_is_new_once(world):
     letter = DeadLetter(world.event(world.version()).place, "no text", "{}")
-    step = Advance(BlockMark(9, "0x9"), dead_letters=(letter,))
+    step = Advance(BlockRef(9, "0x9"), dead_letters=(letter,))
     assert (await world.catalog.advance(31337, step, world.now)).new_letters == 1
     assert (await world.catalog.advance(31337, step, world.now)).new_letters == 0

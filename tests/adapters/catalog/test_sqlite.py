@@ -14,15 +14,15 @@ from imprint.adapters.catalog import sqlite as sqlite_catalog
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.paging import OwnDrafts, PublicList
+from imprint.domain.errors import Code, Unavailable
+from imprint.domain.lists import OwnDrafts, PublicList
 from imprint.domain.posts import DeadLetter, LogPlace
-from imprint.domain.refusals import Code, Unavailable
 
 WRITE = """
 import asyncio, os, pathlib, sys
 from datetime import UTC, datetime
 from imprint.adapters.catalog import drafts, nonces
-from imprint.adapters.sqlite_files import connect_writer
+from imprint.adapters.sqlite_connections import connect_writer
 from imprint.adapters.catalog import sqlite as sqlite_catalog
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.writer import run_steps

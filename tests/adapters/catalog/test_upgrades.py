@@ -14,7 +14,7 @@ from tests.postgresql import Server
 from imprint.adapters.catalog import postgresql_schema, schema
 from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrations
 from imprint.domain.files import State
-from imprint.domain.paging import OwnDrafts, PublicList
+from imprint.domain.lists import OwnDrafts, PublicList
 
 NEXT = """
 ALTER TABLE files ADD COLUMN language TEXT;

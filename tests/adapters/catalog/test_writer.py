@@ -9,8 +9,8 @@ import pytest
 
 from imprint.adapters.catalog.steps import Query, Unstorable
 from imprint.adapters.catalog.writer import Writer
-from imprint.adapters.sqlite_files import connect_writer
-from imprint.domain.refusals import Code, Refusal, Unavailable
+from imprint.adapters.sqlite_connections import connect_writer
+from imprint.domain.errors import Code, Refusal, Unavailable
 
 FULL, NORMAL = 2, 1
 

@@ -19,6 +19,9 @@ class FixedClock:
     def now(self) -> datetime:
         return datetime.fromtimestamp(1_760_000_000, UTC)
 
+    def __call__(self) -> datetime:
+        return self.now()
+
 
 @pytest.fixture
 async def node() -> AsyncIterator[FaultyNode]:

@@ -10,20 +10,19 @@ from aiohttp.test_utils import TestServer
 from eth_abi.abi import encode
 from tests.adapters.chain.conftest import FixedClock
 
-from imprint.adapters.chain.failures import ChainMisconfigured
+from imprint.adapters.chain.http_client import ChainMisconfigured
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
-from imprint.adapters.deliveries.provider_a import ProviderA
-from imprint.adapters.deliveries.provider_b import ProviderB
+from imprint.adapters.webhooks.provider_a import ProviderA
+from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.devchain.blocks import Block
+from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
-from imprint.devchain.payloads import build_body_a, build_body_b, sign_body_a, sign_body_b
-from imprint.devchain.requests import Request, sign_request
 from imprint.devchain.rpc import Dispatcher
-from imprint.domain.addresses import Address
+from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, sign_body_b
+from imprint.domain.addresses import Address, keccak256
 from imprint.domain.cids import Cid
-from imprint.domain.keccak import keccak256
 
 CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
 OTHER = Cid("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")

@@ -13,7 +13,7 @@ from tests.adapters.chain.faulty_node import Fault, FaultyNode
 from imprint.adapters.chain.json_rpc import Call, JsonRpc, mask_address
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.domain.addresses import Address
-from imprint.domain.refusals import Unavailable
+from imprint.domain.errors import Unavailable
 
 READER = Address("0x" + "b2" * 20)
 CANARY = "canary-5f0c"

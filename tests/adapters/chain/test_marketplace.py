@@ -9,14 +9,14 @@ from tests.adapters.chain import faulty_node as faults
 from tests.adapters.chain.conftest import MARKET, FixedClock
 from tests.adapters.chain.faulty_node import Fault, FaultyNode
 
-from imprint.adapters.chain.failures import ChainMisconfigured
+from imprint.adapters.chain.http_client import ChainMisconfigured
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.domain.access import Access, decide_access
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.errors import Code, Unavailable
 from imprint.domain.posts import PostEntry, PostFacts
-from imprint.domain.refusals import Code, Unavailable
 
 AUTHOR = Address("0x" + "a1" * 20)
 READER = Address("0x" + "b2" * 20)

@@ -11,13 +11,12 @@ from tests.adapters.content.pinata_fake import JWT, PinataFake
 from tests.documents import change_document
 
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.adapters.content.exchanges import Pace
+from imprint.adapters.content.http_retry import Pace
 from imprint.adapters.content.kubo import KuboStore
 from imprint.adapters.content.pinata import PinataStore
 from imprint.adapters.content.pinata_api import Account
-from imprint.domain.cids import Cid, Codec, codec_of
+from imprint.domain.cids import Cid, Codec, Layout, codec_of
 from imprint.domain.files import Network
-from imprint.domain.unixfs import Layout
 from imprint.ports import ContentStore
 
 HASTE = Pace(pause=0.001)
@@ -27,6 +26,9 @@ HASTE = Pace(pause=0.001)
 class WallClock:
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.now()
 
 
 class Workbench(Protocol):

@@ -10,10 +10,8 @@ from typing import Any
 from aiohttp import BodyPartReader, web
 from aiohttp.test_utils import TestServer
 
-from imprint.domain.assembly import read_links
 from imprint.domain.car import write_car
-from imprint.domain.cids import Cid, Codec, cid_of, codec_of, parse_cid
-from imprint.domain.unixfs import Layout, blocks
+from imprint.domain.cids import Cid, Codec, Layout, blocks, cid_of, codec_of, parse_cid, read_links
 
 Fault = Callable[["KuboFake", web.Request], Awaitable[web.StreamResponse]]
 

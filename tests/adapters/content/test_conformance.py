@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from imprint.domain.cids import document_cid
+from imprint.domain.errors import Code, Unavailable
 from imprint.domain.files import Network
-from imprint.domain.refusals import Code, Unavailable
-from imprint.domain.unixfs import document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b'{"content":"Hi","name":"n","salt":"00"}'

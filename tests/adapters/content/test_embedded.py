@@ -15,10 +15,10 @@ import pytest
 
 from imprint.adapters.content import embedded as embedded_module
 from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.domain.cids import document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
-from imprint.domain.refusals import Unavailable
-from imprint.domain.unixfs import document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b"some document"

@@ -10,15 +10,13 @@ from aiohttp import web
 from tests.adapters.content import kubo_fake
 from tests.adapters.content.kubo_fake import KuboFake, always, break_off, complain, lines, times
 
-from imprint.adapters.content.exchanges import PACE, Pace
-from imprint.adapters.content.kubo import KuboStore
-from imprint.adapters.content.marks import write_mark
+from imprint.adapters.content.http_retry import PACE, Pace
+from imprint.adapters.content.kubo import KuboStore, write_mark
 from imprint.domain.addresses import Address
-from imprint.domain.assembly import read_links
 from imprint.domain.car import write_car
+from imprint.domain.cids import blocks, document_cid, read_links
+from imprint.domain.errors import Code, Unavailable
 from imprint.domain.files import Label, Network, State
-from imprint.domain.refusals import Code, Unavailable
-from imprint.domain.unixfs import blocks, document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b'{"content":"Hi","name":"n","salt":"00"}'

@@ -18,12 +18,12 @@ from tests.adapters.content.pinata_fake import (
     times,
 )
 
-from imprint.adapters.content.exchanges import Pace
+from imprint.adapters.content.http_retry import Pace
 from imprint.adapters.content.pinata_api import Account, read_reason
 from imprint.domain.addresses import Address
+from imprint.domain.cids import WIDE_LAYOUT, Layout, document_cid
+from imprint.domain.errors import Code, Unavailable
 from imprint.domain.files import Label, Network, State
-from imprint.domain.refusals import Code, Unavailable
-from imprint.domain.unixfs import WIDE_LAYOUT, Layout, document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b'{"content":"Hi","name":"n","salt":"00"}'

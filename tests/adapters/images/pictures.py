@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from imprint.adapters.images.recoder import SandboxedRecoder
-from imprint.domain.refusals import Code, Refusal
+from imprint.domain.errors import Code, Refusal
 
 
 def write(picture: Image.Image, form: str = "PNG", **options: object) -> bytes:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from imprint.domain.car import NotACar, read_header, read_sections
 from imprint.domain.cids import Cid, digest_of
-from imprint.domain.export_records import NotAnExport
+from imprint.domain.exports import NotAnExport
 
 _TABLES = (
     """CREATE TABLE blocks (

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from imprint.adapters.sqlite_files import connect_copier, connect_reader
+from imprint.adapters.sqlite_connections import connect_copier, connect_reader
 
 
 def copy_catalog(source: Path, target: Path) -> None:

@@ -49,7 +49,7 @@ def replace_draft(write: Write, intent: Intent, old: Cid, version: Version) -> S
     return file
 
 
-def dress_draft(
+def prepare_draft(
     write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
 ) -> Steps[File | None]:
     """Give a draft its thumbnail and hashtags; None if `cid` is no draft of the signer."""
@@ -73,7 +73,7 @@ def dress_draft(
     return dressed
 
 
-def discard_draft(write: Write, cid: Cid) -> Steps[File | None]:
+def delete_draft(write: Write, cid: Cid) -> Steps[File | None]:
     """Delete a draft and return what it was; None if `cid` is no draft of the signer."""
     yield hold_write(write, None, cid)
     yield from nonces.refuse_spent(write.signer, write.nonce)

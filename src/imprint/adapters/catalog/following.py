@@ -11,23 +11,23 @@ from imprint.adapters.catalog.steps import Query, Row, Steps, Value
 from imprint.domain.files import File
 from imprint.domain.posts import (
     Advance,
-    BlockMark,
+    ApplyResult,
+    BlockRef,
     EventReport,
     EventStatus,
     KeptLetter,
     KnownEvent,
     LogPlace,
-    Settlement,
 )
 
 STAND, FINAL = "stand", "final"
 """The two blocks of a chain that are remembered."""
 
 
-def read_mark(chain_id: int, kind: str) -> Steps[BlockMark | None]:
+def read_mark(chain_id: int, kind: str) -> Steps[BlockRef | None]:
     """The block that is remembered in this role."""
     rows = yield Query(sql.MARK, {"chain_id": chain_id, "kind": kind})
-    return BlockMark(*rows[0]) if rows else None
+    return BlockRef(*rows[0]) if rows else None
 
 
 def known_events(chain_id: int, first: int, last: int) -> Steps[list[KnownEvent]]:
@@ -60,13 +60,13 @@ def report_events(limit: int) -> Steps[EventReport]:
     )
 
 
-def advance(chain_id: int, step: Advance, at: datetime) -> Steps[Settlement]:
+def advance(chain_id: int, step: Advance, at: datetime) -> Steps[ApplyResult]:
     """Take the chain's own word: undo what is lost, settle what stands, remember where we are."""
     yield from _hold(step)
     yield from _lose(step.lost)
     settlement = yield from settle(None, step.events, step.dead_letters, at, canonical=True)
-    if step.stand is not None:
-        yield _note_mark(chain_id, STAND, step.stand)
+    if step.cursor is not None:
+        yield _note_mark(chain_id, STAND, step.cursor)
     if step.final is not None:
         yield _note_mark(chain_id, FINAL, step.final)
     return settlement
@@ -105,7 +105,7 @@ def _known_event(row: Row) -> KnownEvent:
     return KnownEvent(event_of(row), moment_of(row[9]), bool(row[11]))
 
 
-def _note_mark(chain_id: int, kind: str, mark: BlockMark) -> Query:
+def _note_mark(chain_id: int, kind: str, mark: BlockRef) -> Query:
     values: dict[str, Value] = {
         "chain_id": chain_id,
         "kind": kind,

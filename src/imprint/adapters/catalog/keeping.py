@@ -14,7 +14,7 @@ _NEVER_HELD = 0
 """When the document of an intent that ran out was detached: earlier than any that was held."""
 
 
-def forget_replays(before: datetime) -> Steps[None]:
+def prune_replays(before: datetime) -> Steps[None]:
     """Forget what nobody can replay any more: its own time would give it away."""
     yield Query(sql.FORGET_DELIVERIES, {"before": micros(before)})
     yield Query(sql.FORGET_LOGINS, {"before": micros(before)})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.steps import Query, Steps, Value
-from imprint.ports.sealing import KeyRecord
+from imprint.ports.content import KeyRecord
 
 
 def list_keys(after: str, limit: int) -> Steps[list[KeyRecord]]:

@@ -7,7 +7,7 @@ from imprint.adapters.catalog.rows import file_of
 from imprint.adapters.catalog.steps import Query, Steps, Value
 from imprint.domain.cids import Cid
 from imprint.domain.files import File
-from imprint.domain.paging import ListFilter, OwnDrafts, PublicList
+from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
 
 _END = 2**63 - 1
 """Above every position, for a list from its beginning."""

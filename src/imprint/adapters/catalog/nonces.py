@@ -8,8 +8,8 @@ from imprint.adapters.catalog.rows import file_of, intent_values, key_text, micr
 from imprint.adapters.catalog.steps import Query, Steps, Value
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.files import File, Intent, Network, Write
-from imprint.domain.refusals import NonceUsed, Unavailable
 
 
 def refuse_spent(signer: Address, nonce: str) -> Steps[None]:

@@ -9,8 +9,8 @@ from datetime import datetime
 from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.rows import micros
 from imprint.adapters.catalog.steps import Query, Steps, Value
-from imprint.domain.rates import Rate
-from imprint.domain.refusals import RateLimited
+from imprint.domain.errors import RateLimited
+from imprint.domain.rate_limits import Rate
 
 _SECOND = 1_000_000
 

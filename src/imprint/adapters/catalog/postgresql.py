@@ -12,9 +12,9 @@ from imprint.adapters.catalog.postgresql_changes import Changer, ReadRun, read
 from imprint.adapters.catalog.postgresql_pool import Pool, connect, translated
 from imprint.adapters.catalog.postgresql_schema import Unfinished, migrate
 from imprint.adapters.catalog.schema import known_migrations
-from imprint.adapters.catalog.stepped import SteppedCatalog
+from imprint.adapters.catalog.stepped import CatalogBase
 from imprint.adapters.catalog.steps import Steps, T, last_query
-from imprint.domain.refusals import Unavailable
+from imprint.domain.errors import Unavailable
 
 __all__ = ["PostgresqlCatalog", "Unfinished", "open_catalog", "prepare"]
 
@@ -51,7 +51,7 @@ async def prepare(url: str) -> None:
         await connection.close()
 
 
-class PostgresqlCatalog(SteppedCatalog):
+class PostgresqlCatalog(CatalogBase):
     """`Catalog` in PostgreSQL."""
 
     def __init__(self, url: str, connections: int) -> None:

@@ -12,7 +12,7 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from imprint.adapters.catalog.steps import Unstorable
-from imprint.domain.refusals import Unavailable
+from imprint.domain.errors import Unavailable
 
 _log = logging.getLogger(__name__)
 

@@ -30,11 +30,11 @@ from imprint.adapters.catalog.rows import (
 from imprint.adapters.catalog.steps import Query, Row, Steps, Unstorable, Value
 from imprint.domain.files import File, Publication, State
 from imprint.domain.posts import (
+    ApplyResult,
     DeadLetter,
     DeliveryKey,
     EventStatus,
     PostCreated,
-    Settlement,
 )
 
 _KEPT_AT_ONCE = 10
@@ -47,7 +47,7 @@ def settle(
     dead_letters: Sequence[DeadLetter],
     at: datetime,
     canonical: bool = False,
-) -> Steps[Settlement]:
+) -> Steps[ApplyResult]:
     """Keep and apply events, each apart from the others.
 
     `canonical` is the word of somebody who has read the chain: it also brings back an event whose
@@ -56,7 +56,7 @@ def settle(
     if events:
         yield hold_events(events)
     if key is not None and not (yield from _remember(key, at)):
-        return Settlement(duplicate=True)
+        return ApplyResult(duplicate=True)
     source = None if key is None else key.provider
     statuses = []
     for event in events:
@@ -65,7 +65,7 @@ def settle(
     new_letters = 0
     for letter in dead_letters:
         new_letters += len((yield _keep_letter(letter, source, at)))
-    return Settlement(False, tuple(statuses), new_letters)
+    return ApplyResult(False, tuple(statuses), new_letters)
 
 
 def apply_kept(draft: File) -> Steps[File]:

@@ -20,11 +20,11 @@ from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.backup import copy_catalog
 from imprint.adapters.catalog.remembering import Memory
 from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.adapters.catalog.stepped import SteppedCatalog
+from imprint.adapters.catalog.stepped import CatalogBase
 from imprint.adapters.catalog.steps import Steps, T, Unstorable, last_query
 from imprint.adapters.catalog.writer import Writer, run_steps
-from imprint.adapters.sqlite_files import connect_reader, connect_writer
-from imprint.domain.refusals import Unavailable
+from imprint.adapters.sqlite_connections import connect_reader, connect_writer
+from imprint.domain.errors import Unavailable
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class _TooLong(Exception):
     """A read would hold up the event loop."""
 
 
-class SqliteCatalog(SteppedCatalog):
+class SqliteCatalog(CatalogBase):
     """`Catalog` in SQLite."""
 
     def __init__(

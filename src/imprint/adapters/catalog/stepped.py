@@ -22,22 +22,22 @@ from imprint.adapters.catalog import statements as sql
 from imprint.adapters.catalog.steps import Steps, T, last_query
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.export_records import Exported
+from imprint.domain.exports import ExportedFile
 from imprint.domain.files import File, Intent, Network, Version, Write
-from imprint.domain.paging import ListFilter
+from imprint.domain.lists import ListFilter
 from imprint.domain.posts import (
     Advance,
-    BlockMark,
+    ApplyResult,
+    BlockRef,
     DeadLetter,
     DeliveryKey,
     EventReport,
     KnownEvent,
     PostCreated,
-    Settlement,
 )
-from imprint.domain.rates import Rate
-from imprint.ports.archives import Adoption, Stored
-from imprint.ports.sealing import KeyRecord
+from imprint.domain.rate_limits import Rate
+from imprint.ports.archives import ImportOutcome, StoredDocument
+from imprint.ports.content import KeyRecord
 
 _UNKNOWN_REACH = 1_000_000
 """For a read that may look at any number of rows."""
@@ -51,7 +51,7 @@ class Snapshot(Protocol):
         ...
 
 
-class SteppedCatalog(ABC):
+class CatalogBase(ABC):
     """All ports of a catalog, for a database that can run steps."""
 
     @abstractmethod
@@ -70,20 +70,24 @@ class SteppedCatalog(ABC):
     def _snapshot(self) -> AbstractAsyncContextManager["Snapshot"]:
         """All that was committed before, and nothing that is committed from now on."""
 
-    async def walk_files(self, owner: Address | None, size: int) -> AsyncIterator[list[Exported]]:
+    async def walk_files(
+        self, owner: Address | None, size: int
+    ) -> AsyncIterator[list[ExportedFile]]:
         async with self._snapshot() as snapshot:
             files, last = await snapshot.read(adopting.walk(owner, -1, size))
             while files:
                 yield files
                 files, last = await snapshot.read(adopting.walk(owner, last, size))
 
-    async def documents_after(self, network: Network, after: str, limit: int) -> list[Stored]:
+    async def documents_after(
+        self, network: Network, after: str, limit: int
+    ) -> list[StoredDocument]:
         return await self._read(partial(adopting.list_documents, network, after, limit), limit)
 
-    async def compare_file(self, exported: Exported) -> Adoption:
+    async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         return await self._read(partial(adopting.compare, exported))
 
-    async def adopt_file(self, exported: Exported) -> Adoption:
+    async def import_file(self, exported: ExportedFile) -> ImportOutcome:
         return await self._change(partial(adopting.adopt, exported))
 
     @abstractmethod
@@ -114,13 +118,13 @@ class SteppedCatalog(ABC):
     ) -> File | None:
         return await self._change(partial(drafts.replace_draft, write, intent, old, version))
 
-    async def dress_draft(
+    async def prepare_draft(
         self, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
     ) -> File | None:
-        return await self._change(partial(drafts.dress_draft, write, intent, cid, hashtags))
+        return await self._change(partial(drafts.prepare_draft, write, intent, cid, hashtags))
 
-    async def discard_draft(self, write: Write, cid: Cid) -> File | None:
-        return await self._change(partial(drafts.discard_draft, write, cid))
+    async def delete_draft(self, write: Write, cid: Cid) -> File | None:
+        return await self._change(partial(drafts.delete_draft, write, cid))
 
     async def file_by_cid(self, cid: Cid) -> File | None:
         steps = partial(listing.find, sql.FILE_BY_CID, {"cid": cid})
@@ -143,13 +147,13 @@ class SteppedCatalog(ABC):
     async def is_public(self, cid: Cid) -> bool:
         return await self._read(partial(listing.find_public, cid))
 
-    async def settle(
+    async def apply_events(
         self,
         key: DeliveryKey | None,
         events: Sequence[PostCreated],
         dead_letters: Sequence[DeadLetter],
         at: datetime,
-    ) -> Settlement:
+    ) -> ApplyResult:
         return await self._change(partial(settling.settle, key, events, dead_letters, at))
 
     async def condemn_documents(
@@ -157,20 +161,20 @@ class SteppedCatalog(ABC):
     ) -> list[tuple[Cid, Network]]:
         return await self._change(partial(keeping.condemn, now, detached_before, limit))
 
-    async def bury(self, cid: Cid, network: Network) -> None:
+    async def purge(self, cid: Cid, network: Network) -> None:
         document = {"cid": cid, "network": network.value}
         await self._change(partial(last_query, sql.BURY, document))
 
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         return await self._change(partial(keeping.detach_strays, cids, network, at))
 
-    async def forget_replays(self, before: datetime) -> None:
-        await self._change(partial(keeping.forget_replays, before))
+    async def prune_replays(self, before: datetime) -> None:
+        await self._change(partial(keeping.prune_replays, before))
 
-    async def stand(self, chain_id: int) -> BlockMark | None:
+    async def cursor(self, chain_id: int) -> BlockRef | None:
         return await self._read(partial(following.read_mark, chain_id, following.STAND))
 
-    async def final_block(self, chain_id: int) -> BlockMark | None:
+    async def final_block(self, chain_id: int) -> BlockRef | None:
         return await self._read(partial(following.read_mark, chain_id, following.FINAL))
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
@@ -182,7 +186,7 @@ class SteppedCatalog(ABC):
     async def report_events(self, limit: int) -> EventReport:
         return await self._read(partial(following.report_events, limit), _UNKNOWN_REACH)
 
-    async def advance(self, chain_id: int, step: Advance, at: datetime) -> Settlement:
+    async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
         return await self._change(partial(following.advance, chain_id, step, at))
 
     async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from imprint import failpoints
-from imprint.adapters.batches import Batches, Job
 from imprint.adapters.catalog.steps import Hold, Query, Row, Steps, T, Unstorable
-from imprint.domain.refusals import Problem, Unavailable
+from imprint.adapters.group_commit import Batches, Job
+from imprint.domain.errors import Problem, Unavailable
 
 _log = logging.getLogger(__name__)
 

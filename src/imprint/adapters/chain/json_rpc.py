@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from imprint.adapters.chain.failures import NodeFailure
-from imprint.adapters.chain.posting import Poster
-from imprint.domain.refusals import Unavailable
+from imprint.adapters.chain.http_client import HttpClient, NodeFailure
+from imprint.domain.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +62,7 @@ class JsonRpc:
                     "The address of a node begins with http:// or https:// and a host."
                 )
         self._addresses = tuple(addresses)
-        self._posters = [Poster(address, max_answer) for address in addresses]
+        self._posters = [HttpClient(address, max_answer) for address in addresses]
         self._healthy = 0
         self._failing: set[int] = set()
         self._ids = itertools.count(1)
@@ -108,7 +107,7 @@ class JsonRpc:
         for poster in self._posters:
             poster.close()
 
-    async def _ask(self, poster: Poster, calls: Sequence[Call]) -> list[object]:
+    async def _ask(self, poster: HttpClient, calls: Sequence[Call]) -> list[object]:
         ids = [next(self._ids) for _ in calls]
         batch = msgspec.json.encode(
             [

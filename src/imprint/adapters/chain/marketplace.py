@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from imprint.adapters.chain.failures import ChainMisconfigured, NodeFailure, check_chain_id
+from imprint.adapters.chain.http_client import ChainMisconfigured, NodeFailure, check_chain_id
 from imprint.adapters.chain.json_rpc import Call, JsonRpc
 from imprint.domain.abi import NotAbi, decode_uint256, encode_call
 from imprint.domain.addresses import Address
@@ -156,7 +156,7 @@ class JsonRpcMarketplace:
             _parse(parse_hex_number, block.get("number")),
             _parse(parse_hex_number, block.get("timestamp")),
         )
-        age = self._clock.now().timestamp() - head.timestamp
+        age = self._clock().timestamp() - head.timestamp
         if self._max_head_age and age > self._max_head_age:
             raise NodeFailure(f"a newest block that is {age:.0f} seconds old")
         return head

@@ -1,34 +1,177 @@
-"""The embedded content store: documents in two folders of this machine, private and public.
+"""A box of small documents: one SQLite file, where all that arrive together take one sync.
 
-    <root>/<network>/small.db       a box of small documents, see `boxes`
-    <root>/<network>/<two letters>/<cid>    a large document, see `folders`
-
-On a disk that several machines share there are no boxes: every document has a file of its own.
+A file of its own costs a document making it, which takes longer than everything else about a
+draft, and two syncs; in a box it is a row.
 """
 
 import asyncio
+import errno
 import logging
 import math
+import re
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock, local
 from typing import TypeVar
 
-from imprint.adapters.batches import Batches, Job
-from imprint.adapters.content.boxes import Box, Change, deleting, probing, storing
-from imprint.adapters.content.checking import check_document
-from imprint.adapters.content.disks import is_local
-from imprint.adapters.content.folders import DocumentFolder
+from imprint import failpoints
+from imprint.adapters.content.document_files import DocumentFolder
+from imprint.adapters.content.verification import check_document
+from imprint.adapters.group_commit import Batches, Job
+from imprint.adapters.sqlite_connections import connect_reader, connect_writer
 from imprint.domain.cids import Cid
 from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Unavailable
 from imprint.domain.files import Label, Network
-from imprint.domain.refusals import Unavailable
 from imprint.ports import Clock
+
+_PAGE = 8192
+"""Bytes of a page: with it, most documents are in one piece."""
+
+_CACHE = 1_000
+"""Kilobytes that a connection keeps in memory: what is read twice is kept elsewhere."""
+
+_SMALL_TABLE = """
+CREATE TABLE IF NOT EXISTS documents (
+    cid TEXT PRIMARY KEY,
+    stored_at REAL NOT NULL,  -- seconds since 1970
+    document BLOB NOT NULL
+) STRICT"""
+
+_STORE = """
+INSERT INTO documents (cid, stored_at, document) VALUES (?, ?, ?)
+ON CONFLICT (cid) DO UPDATE SET stored_at = excluded.stored_at, document = excluded.document"""
+_LOAD = "SELECT document FROM documents WHERE cid = ?"
+_DELETE = "DELETE FROM documents WHERE cid = ?"
+_LIST = "SELECT cid FROM documents WHERE cid > ? AND stored_at < ? ORDER BY cid LIMIT ?"
+
+Change = Callable[[sqlite3.Connection], None]
+"""Something to do to a box."""
+
+
+def storing(cid: Cid, document: bytes) -> Change:
+    """The change that puts a document into a box; one that is there is written anew."""
+
+    def store(connection: sqlite3.Connection) -> None:
+        failpoints.reach("during_put")
+        connection.execute(_STORE, (cid, time.time(), document))
+        failpoints.reach("unsynced_put")
+
+    return store
+
+
+def deleting(cid: Cid) -> Change:
+    """The change that destroys a document, if it is there."""
+
+    def delete(connection: sqlite3.Connection) -> None:
+        connection.execute(_DELETE, (cid,))
+
+    return delete
+
+
+def probing(connection: sqlite3.Connection) -> None:
+    """The change that writes a little, and takes it back."""
+    connection.execute(_STORE, ("probe", time.time(), b"probe"))
+    connection.execute(_DELETE, ("probe",))
+
+
+class Box:
+    """Blocking operations on one box: one thread changes it, any number of others read.
+
+    All of them raise `OSError` or `sqlite3.Error` when the disk fails.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writing = connect_writer(path, _PAGE, _CACHE)
+        self._writing.execute("PRAGMA synchronous = FULL")
+        # What a page held before must not be found on the disk after it was destroyed.
+        self._writing.execute("PRAGMA secure_delete = ON")
+        self._writing.execute(_SMALL_TABLE)
+        self._file = path.stat().st_ino
+        self._readers = local()
+        self._reading: list[sqlite3.Connection] = []
+        self._adding = Lock()
+
+    def change(self, changes: Sequence[Change]) -> None:
+        """Make changes, durably, all of them or none."""
+        self._check_place()
+        try:
+            self._writing.execute("BEGIN IMMEDIATE")
+            for change in changes:
+                change(self._writing)
+            self._writing.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                if self._writing.in_transaction:
+                    self._writing.execute("ROLLBACK")
+            raise
+
+    def load(self, cid: Cid) -> bytes | None:
+        """The bytes under this cid; None if there are none."""
+        row = self._reader().execute(_LOAD, (cid,)).fetchone()
+        if row is None:
+            self._check_place()
+            return None
+        return bytes(row[0])
+
+    def list_documents(self, after: str, limit: int, before: float = math.inf) -> list[Cid]:
+        """Up to `limit` cids above one, in order; without what was stored after `before`."""
+        rows = self._reader().execute(_LIST, (after, before, limit)).fetchall()
+        return [Cid(row[0]) for row in rows]
+
+    def close(self) -> None:
+        """Let go, when nobody reads or writes any more."""
+        for connection in (*self._reading, self._writing):
+            connection.close()
+
+    def _reader(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
+        if connection is None:
+            connection = self._readers.connection = connect_reader(self._path, _CACHE)
+            with self._adding:
+                self._reading.append(connection)
+        return connection
+
+    def _check_place(self) -> None:
+        """A box that is gone, as when its disk is not mounted, is an error and not an empty one."""
+        if self._path.stat().st_ino != self._file:
+            raise FileNotFoundError(errno.ENOENT, "The box of documents was replaced.")
+
+
+_MOUNTS = Path("/proc/self/mountinfo")
+
+_LOCAL = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
+)
+"""Kinds of file systems whose locks and memory are this machine's alone."""
+
+
+def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
+    """Whether no other machine can have this folder; where Linux does not tell, nobody shares."""
+    if not mounts.exists():
+        return True
+    return _kind_of(folder.resolve(), mounts.read_text(errors="replace")) in _LOCAL
+
+
+def _kind_of(folder: Path, mounts: str) -> str:
+    """The kind of the file system at the longest mount point above a folder, mounted last."""
+    longest, kind = -1, ""
+    for line in mounts.splitlines():
+        mounted, _, mount = line.partition(" - ")
+        # Spaces in a path are written in octal.
+        point = Path(re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), mounted.split()[4]))
+        if folder.is_relative_to(point) and len(point.parts) >= longest:
+            longest, kind = len(point.parts), mount.split()[0]
+    return kind
+
 
 LEFTOVER_AGE = timedelta(hours=1)
 """How old an unfinished document is at least when it is taken for one that a crash left."""
@@ -68,7 +211,7 @@ class EmbeddedStore:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folders = {network: DocumentFolder(root / network) for network in Network}
             for folder in self._folders.values():
-                folder.sweep((clock.now() - LEFTOVER_AGE).timestamp())
+                folder.sweep((clock() - LEFTOVER_AGE).timestamp())
             self._boxes = _open_boxes(root)
         except (FileExistsError, NotADirectoryError) as error:
             raise ValueError(f"The path {root} for documents is not a folder.") from error

@@ -1,29 +1,43 @@
-"""The content store on a Kubo node: a document is there if, and only if, its mark is pinned.
-
-A node has one space of blocks, and one pin for a block at most. So that private and public
-documents are kept apart, each has a mark: a small directory that names the network and links to
-the document. Reading asks for the pin of the mark first, and a document without one is not there,
-whatever blocks the node may have.
-
-Pins are as shallow as they can be. For a document of one block, mark and block are pinned alone.
-A larger one has a mark that is pinned with all below it: documents may share pieces, and only the
-node can tell whether another one holds them. It does so by walking through every deep pin when a
-block is deleted, about a tenth of a millisecond for each.
-"""
+"""Marks: what makes a document of a Kubo node one of this service, in one network."""
 
 import io
 import logging
 from hashlib import sha256
 
-from imprint.adapters.content.checking import check_aside
-from imprint.adapters.content.exchanges import MAX_DOCUMENT, PACE, Exchanges, Failure, Pace
+from imprint.adapters.content.http_retry import MAX_DOCUMENT, PACE, Exchanges, Failure, Pace
 from imprint.adapters.content.kubo_rpc import PASSING, KuboRpc, NotThere
-from imprint.adapters.content.marks import write_mark
-from imprint.domain.assembly import NotAssembled, assemble, read_links
+from imprint.adapters.content.verification import check_aside
 from imprint.domain.car import NotACar, read_header, read_sections
-from imprint.domain.cids import Cid, Codec, codec_of, digest_of
+from imprint.domain.cids import (
+    Cid,
+    Codec,
+    NotAssembled,
+    assemble,
+    blocks,
+    cid_bytes,
+    cid_of,
+    codec_of,
+    digest_of,
+    read_links,
+)
 from imprint.domain.files import Label, Network
-from imprint.domain.unixfs import blocks
+
+_DIRECTORY = b"\x0a\x02\x08\x01"
+"""The data of a UnixFS directory, as the field of a dag-pb node."""
+
+
+def write_mark(cid: Cid, network: Network) -> tuple[Cid, bytes]:
+    """The mark of a document in a network, with its cid: a directory with this one entry.
+
+    It depends on nothing but the two, so that anybody can tell which mark to look for. The size
+    of the entry is left at 0: whoever looks for a mark does not know it.
+    """
+    binary, name = cid_bytes(cid), f"imprint-{network}".encode()
+    link = b"\x0a" + bytes([len(binary)]) + binary
+    link += b"\x12" + bytes([len(name)]) + name + b"\x18\x00"
+    block = b"\x12" + bytes([len(link)]) + link + _DIRECTORY
+    return cid_of(Codec.DAG_PB, sha256(block).digest()), block
+
 
 STORING_TRIES = 3
 """How often a document is stored anew when blocks are damaged, or vanish before they are pinned.

@@ -7,7 +7,7 @@ from typing import TypeVar
 import aiohttp
 import msgspec
 
-from imprint.adapters.content.exchanges import (
+from imprint.adapters.content.http_retry import (
     MAX_ANSWER,
     MAX_DOCUMENT,
     Answer,
@@ -16,8 +16,7 @@ from imprint.adapters.content.exchanges import (
     Request,
     quote,
 )
-from imprint.domain.cids import Cid
-from imprint.domain.unixfs import KUBO_LAYOUT
+from imprint.domain.cids import KUBO_LAYOUT, Cid
 
 PASSING = frozenset({502, 503, 504})
 """What a proxy before a node answers while the node is away; the node's own errors are 500."""

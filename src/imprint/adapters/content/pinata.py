@@ -13,12 +13,11 @@ import asyncio
 import logging
 from collections import OrderedDict
 
-from imprint.adapters.content.checking import check_aside
-from imprint.adapters.content.exchanges import PACE, Exchanges, Failure, Pace
+from imprint.adapters.content.http_retry import PACE, Exchanges, Failure, Pace
 from imprint.adapters.content.pinata_api import PASSING, Account, Group, PinataApi, Record
-from imprint.domain.cids import Cid, Codec, codec_of
+from imprint.adapters.content.verification import check_aside
+from imprint.domain.cids import WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
 from imprint.domain.files import Label, Network
-from imprint.domain.unixfs import WIDE_LAYOUT, document_cid
 from imprint.ports import Clock
 
 REMEMBERED = 10_000

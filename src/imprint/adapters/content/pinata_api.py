@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
-from imprint.adapters.content.exchanges import (
+from imprint.adapters.content.http_retry import (
     MAX_DOCUMENT,
     Answer,
     Exchanges,
@@ -206,7 +206,7 @@ class PinataApi:
         await self._ask("list", request, _Files, deadline)
 
     async def _sign(self, url: str, deadline: float) -> str:
-        now = int(self._clock.now().timestamp())
+        now = int(self._clock().timestamp())
         body = {"url": url, "date": now, "expires": LINK_SECONDS, "method": "GET"}
         request = self._request("POST", "files/private/download_link", body=body)
         link = await self._ask("sign", request, str, deadline)

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.flows.readiness import Readiness
-from imprint.web.answers import PRIVATE, json_answer
-from imprint.web.pages import DOCS_POLICY
+from imprint.domain.errors import Code, Refusal
+from imprint.ports import Clock
+from imprint.services.readiness import Readiness
+from imprint.web.docs.page import DOCS_POLICY
+from imprint.web.responses import PRIVATE, json_response
 
 SETTLED = "public, max-age=300"
 """For what changes only when the operator restarts the service."""
@@ -25,7 +28,7 @@ class AboutRoutes:
     readiness: Readiness
 
     async def well_known(self, request: Request) -> Response:
-        return json_answer(self.facts, SETTLED)
+        return json_response(self.facts, SETTLED)
 
     async def describe(self, request: Request) -> Response:
         headers = {"Cache-Control": SETTLED}
@@ -36,7 +39,7 @@ class AboutRoutes:
         return Response(self.page, headers=headers, media_type="text/html")
 
     async def healthz(self, request: Request) -> Response:
-        return json_answer({"status": "alive"}, PRIVATE)
+        return json_response({"status": "alive"}, PRIVATE)
 
     async def readyz(self, request: Request) -> Response:
         condition = await self.readiness.examine()
@@ -45,10 +48,30 @@ class AboutRoutes:
             "storage": _word(condition.storage),
             "chain": _word(condition.chain),
         }
-        answer = json_answer({"status": condition.word, "checks": checks}, PRIVATE)
+        answer = json_response({"status": condition.word, "checks": checks}, PRIVATE)
         answer.status_code = 200 if condition.ready else 503
         return answer
 
 
 def _word(answers: bool) -> str:
     return "ok" if answers else "unavailable"
+
+
+GOOD_FOR = timedelta(days=180)
+"""How long the contact may be believed; the standard asks for less than a year."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContactRoutes:
+    """The operator's contact, if there is one."""
+
+    contact: str | None
+    clock: Clock
+
+    async def show(self, request: Request) -> Response:
+        if self.contact is None:
+            raise Refusal(Code.NOT_FOUND, "The operator of this service has named no contact.")
+        # By whole days, so that it is the same text for everybody who looks today.
+        expires = (self.clock() + GOOD_FOR).strftime("%Y-%m-%dT00:00:00Z")
+        text = f"Contact: {self.contact}\nExpires: {expires}\n"
+        return Response(text, headers={"Cache-Control": SETTLED}, media_type="text/plain")

@@ -6,20 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.auth.sessions import Session
+from imprint.domain.errors import Code
 from imprint.domain.files import File
-from imprint.domain.refusals import Code
-from imprint.flows.listing import Listing
-from imprint.flows.login import Login
-from imprint.flows.reading import Reading
-from imprint.web.answers import (
-    FREE_POST,
-    PRIVATE,
-    entity_tag,
-    is_current,
-    json_answer,
-    not_modified,
-)
-from imprint.web.bodies import ContentAnswer, files_answer, read_record, tagged_answer
+from imprint.services.lists import Lists
+from imprint.services.login import Login
+from imprint.services.reads import Reads
 from imprint.web.requests import (
     query_address,
     query_cid,
@@ -28,6 +19,18 @@ from imprint.web.requests import (
     query_tags,
     query_text,
 )
+from imprint.web.responses import (
+    FREE_POST,
+    PRIVATE,
+    ContentAnswer,
+    entity_tag,
+    files_answer,
+    is_current,
+    json_response,
+    not_modified,
+    read_record,
+    tagged_answer,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,8 @@ class ReadRoutes:
     """Parameters in, one question to a flow, contents and records out."""
 
     login_flow: Login
-    reading: Reading
-    listing: Listing
+    reading: Reads
+    listing: Lists
 
     async def file_by_cid(self, request: Request) -> Response:
         session = self._session(request)
@@ -55,21 +58,21 @@ class ReadRoutes:
 
     async def files_by_tags(self, request: Request) -> Response:
         tags = query_tags(request)
-        return json_answer(tagged_answer(await self.listing.by_tags(tags), tags))
+        return json_response(tagged_answer(await self.listing.by_tags(tags), tags))
 
     async def pending_files_by_owner(self, request: Request) -> Response:
         session = self._session(request)
         listed = await self.listing.drafts(session, query_address(request, "owner"))
-        return json_answer(files_answer(listed), PRIVATE)
+        return json_response(files_answer(listed), PRIVATE)
 
     async def files_by_next_page_token(self, request: Request) -> Response:
         page_token = query_text(request, "next_page_token", Code.INVALID_PAGE_TOKEN)
-        return json_answer(files_answer(await self.listing.after(page_token)), PRIVATE)
+        return json_response(files_answer(await self.listing.after(page_token)), PRIVATE)
 
     async def files_meta_data(self, request: Request) -> Response:
         if "cid" in query_of(request):
-            return json_answer(files_answer(await self.listing.metadata(query_cid(request))))
-        return json_answer(files_answer(await self.listing.recent()))
+            return json_response(files_answer(await self.listing.metadata(query_cid(request))))
+        return json_response(files_answer(await self.listing.recent()))
 
     def _session(self, request: Request) -> Session:
         return self.login_flow.recognize(request.headers.get("authorization"))
@@ -79,6 +82,6 @@ class ReadRoutes:
         if is_current(request, tag):
             return not_modified(tag, cache)
         content = await self.reading.content_of(file)
-        answer = json_answer(ContentAnswer(content, read_record(file)), cache)
+        answer = json_response(ContentAnswer(content, read_record(file)), cache)
         answer.headers["ETag"] = tag
         return answer

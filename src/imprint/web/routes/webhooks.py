@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.flows.confirming import Confirming
-from imprint.web.answers import PRIVATE, json_answer
-from imprint.web.bodies import delivery_answer
+from imprint.services.webhooks import Webhooks
 from imprint.web.requests import BodyReader, check_length
+from imprint.web.responses import PRIVATE, delivery_answer, json_response
 
 MAX_DELIVERY = 16 * 1024 * 1024
 """Bytes of a delivery: a block full of our logs is far below it."""
@@ -19,7 +18,7 @@ MAX_DELIVERY = 16 * 1024 * 1024
 class WebhookRoutes:
     """Raw bytes to the flow; nothing is parsed here, because nothing is verified yet."""
 
-    confirming: Confirming
+    confirming: Webhooks
     reader: BodyReader
 
     def receiver(self, provider: str) -> Callable[[Request], Awaitable[Response]]:
@@ -27,9 +26,9 @@ class WebhookRoutes:
 
         async def receive(request: Request) -> Response:
             check_length(request, MAX_DELIVERY)
-            self.confirming.glance(provider, request.headers)
+            self.confirming.check_headers(provider, request.headers)
             body = await self.reader.read(request, MAX_DELIVERY)
             receipt = await self.confirming.receive(provider, request.headers, body)
-            return json_answer(delivery_answer(receipt), PRIVATE)
+            return json_response(delivery_answer(receipt), PRIVATE)
 
         return receive

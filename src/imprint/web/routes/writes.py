@@ -9,11 +9,19 @@ from imprint import failpoints
 from imprint.auth.logins import LoginClaim
 from imprint.auth.typed_data import TypedDataClaim
 from imprint.domain.documents import ContentTooLarge, NotContent, check_content
-from imprint.domain.refusals import Code, Refusal
-from imprint.flows.drafts import Drafts
-from imprint.flows.login import Login
-from imprint.web.answers import PRIVATE, json_answer
-from imprint.web.bodies import (
+from imprint.domain.errors import Code, Refusal
+from imprint.services.drafts import Drafts
+from imprint.services.login import Login
+from imprint.web.requests import (
+    BodyReader,
+    expect_form,
+    expect_json,
+    parse_json,
+    parse_tags,
+    query_cid,
+)
+from imprint.web.responses import (
+    PRIVATE,
     ContentBody,
     CreatedAnswer,
     DeletedAnswer,
@@ -23,15 +31,8 @@ from imprint.web.bodies import (
     SignedBody,
     UpdatedAnswer,
     file_record,
+    json_response,
     login_answer,
-)
-from imprint.web.requests import (
-    BodyReader,
-    expect_form,
-    expect_json,
-    parse_json,
-    parse_tags,
-    query_cid,
 )
 
 SMALL_BODY = 64 * 1024
@@ -54,7 +55,7 @@ class WriteRoutes:
     async def login(self, request: Request) -> Response:
         body = await self.reader.read_json(request, SMALL_BODY, LoginBody)
         claim = LoginClaim(body.salt, body.address, body.signature)
-        return json_answer(login_answer(await self.login_flow.sign_in(claim)), PRIVATE)
+        return json_response(login_answer(await self.login_flow.sign_in(claim)), PRIVATE)
 
     async def create(self, request: Request) -> Response:
         body = await self._read_content(request)
@@ -104,8 +105,8 @@ class WriteRoutes:
 
 
 def _tell(body: CreatedAnswer | UpdatedAnswer | PublishedAnswer | DeletedAnswer) -> Response:
-    failpoints.reach("before_answer")
-    return json_answer(body)
+    failpoints.reach("before_response")
+    return json_response(body)
 
 
 def _claim(body: SignedBody) -> TypedDataClaim:

@@ -1,0 +1,163 @@
+"""Backups as folders, laid out like a data folder, and as tar files with the same names.
+
+A backup appears under its name when it is complete, and only its owner may read it.
+"""
+
+import io
+import os
+import shutil
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from imprint.ports.archives import BackupWriter, Entry
+
+
+class BackupUnusable(Exception):
+    """The place of a backup cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderBackup:
+    """`BackupWriter` in a folder."""
+
+    root: Path
+
+    def add(self, name: str, data: bytes) -> None:
+        with self._open(name) as file:
+            file.write(data)
+
+    def add_file(self, name: str, path: Path) -> None:
+        with path.open("rb") as source, self._open(name) as file:
+            shutil.copyfileobj(source, file, 1024 * 1024)
+
+    def _open(self, name: str) -> IO[bytes]:
+        path = self.root / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+@dataclass(frozen=True, slots=True)
+class TarBackup:
+    """`BackupWriter` in a tar file."""
+
+    tar: tarfile.TarFile
+
+    def add(self, name: str, data: bytes) -> None:
+        self._add(name, len(data), io.BytesIO(data))
+
+    def add_file(self, name: str, path: Path) -> None:
+        with path.open("rb") as source:
+            self._add(name, path.stat().st_size, source)
+
+    def _add(self, name: str, size: int, source: IO[bytes]) -> None:
+        info = tarfile.TarInfo(name)
+        info.size, info.mode = size, 0o600
+        self.tar.addfile(info, source)
+        _forget_members(self.tar)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """`Entry` over an open file."""
+
+    name: str
+    file: IO[bytes]
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self.file.read(size)
+        except (tarfile.TarError, OSError) as error:
+            raise BackupUnusable(
+                f"{self.name} cannot be read, the backup is damaged: {error}."
+            ) from error
+
+
+@contextmanager
+def create_backup(path: Path) -> Iterator[BackupWriter]:
+    """A new backup: a tar file if that is how the path ends, otherwise a folder.
+
+    Refuses, with `BackupUnusable`, a path where something is.
+    """
+    partial = path.with_name(path.name + ".partial")
+    if path.exists() or partial.exists():
+        raise BackupUnusable(f"{path if path.exists() else partial} exists already.")
+    try:
+        if path.suffix == ".tar":
+            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
+                yield TarBackup(tar)
+        else:
+            partial.mkdir(mode=0o700)
+            yield FolderBackup(partial)
+        # One wait for the disk instead of one for each of many documents.
+        os.sync()
+        partial.rename(path)
+    except OSError as error:
+        raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        _remove(partial)
+
+
+def read_entries(path: Path) -> Iterator[Entry]:
+    """The entries of a backup, one after the other. Raises `BackupUnusable`."""
+    try:
+        if path.is_dir():
+            yield from _folder_entries(path)
+        else:
+            with tarfile.open(path, "r|") as tar:
+                while info := tar.next():
+                    if file := tar.extractfile(info):
+                        yield FileEntry(info.name, file)
+                    _forget_members(tar)
+    except tarfile.TarError as error:
+        raise BackupUnusable(f"{path} is no tar file, or is damaged: {error}.") from error
+    except OSError as error:
+        raise BackupUnusable(f"{path} cannot be read: {error.strerror}.") from error
+
+
+@contextmanager
+def make_folder(path: Path) -> Iterator[Path]:
+    """A folder that appears under its name when it is complete.
+
+    Refuses, with `BackupUnusable`, one that exists and is not empty.
+    """
+    partial = path.with_name(path.name + ".partial")
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise BackupUnusable(f"{path} is not empty.")
+    if partial.exists():
+        raise BackupUnusable(f"{partial} is left over from another attempt; remove it first.")
+    try:
+        partial.mkdir(mode=0o700, parents=True)
+        yield partial
+        os.sync()
+        partial.rename(path)
+    except OSError as error:
+        raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        _remove(partial)
+
+
+def _folder_entries(path: Path) -> Iterator[Entry]:
+    for place, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            full = Path(place, name)
+            with full.open("rb") as file:
+                yield FileEntry(full.relative_to(path).as_posix(), file)
+
+
+def _forget_members(tar: tarfile.TarFile) -> None:
+    # It would remember every entry that it has written or read, however many there are.
+    members: list[tarfile.TarInfo] = vars(tar)["members"]
+    members.clear()
+
+
+def _remove(partial: Path) -> None:
+    if partial.is_dir():
+        shutil.rmtree(partial, ignore_errors=True)
+    else:
+        partial.unlink(missing_ok=True)

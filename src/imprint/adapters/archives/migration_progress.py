@@ -1,0 +1,45 @@
+"""The journal of a move between content stores: a small database beside the data."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from imprint.domain.files import Network
+from imprint.ports.archives import StoredDocument
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS copied (
+    network TEXT NOT NULL, cid TEXT NOT NULL, PRIMARY KEY (network, cid)
+) WITHOUT ROWID"""
+
+
+@dataclass(frozen=True, slots=True)
+class FileJournal:
+    """`Journal` in a file."""
+
+    connection: sqlite3.Connection
+
+    def pending(
+        self, network: Network, documents: Sequence[StoredDocument]
+    ) -> list[StoredDocument]:
+        text = "SELECT 1 FROM copied WHERE network = ? AND cid = ?"
+        return [
+            each
+            for each in documents
+            if not self.connection.execute(text, (network.value, each.cid)).fetchall()
+        ]
+
+    def note(self, network: Network, documents: Sequence[StoredDocument]) -> None:
+        rows = [(network.value, each.cid) for each in documents]
+        with self.connection:
+            self.connection.executemany("INSERT OR IGNORE INTO copied VALUES (?, ?)", rows)
+
+
+@contextmanager
+def open_journal(path: Path) -> Iterator[FileJournal]:
+    """The journal in this file, which is made if it is not there."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(_TABLE)
+        yield FileJournal(connection)

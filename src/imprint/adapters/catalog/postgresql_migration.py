@@ -1,0 +1,205 @@
+"""A catalog moved from SQLite to PostgreSQL: in batches that can be resumed, compared at the end.
+
+Until the end the target carries a mark that keeps services out and remembers how far the move is.
+Tables that only PostgreSQL or only SQLite has are not moved; what they hold follows from the rest.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from imprint.adapters.catalog import schema as sqlite_schema
+from imprint.adapters.catalog.postgresql_pool import connect
+from imprint.adapters.catalog.postgresql_schema import UNFINISHED, migrate
+from imprint.adapters.catalog.schema import known_migrations
+from imprint.adapters.sqlite_connections import connect_writer
+from imprint.ports import Progress
+
+_BATCH = 2_000
+"""How many rows are copied in one transaction."""
+
+_SUM_DIGITS = 15
+"""How many hexadecimal digits of a row's hash are summed: they fit a number of the database."""
+
+_NOT_MOVED = frozenset({"schema_migrations", "counters", UNFINISHED})
+"""The heartbeat starts anew, and positions go on from the highest one."""
+
+_MARK = f"""
+CREATE TABLE IF NOT EXISTS {UNFINISHED} (
+    table_name TEXT PRIMARY KEY,
+    last_key TEXT NOT NULL,
+    moved BIGINT NOT NULL
+)"""
+
+_TABLES = """
+SELECT c.table_name, array_agg(c.column_name::text ORDER BY c.ordinal_position),
+       (SELECT array_agg(a.attname::text ORDER BY array_position(i.indkey::int2[], a.attnum))
+        FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+        WHERE i.indisprimary AND i.indrelid = c.table_name::regclass)
+FROM information_schema.columns c
+WHERE c.table_schema = current_schema() GROUP BY c.table_name
+ORDER BY c.table_name <> 'file_groups', c.table_name"""
+
+TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, OSError)
+"""What interrupts a move, so that it is worth to try again."""
+
+
+class CannotMove(Exception):
+    """The catalog cannot be moved there; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+
+async def move_catalog(source: Path, url: str, tell: Progress) -> int:
+    """Move the catalog in this file to an empty database, or go on with it; how many rows it has.
+
+    Nobody can write to the source meanwhile. Raises `CannotMove` for a target that is in use and
+    for one that differs at the end.
+    """
+    with closing(_open(source)) as reader:
+        writer = await connect(url)
+        try:
+            tables = await _claim(writer)
+            total = sum(_count(reader, table) for table in tables)
+            done = 0
+            for table in tables:
+                done = await _copy(reader, writer, table, done, lambda moved: tell(moved, total))
+            await _finish(reader, writer, tables)
+            return total
+        finally:
+            await writer.close()
+
+
+def _open(source: Path) -> sqlite3.Connection:
+    if not source.exists():
+        raise CannotMove(f"There is no database {source}.")
+    reader = connect_writer(source)
+    sqlite_schema.migrate(reader, known_migrations())
+    reader.execute("BEGIN IMMEDIATE")
+    return reader
+
+
+async def _claim(writer: "asyncpg.Connection[asyncpg.Record]") -> list[_Table]:
+    """Put the mark on an empty target, or find it there; the tables to be moved."""
+    if await writer.fetchval("SELECT to_regclass($1)", UNFINISHED) is None:
+        await migrate(writer, known_migrations("postgresql"))
+        tables = await _tables(writer)
+        for table in tables:
+            if await writer.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table.name})"):  # noqa: S608
+                raise CannotMove("The target is in use: it has records of its own.")
+        await writer.execute(_MARK)
+    return await _tables(writer)
+
+
+async def _tables(writer: "asyncpg.Connection[asyncpg.Record]") -> list[_Table]:
+    rows = await writer.fetch(_TABLES)
+    return [
+        _Table(row[0], tuple(row[1]), tuple(row[2])) for row in rows if row[0] not in _NOT_MOVED
+    ]
+
+
+async def _copy(
+    reader: sqlite3.Connection,
+    writer: "asyncpg.Connection[asyncpg.Record]",
+    table: _Table,
+    done: int,
+    tell: Callable[[int], None],
+) -> int:
+    found = await writer.fetchrow(
+        f"SELECT last_key, moved FROM {UNFINISHED} WHERE table_name = $1",  # noqa: S608
+        table.name,
+    )
+    last = json.loads(found[0]) if found else None
+    moved = found[1] if found else 0
+    where = [table.columns.index(column) for column in table.key]
+    while batch := _batch(reader, table, last):
+        last = [batch[-1][place] for place in where]
+        moved += len(batch)
+        async with writer.transaction():
+            await writer.copy_records_to_table(table.name, records=batch, columns=table.columns)
+            await writer.execute(
+                f"INSERT INTO {UNFINISHED} VALUES ($1, $2, $3) ON CONFLICT (table_name)"  # noqa: S608
+                " DO UPDATE SET last_key = excluded.last_key, moved = excluded.moved",
+                table.name,
+                json.dumps(last),
+                moved,
+            )
+        tell(done + moved)
+    return done + moved
+
+
+def _batch(
+    reader: sqlite3.Connection, table: _Table, last: Sequence[Any] | None
+) -> list[tuple[Any, ...]]:
+    columns, key = ", ".join(table.columns), ", ".join(table.key)
+    after = f"WHERE ({key}) > ({', '.join('?' * len(table.key))})" if last else ""
+    text = f"SELECT {columns} FROM {table.name} {after} ORDER BY {key} LIMIT {_BATCH}"  # noqa: S608
+    return reader.execute(text, last or ()).fetchall()
+
+
+async def _finish(
+    reader: sqlite3.Connection,
+    writer: "asyncpg.Connection[asyncpg.Record]",
+    tables: Sequence[_Table],
+) -> None:
+    """Compare both sides table by table, and only then let services in."""
+    for table in tables:
+        if _summarize(reader, table) != tuple(await writer.fetchrow(_summary(table)) or ()):
+            raise CannotMove(
+                f"The records in {table.name} differ: the source was changed meanwhile. "
+                "Begin again with an empty target."
+            )
+    position = reader.execute("SELECT value FROM counters WHERE name = 'position'").fetchone()[0]
+    async with writer.transaction():
+        await writer.execute("SELECT setval('positions', $1)", max(position, 1))
+        await writer.execute(f"DROP TABLE {UNFINISHED}")
+    await writer.execute("ANALYZE")
+
+
+def _count(reader: sqlite3.Connection, table: _Table) -> int:
+    (count,) = reader.execute(f"SELECT count(*) FROM {table.name}").fetchone()  # noqa: S608
+    return int(count)
+
+
+def _summarize(reader: sqlite3.Connection, table: _Table) -> tuple[int, int]:
+    count = total = 0
+    for row in _rows(reader, table):
+        text = "".join(map(_spell, row))
+        total += int(sha256(text.encode()).hexdigest()[:_SUM_DIGITS], 16)
+        count += 1
+    return count, total
+
+
+def _rows(reader: sqlite3.Connection, table: _Table) -> Iterator[tuple[Any, ...]]:
+    yield from reader.execute(f"SELECT {', '.join(table.columns)} FROM {table.name}")  # noqa: S608
+
+
+def _spell(value: str | int | bytes | None) -> str:
+    if value is None:
+        return "-"
+    text = "\\x" + value.hex() if isinstance(value, bytes) else str(value)
+    return f"{len(text)}:{text}"
+
+
+def _summary(table: _Table) -> str:
+    spelled = " || ".join(
+        f"coalesce(length({column}::text) || ':' || {column}::text, '-')"
+        for column in table.columns
+    )
+    number = (
+        f"('x' || substr(encode(sha256(convert_to({spelled}, 'UTF8')), 'hex'), 1, {_SUM_DIGITS}))"
+        f"::bit({4 * _SUM_DIGITS})::bigint"
+    )
+    return f"SELECT count(*), coalesce(sum({number}), 0)::numeric FROM {table.name}"  # noqa: S608

@@ -1,1 +1,0 @@
-"""How documents are stored: as they are, or encrypted."""

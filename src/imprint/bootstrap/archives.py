@@ -1,0 +1,147 @@
+"""What carries files elsewhere, put together from settings: exports, imports, moves, backups."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from imprint.adapters.archives.backup_files import (
+    BackupUnusable,
+    create_backup,
+    make_folder,
+    read_entries,
+)
+from imprint.adapters.archives.car_file import open_car
+from imprint.adapters.archives.key_file import NoKey, load_seed
+from imprint.adapters.archives.migration_progress import open_journal
+from imprint.adapters.catalog.backup import DamagedCopy, check_copy
+from imprint.adapters.catalog.schema import NewerSchema
+from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.auth.export_keys import SEED_BYTES, ExportKey
+from imprint.bootstrap.adapters import Adapters
+from imprint.domain.errors import CannotStart, Unavailable
+from imprint.ports import Catalog, ContentStore, Progress, utc_now
+from imprint.ports.archives import Archive, BackupWriter, Entry, Journal
+from imprint.services.backup import CATALOG_ENTRY, Backup, NotABackup, Restore
+from imprint.services.content_migration import ContentMigration
+from imprint.services.exports import Export, Import
+from imprint.settings import EmbeddedContent, Settings
+
+EXPORT_KEY = "export.key"
+"""The file in the data folder that the key for exports is kept in."""
+
+
+def build_exporting(settings: Settings, adapters: Adapters) -> Export:
+    """Exports of what the settings name. Raises `CannotStart` if there is no key to sign with."""
+    chain = settings.chain
+    key = load_export_key(settings.storage.data_dir)
+    return Export(
+        adapters.catalog, adapters.content, adapters.clock, key, chain.id, chain.marketplace
+    )
+
+
+def build_importing(settings: Settings, adapters: Adapters) -> Import:
+    """Imports into what the settings name."""
+    chain = settings.chain
+    exposed = settings.storage.content.public and not settings.encryption.allow_readable
+    return Import(
+        adapters.catalog, adapters.content, adapters.clock, chain.id, chain.marketplace, exposed
+    )
+
+
+def load_export_key(folder: Path) -> ExportKey:
+    """The key that this installation signs exports with. Raises `CannotStart`."""
+    try:
+        return ExportKey(load_seed(folder / EXPORT_KEY, SEED_BYTES, os.urandom))
+    except NoKey as error:
+        raise CannotStart(str(error)) from error
+
+
+@contextmanager
+def open_archive(path: Path, tell: Progress) -> Iterator[Archive]:
+    """An export's file. Raises `CannotStart` if it cannot be read, and `NotAnExport`."""
+    try:
+        with open_car(path, tell) as archive:
+            yield archive
+    except OSError as error:
+        raise CannotStart(f"The file {path} cannot be read: {error.strerror}.") from error
+
+
+def describe_place(settings: Settings) -> str:
+    """A content store in words that say where it is."""
+    place = settings.storage.content
+    if isinstance(place, EmbeddedContent):
+        return f"embedded in {settings.storage.data_dir.absolute()}"
+    return repr(place)
+
+
+@contextmanager
+def open_move_journal(settings: Settings, target: Settings, afresh: bool) -> Iterator[Journal]:
+    """What has been copied to the target's store, kept in the data folder."""
+    name = sha256(describe_place(target).encode()).hexdigest()[:16]
+    path = settings.storage.data_dir / f"moved-{name}.db"
+    if afresh:
+        path.unlink(missing_ok=True)
+    with open_journal(path) as journal:
+        yield journal
+
+
+def build_moving(
+    adapters: Adapters, target: Settings, store: ContentStore, journal: Journal
+) -> ContentMigration:
+    """A move from the store in use to the one of other settings."""
+    exposed = target.storage.content.public and not target.encryption.allow_readable
+    return ContentMigration(
+        adapters.catalog, adapters.content, store, adapters.clock, journal, exposed
+    )
+
+
+def build_saving(adapters: Adapters) -> Backup:
+    """Backups of these adapters. Raises `CannotStart` for records in PostgreSQL."""
+    if not isinstance(adapters.catalog, SqliteCatalog):
+        raise CannotStart(
+            "This backs up records in SQLite. For those in PostgreSQL use pg_dump, and "
+            "`imprint export` or the content store's own means for documents."
+        )
+    return Backup(adapters.catalog, adapters.content, adapters.clock, open_catalog)
+
+
+@contextmanager
+def open_backup_writer(path: Path) -> Iterator[BackupWriter]:
+    """A new backup. Raises `CannotStart` if it cannot be written there."""
+    try:
+        with create_backup(path) as vault:
+            yield vault
+    except BackupUnusable as error:
+        raise CannotStart(str(error)) from error
+
+
+@contextmanager
+def open_restoring(folder: Path) -> Iterator[tuple[Restore, ContentStore]]:
+    """A restoration into a folder that is empty or not there. Raises `CannotStart`."""
+    try:
+        with make_folder(folder) as partial:
+            store = EmbeddedStore(partial / "content", utc_now)
+            yield Restore(store, partial / CATALOG_ENTRY, _open_checked), store
+    except BackupUnusable as error:
+        raise CannotStart(str(error)) from error
+
+
+def open_backup(path: Path) -> Iterable[Entry]:
+    """The entries of a backup, which raise `CannotStart` when they cannot be read."""
+    try:
+        yield from read_entries(path)
+    except BackupUnusable as error:
+        raise CannotStart(str(error)) from error
+
+
+def _open_checked(path: Path) -> Catalog:
+    try:
+        check_copy(path)
+        return open_catalog(path)
+    except (DamagedCopy, Unavailable) as error:
+        raise NotABackup(str(error)) from error
+    except NewerSchema as error:
+        raise CannotStart(str(error)) from error

@@ -1,0 +1,52 @@
+"""What a service tells clients about itself."""
+
+from typing import Any
+
+from imprint import __version__
+from imprint.auth.login_message import MAX_MESSAGE_BYTES
+from imprint.auth.logins import LOGIN_FRESHNESS
+from imprint.auth.typed_data import MAX_NONCE_LENGTH
+from imprint.domain.addresses import checksum_address
+from imprint.domain.documents import MAX_IMAGE_PIXELS
+from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
+from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.settings import Settings
+
+
+def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
+    """What a client must know to use this service."""
+    chain: dict[str, Any] = {
+        "id": settings.chain.id,
+        "marketplace": checksum_address(settings.chain.marketplace),
+    }
+    if rpc_url is not None:
+        chain["rpc_url"] = rpc_url
+    return {
+        "name": "Imprint",
+        "version": __version__,
+        "signing": {
+            "name": settings.signing.name,
+            "version": settings.signing.version,
+            "chainId": settings.chain.id,
+        },
+        "login": {
+            "domains": list(settings.login_domains),
+            "freshness_seconds": int(LOGIN_FRESHNESS.total_seconds()),
+        },
+        "chain": chain,
+        "limits": {
+            "content_bytes": settings.limits.content_bytes,
+            "thumbnail_bytes": settings.limits.image_bytes,
+            "thumbnail_pixels": MAX_IMAGE_PIXELS,
+            "hashtags": MAX_TAGS,
+            "hashtag_length": MAX_TAG_LENGTH,
+            "nonce_length": MAX_NONCE_LENGTH,
+            "login_message_bytes": MAX_MESSAGE_BYTES,
+        },
+        "page_sizes": {
+            "filesByTags": PUBLIC_PAGE_SIZE,
+            "filesMetaData": PUBLIC_PAGE_SIZE,
+            "filesByNextPageToken": PUBLIC_PAGE_SIZE,
+            "pendingFilesByOwner": DRAFTS_PAGE_SIZE,
+        },
+    }

@@ -1,0 +1,40 @@
+"""Rates: so many requests in so many seconds for each key, refilled evenly."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from imprint.domain.errors import RateLimited
+
+MAX_KEYS = 100_000
+"""How many keys are remembered; the oldest full ones go first, so that strangers cost no memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `count` requests at once, and on average in every `seconds`."""
+
+    count: int
+    seconds: int
+
+
+@dataclass(slots=True)
+class RateLimiter:
+    """Leaky buckets of one process, one for each key; `rate` None paces nobody."""
+
+    rate: Rate | None
+    _levels: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def admit(self, key: str, now: datetime) -> None:
+        """Count one request of `key`. Refuses `rate_limited` when its bucket is full."""
+        if self.rate is None:
+            return
+        moment = now.timestamp()
+        leak = self.rate.count / self.rate.seconds
+        level, since = self._levels.pop(key, (0.0, moment))
+        level = max(0.0, level - max(0.0, moment - since) * leak)
+        full = level + 1 > self.rate.count
+        self._levels[key] = (level if full else level + 1, moment)
+        if len(self._levels) > MAX_KEYS:
+            del self._levels[next(iter(self._levels))]
+        if full:
+            raise RateLimited(max(1, round((level + 1 - self.rate.count) / leak)))

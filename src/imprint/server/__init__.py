@@ -1,0 +1,1 @@
+"""The process around the application: HTTP limits, graceful stops, workers."""

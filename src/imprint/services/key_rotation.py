@@ -1,0 +1,55 @@
+"""Rotating: the keys of documents are wrapped by a new master key; documents stay as they are."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from imprint.domain.errors import Unavailable
+from imprint.ports.content import DocumentCipher, KeyCatalog, KeyRecord
+
+BATCH = 200
+"""How many keys one transaction replaces, so that writes need not wait for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a rotation is: `last` is the file id up to which every key has been looked at."""
+
+    rewrapped: int = 0
+    current: int = 0
+    unreadable: int = 0
+    last: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRotation:
+    """Wraps anew every key that the master key of today has not wrapped.
+
+    Each batch is one transaction, and what is done is seen from the keys themselves: a rotation
+    that was interrupted is simply run again, beside a service that goes on.
+    """
+
+    catalog: KeyCatalog
+    cipher: DocumentCipher
+
+    async def run(self) -> AsyncIterator[Progress]:
+        """Tells after each batch how far it is.
+
+        A key that no given master key opens is counted and left as it is.
+        """
+        done = Progress()
+        while batch := await self.catalog.wrapped_keys(done.last, BATCH):
+            changes: list[tuple[KeyRecord, bytes]] = []
+            current, unreadable = done.current, done.unreadable
+            for record in batch:
+                try:
+                    wrapped = self.cipher.rewrap(record.wrapped_key, record.name)
+                except Unavailable:
+                    unreadable += 1
+                    continue
+                if wrapped is None:
+                    current += 1
+                else:
+                    changes.append((record, wrapped))
+            replaced = await self.catalog.replace_keys(changes) if changes else 0
+            done = Progress(done.rewrapped + replaced, current, unreadable, batch[-1].file_id)
+            yield done

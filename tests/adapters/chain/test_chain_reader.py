@@ -1,0 +1,306 @@
+"""The chain's blocks and logs over JSON-RPC: refused ranges, nodes behind, and other branches."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from tests.world import MovableClock, World, open_world
+
+from imprint.adapters.chain.chain_reader import JsonRpcChainReader
+from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.devchain.chain import Chain
+from imprint.devchain.rpc import Dispatcher
+from imprint.domain.addresses import Address
+from imprint.domain.errors import Unavailable
+from imprint.domain.marketplace import POST_CREATED
+from imprint.domain.posts import BlockRef
+from imprint.services.block_ranges import BlockRangeReader
+
+Answers = list[dict[str, Any]]
+
+
+@dataclass
+class ChainNode:
+    """The development chain over HTTP, with a cap on ranges and a way to change its answers."""
+
+    chain: Chain
+    limit: int | None = None
+    change: Callable[[list[dict[str, Any]], Answers], Answers | None] = lambda asked, said: said
+    asked: int = 0
+    server: TestServer = field(init=False)
+
+    async def start(self) -> None:
+        application = web.Application()
+        application.router.add_post("/", self.answer)
+        self.server = TestServer(application)
+        await self.server.start_server(access_log=None)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}/"
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked += 1
+        body = await request.read()
+        said = json.loads(Dispatcher(self.chain, self.limit).answer(body) or b"[]")
+        changed = self.change(json.loads(body), said)
+        if changed is None:
+            await asyncio.sleep(30)
+        return web.json_response(changed)
+
+
+@pytest.fixture
+async def town(tmp_path: Path) -> AsyncIterator[World]:
+    clock = MovableClock(datetime(2026, 1, 2, tzinfo=UTC))
+    async with open_world(tmp_path, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def node(town: World) -> AsyncIterator[ChainNode]:
+    node = ChainNode(town.chain)
+    await node.start()
+    yield node
+    await node.server.close()
+
+
+@pytest.fixture
+async def spare(town: World) -> AsyncIterator[ChainNode]:
+    node = ChainNode(town.chain)
+    await node.start()
+    yield node
+    await node.server.close()
+
+
+@pytest.fixture
+async def source(
+    town: World, node: ChainNode, spare: ChainNode
+) -> AsyncIterator[JsonRpcChainReader]:
+    rpc = JsonRpc([node.address])
+    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=1)
+    await rpc.close()
+
+
+@pytest.fixture
+async def source_of_two(
+    town: World, node: ChainNode, spare: ChainNode
+) -> AsyncIterator[JsonRpcChainReader]:
+    rpc = JsonRpc([node.address, spare.address])
+    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=1)
+    await rpc.close()
+
+
+def mark_of(town: World, number: int = -1) -> BlockRef:
+    block = town.chain.head if number < 0 else town.chain.block(number)
+    assert block is not None
+    return BlockRef(block.number, "0x" + block.hash.hex())
+
+
+def change_result(
+    method: str, change: Callable[[Any], Any]
+) -> Callable[[list[dict[str, Any]], Answers], Answers]:
+    """The right answers, but those of one method changed."""
+
+    def apply(asked: list[dict[str, Any]], said: Answers) -> Answers:
+        for call, answer in zip(asked, said, strict=True):
+            if call["method"] == method:
+                answer["result"] = change(answer["result"])
+        return said
+
+    return apply
+
+
+async def test_the_head_is_the_newest_block_and_its_time(
+    town: World, source: JsonRpcChainReader
+) -> None:
+    town.clock.advance(60)
+    town.chain.mine()
+    assert await source.head() == mark_of(town)
+    assert await source.head_time() - town.clock.now() < timedelta(seconds=1)
+
+
+async def test_the_logs_of_a_range_are_those_of_the_marketplace(
+    town: World, source: JsonRpcChainReader
+) -> None:
+    alice = town.wallet(1)
+    town.create_post(alice, "one")
+    block = town.create_post(alice, "two")
+    logs = await source.logs(0, block.number, mark_of(town))
+    created = [log for log in logs if log.topics[0] == POST_CREATED]
+    assert [log.place.block_number for log in created] == [block.number - 1, block.number]
+    assert created[1].place.block_hash == "0x" + block.hash.hex()
+    assert await source.logs(0, 1, mark_of(town)) == []
+
+
+async def test_blocks_are_found_by_height_and_by_hash(
+    town: World, source: JsonRpcChainReader
+) -> None:
+    block = town.create_post(town.wallet(1), "one")
+    head = mark_of(town)
+    assert await source.block_at(1, head) == mark_of(town, 1)
+    assert await source.block_at(head.number + 1, head) is None
+    logs = await source.logs_of_block("0x" + block.hash.hex(), head)
+    assert logs == await source.logs(block.number, block.number, head)
+    assert await source.logs_of_block("0x" + "e" * 64, head) is None
+
+
+async def test_a_node_that_is_behind_is_unavailable(
+    town: World, source: JsonRpcChainReader
+) -> None:
+    head = mark_of(town)
+    ahead = BlockRef(head.number + 1, "0x" + "e" * 64)
+    with pytest.raises(Unavailable):
+        await source.logs(0, ahead.number, ahead)
+    with pytest.raises(Unavailable):
+        await source.block_at(0, ahead)
+    with pytest.raises(Unavailable):
+        await source.logs_of_block("0x" + "d" * 64, ahead)
+
+
+async def test_a_node_on_another_branch_is_unavailable(
+    town: World, source: JsonRpcChainReader
+) -> None:
+    name = town.chain.snapshot()
+    town.chain.mine()
+    head = mark_of(town)
+    town.chain.restore(name)
+    town.create_post(town.wallet(1), "one")
+    with pytest.raises(Unavailable):
+        await source.logs(0, head.number, head)
+
+
+async def test_a_chain_that_went_on_still_answers_for_its_old_head(
+    town: World, source: JsonRpcChainReader
+) -> None:
+    head = mark_of(town)
+    town.chain.mine()
+    assert await source.block_at(0, head) == mark_of(town, 0)
+
+
+async def test_a_block_that_the_node_keeps_but_that_left_the_chain_is_none(
+    town: World, node: ChainNode, source: JsonRpcChainReader
+) -> None:
+    block = town.create_post(town.wallet(1), "one")
+    side = {"number": hex(block.number), "hash": "0x" + "e" * 64, "timestamp": "0x1"}
+    node.change = change_result("eth_getBlockByHash", lambda result: side)
+    assert await source.logs_of_block("0x" + "e" * 64, mark_of(town)) is None
+
+
+async def test_a_node_behind_the_first_leaves_the_question_to_the_next(
+    town: World, node: ChainNode, source_of_two: JsonRpcChainReader
+) -> None:
+    block = town.create_post(town.wallet(1), "one")
+    node.change = change_result("eth_getBlockByNumber", lambda result: None)
+    assert await source_of_two.logs(block.number, block.number, mark_of(town))
+
+
+@pytest.mark.parametrize("fault", ["silence", "nonsense", "another chain", "a refusal"])
+async def test_another_node_is_asked_when_one_fails(
+    town: World, node: ChainNode, spare: ChainNode, source_of_two: JsonRpcChainReader, fault: str
+) -> None:
+    block = town.create_post(town.wallet(1), "one")
+    faults: dict[str, Callable[[list[dict[str, Any]], Answers], Answers | None]] = {
+        "silence": lambda asked, said: None,
+        "nonsense": change_result("eth_getLogs", lambda result: "0x"),
+        "another chain": change_result("eth_chainId", lambda result: "0x1"),
+        "a refusal": lambda asked, said: [
+            {"jsonrpc": "2.0", "id": one["id"], "error": {"code": -32005}} for one in said
+        ],
+    }
+    node.change = faults[fault]
+    assert await source_of_two.logs(block.number, block.number, mark_of(town))
+    asked = node.asked
+    assert await source_of_two.head() == mark_of(town)
+    assert (node.asked, spare.asked) == (asked, 2)
+
+
+@pytest.mark.parametrize("limit", [1, 10, 100])
+async def test_a_node_that_caps_ranges_is_read_in_stretches(
+    town: World, node: ChainNode, source: JsonRpcChainReader, limit: int
+) -> None:
+    for number in range(5):
+        town.create_post(town.wallet(1), f"cid-{number}")
+        for _ in range(20):
+            town.chain.mine()
+    node.limit = limit
+    head = mark_of(town)
+    stretches = [each async for each in BlockRangeReader(source).read(0, head.number, head)]
+    logs = [log for stretch in stretches for log in stretch.logs]
+    assert sum(log.topics[0] == POST_CREATED for log in logs) == 5
+    assert max(stretch.last - stretch.first + 1 for stretch in stretches) <= limit
+
+
+def outside(logs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [log | {"blockNumber": "0x1"} for log in logs]
+
+
+def elsewhere(logs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [log | {"blockHash": "0x" + "e" * 64} for log in logs]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda logs: None,
+        lambda logs: {},
+        lambda logs: [1],
+        lambda logs: [{}],
+        lambda logs: [log | {"topics": "0x"} for log in logs],
+        lambda logs: [log | {"topics": ["0x1"]} for log in logs],
+        lambda logs: [log | {"data": None} for log in logs],
+        lambda logs: [log | {"blockHash": None} for log in logs],
+        lambda logs: [log | {"logIndex": "0x"} for log in logs],
+        lambda logs: [log | {"address": "0x1"} for log in logs],
+        outside,
+    ],
+)
+async def test_logs_that_are_none_are_unavailable(
+    town: World, node: ChainNode, source: JsonRpcChainReader, lie: Callable[[Any], Any]
+) -> None:
+    block = town.create_post(town.wallet(1), "one")
+    node.change = change_result("eth_getLogs", lie)
+    with pytest.raises(Unavailable):
+        await source.logs(block.number, block.number, mark_of(town))
+
+
+async def test_logs_of_another_block_are_unavailable(
+    town: World, node: ChainNode, source: JsonRpcChainReader
+) -> None:
+    block = town.create_post(town.wallet(1), "one")
+    node.change = change_result("eth_getLogs", elsewhere)
+    with pytest.raises(Unavailable):
+        await source.logs_of_block("0x" + block.hash.hex(), mark_of(town))
+
+
+@pytest.mark.parametrize("change", [{"removed": True}, {"address": "0x" + "d" * 40}])
+async def test_removed_logs_and_those_of_others_are_left_out(
+    town: World, node: ChainNode, source: JsonRpcChainReader, change: dict[str, Any]
+) -> None:
+    block = town.create_post(town.wallet(1), "one")
+    node.change = change_result("eth_getLogs", lambda logs: [log | change for log in logs])
+    assert await source.logs(block.number, block.number, mark_of(town)) == []
+
+
+@pytest.mark.parametrize("block", [None, "0x1", {}, {"number": "0x1", "hash": "0x1"}])
+async def test_a_head_that_is_none_is_unavailable(
+    node: ChainNode, source: JsonRpcChainReader, block: object
+) -> None:
+    node.change = change_result("eth_getBlockByNumber", lambda result: block)
+    with pytest.raises(Unavailable):
+        await source.head()
+
+
+@pytest.mark.parametrize("time", [None, "0x", "0x" + "f" * 64])
+async def test_a_time_that_is_none_is_unavailable(
+    node: ChainNode, source: JsonRpcChainReader, time: object
+) -> None:
+    node.change = change_result("eth_getBlockByNumber", lambda block: block | {"timestamp": time})
+    with pytest.raises(Unavailable):
+        await source.head_time()

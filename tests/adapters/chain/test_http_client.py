@@ -1,0 +1,211 @@
+"""Asking a node over HTTP: how long an answer is, and which connections are kept."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+
+from imprint.adapters.chain.http_client import MAX_HEAD, HttpClient, NodeFailure
+
+PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+LIMIT = 1000
+
+
+class Script:
+    """A server that answers each request with the next of some bytes."""
+
+    def __init__(self, *answers: bytes, ends: bool = False) -> None:
+        self.answers = list(answers)
+        self.ends = ends
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.open: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
+
+    async def close(self) -> None:
+        for writer, task in self.open.items():
+            writer.transport.abort()
+            if task is not None:
+                await task
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.open[writer] = asyncio.current_task()
+        try:
+            while self.answers:
+                head = await reader.readuntil(b"\r\n\r\n")
+                size = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                self.requests.append(head + await reader.readexactly(size))
+                writer.write(self.answers.pop(0))
+                await writer.drain()
+                if self.ends:
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        writer.close()
+
+
+@asynccontextmanager
+async def serving(
+    script: Script, path: str = "/", tls: ssl.SSLContext | None = None, user: str = ""
+) -> AsyncIterator[HttpClient]:
+    server = await asyncio.start_server(script.serve, "127.0.0.1", 0, ssl=tls)
+    port = server.sockets[0].getsockname()[1]
+    poster = HttpClient(f"{'https' if tls else 'http'}://{user}127.0.0.1:{port}{path}", LIMIT)
+    try:
+        yield poster
+    finally:
+        poster.close()
+        server.close()
+        await script.close()
+
+
+KEPT = {
+    "length": PLAIN,
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+    "after a word": b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
+}
+ENDED = {
+    "until it is closed": b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
+    "closed": b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
+    "old, until it is closed": b"HTTP/1.0 200 OK\r\n\r\nhello",
+    "old": b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+}
+
+
+@pytest.mark.parametrize("way", [*KEPT, *ENDED])
+async def test_an_answer_is_whole_and_its_connection_kept_if_it_may_be(way: str) -> None:
+    ends = way in ENDED
+    script = Script(*[(KEPT | ENDED)[way]] * 2, ends=ends)
+    async with serving(script) as poster:
+        assert await poster.post(b"one") == b"hello"
+        assert await poster.post(b"two") == b"hello"
+    assert script.connections == (2 if ends else 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Len",
+        b"",
+    ],
+    ids=["short", "no last chunk", "half a head", "nothing"],
+)
+async def test_an_answer_that_is_cut_off_is_none(answer: bytes) -> None:
+    async with serving(Script(answer, ends=True)) as poster:
+        with pytest.raises(ConnectionError):
+            await poster.post(b"one")
+
+
+@pytest.mark.parametrize(
+    ("answer", "how"),
+    [
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "status 503"),
+        (b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", "status 302"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "no HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"x" * 2000, "too large"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MAX_HEAD, "too long a head"),
+    ],
+)
+async def test_an_answer_that_is_no_good_fails_and_ends_its_connection(
+    answer: bytes, how: str
+) -> None:
+    script = Script(answer, PLAIN)
+    async with serving(script) as poster:
+        with pytest.raises(NodeFailure, match=how):
+            await poster.post(b"one")
+        assert await poster.post(b"two") == b"hello"
+
+
+async def test_a_kept_connection_that_was_closed_is_replaced() -> None:
+    script = Script(PLAIN, PLAIN, ends=True)
+    async with serving(script) as poster:
+        assert await poster.post(b"one") == b"hello"
+        await asyncio.sleep(0.05)
+        assert await poster.post(b"two") == b"hello"
+    assert script.connections == 2
+
+
+async def test_who_stops_waiting_leaves_no_answer_to_the_next() -> None:
+    script = Script(b"", PLAIN)
+    async with serving(script) as poster:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await poster.post(b"one")
+        assert await poster.post(b"two") == b"hello"
+    assert script.connections == 2
+
+
+async def test_many_ask_at_once_over_as_many_connections() -> None:
+    script = Script(*[PLAIN] * 40)
+    async with serving(script) as poster:
+        for _ in range(2):
+            answers = await asyncio.gather(*(poster.post(b"x") for _ in range(20)))
+            assert answers == [b"hello"] * 20
+    assert script.connections == 20
+
+
+async def test_a_request_names_its_path_and_who_asks() -> None:
+    script = Script(PLAIN)
+    async with serving(script, "/v2/k%20ey ü?a=b c", user="me:p%40ss@") as poster:
+        await poster.post(b"body")
+    head, _, body = script.requests[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /v2/k%20ey%20%C3%BC?a=b%20c HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert b"\r\nAuthorization: Basic bWU6cEBzcw==" in head
+    assert body == b"body"
+
+
+def make_certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for this machine that only those trust who are told to."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a node")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, SHA256())
+    )
+    public, private = folder / "node.pem", folder / "node.key"
+    public.write_bytes(certificate.public_bytes(Encoding.PEM))
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(public, private)
+    return public, context
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_only_a_certificate_that_is_trusted_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
+) -> None:
+    public, context = make_certificate(tmp_path)
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(public))
+    async with serving(Script(PLAIN), tls=context) as poster:
+        if trusted:
+            assert await poster.post(b"one") == b"hello"
+        else:
+            with pytest.raises(ssl.SSLCertVerificationError):
+                await poster.post(b"one")

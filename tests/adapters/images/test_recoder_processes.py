@@ -1,0 +1,250 @@
+"""The processes that decode images come late, bear much, and never stay behind."""
+
+import asyncio
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from imprint.adapters.images.recoder import MAX_WAITING, SandboxedRecoder
+from imprint.domain.errors import Code, Refusal, Unavailable
+
+
+def write(picture: Image.Image, form: str, **options: object) -> bytes:
+    out = io.BytesIO()
+    picture.save(out, form, **options)
+    return out.getvalue()
+
+
+PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG", "JPEG"))
+
+
+def width_of(image: bytes) -> int:
+    return Image.open(io.BytesIO(image)).width
+
+
+@pytest.fixture
+async def fresh() -> AsyncIterator[SandboxedRecoder]:
+    """A recoder that has not been used, for tests that do something to its process."""
+    opened = SandboxedRecoder()
+    yield opened
+    await opened.close()
+
+
+async def refusal_of(recoder: SandboxedRecoder, image: bytes) -> Code:
+    with pytest.raises(Refusal) as refused:
+        await recoder.recode(image)
+    return refused.value.code
+
+
+WORKER = """
+import os, socket, sys, time
+wire = socket.socket(fileno=0)
+stream = wire.makefile("rb")
+"""
+"""The beginning of a process that behaves badly."""
+
+
+@pytest.fixture
+async def misbehaving(
+    tmp_path: Path,
+) -> AsyncIterator[Callable[[str], SandboxedRecoder]]:
+    opened = []
+
+    def start(behaviour: str) -> SandboxedRecoder:
+        script = tmp_path / "worker.py"
+        script.write_text(WORKER + behaviour)
+        opened.append(SandboxedRecoder(script=script, wall_limit=1.0))
+        return opened[-1]
+
+    yield start
+    for recoder in opened:
+        await recoder.close()
+
+
+TAKE = 'stream.read(int.from_bytes(stream.read(4))); wire.sendall(b"t"); '
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        "os.kill(os.getpid(), 11)",
+        "sys.exit(0)",
+        "time.sleep(60)",
+        'wire.sendall(b"r\\xff\\xff\\xff\\xff"); time.sleep(60)',
+        'wire.sendall(b"r\\0\\0\\0\\x09short")',
+        'wire.sendall(b"r\\0\\0\\0\\x04<svg"); time.sleep(60)',
+        'wire.sendall(b"?\\0\\0\\0\\0"); time.sleep(60)',
+    ],
+)
+async def test_an_image_that_breaks_the_process_is_invalid(
+    misbehaving: Callable[[str], SandboxedRecoder], behaviour: str
+) -> None:
+    assert await refusal_of(misbehaving(TAKE + behaviour), PNG) is Code.INVALID_IMAGE
+
+
+async def test_a_process_that_cannot_start_is_no_fault_of_the_image(
+    misbehaving: Callable[[str], SandboxedRecoder],
+) -> None:
+    with pytest.raises(Unavailable) as refused:
+        await misbehaving("sys.exit(1)").recode(PNG)
+    assert refused.value.code is Code.OVERLOADED
+
+
+def children() -> set[int]:
+    """The processes that this one has started and that still run."""
+    listed = Path("/proc/self/task").glob("*/children")
+    return {int(pid) for path in listed for pid in path.read_text().split()}
+
+
+async def test_no_process_runs_before_the_first_image_and_one_is_reused() -> None:
+    before = children()
+    recoder = SandboxedRecoder()
+    assert children() == before
+    await recoder.recode(PNG)
+    first = children() - before
+    assert len(first) == 1
+    await recoder.recode(JPEG)
+    await refusal_of(recoder, b"\x89PNG\r\n\x1a\n")
+    assert children() - before == first
+    await recoder.close()
+    assert children() == before
+
+
+def limits_of(process: int) -> dict[str, str]:
+    lines = Path(f"/proc/{process}/limits").read_text().splitlines()
+    return {line[:26].strip(): line[26:].split()[0] for line in lines}
+
+
+async def test_a_process_is_confined(fresh: SandboxedRecoder) -> None:
+    before = children()
+    await fresh.recode(PNG)
+    (process,) = children() - before
+    soft_limits = limits_of(process)
+    assert soft_limits["Max address space"] == str(512 * 1024 * 1024)
+    assert soft_limits["Max open files"] == "3"
+    assert soft_limits["Max file size"] == "0"
+    assert soft_limits["Max core file size"] == "0"
+    assert int(soft_limits["Max cpu time"]) <= 7
+
+
+async def test_a_process_that_was_killed_is_replaced(fresh: SandboxedRecoder) -> None:
+    before = children()
+    await fresh.recode(PNG)
+    (process,) = children() - before
+    os.kill(process, signal.SIGKILL)
+    assert width_of(await fresh.recode(PNG)) == 48
+    assert process not in children()
+
+
+async def test_a_cancelled_image_ends_its_process_and_the_next_one_is_fine(
+    fresh: SandboxedRecoder,
+) -> None:
+    before = children()
+    await fresh.recode(PNG)
+    (process,) = children() - before
+    noise = Image.frombytes("L", (2000, 2000), os.urandom(4_000_000))
+    running = asyncio.ensure_future(fresh.recode(write(noise, "PNG", compress_level=0)))
+    await asyncio.sleep(0.03)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert width_of(await fresh.recode(PNG)) == 48
+    assert process not in children()
+
+
+async def test_closing_ends_what_still_runs(
+    misbehaving: Callable[[str], SandboxedRecoder],
+) -> None:
+    before = children()
+    recoder = misbehaving(TAKE + "time.sleep(60)")
+    running = [asyncio.ensure_future(recoder.recode(PNG)) for _ in range(3)]
+    await asyncio.sleep(0.1)
+    await recoder.close()
+    for outcome in await asyncio.gather(*running, return_exceptions=True):
+        assert isinstance(outcome, Unavailable)
+    assert children() == before
+
+
+async def test_a_closed_recoder_is_unavailable(fresh: SandboxedRecoder) -> None:
+    await fresh.close()
+    with pytest.raises(Unavailable):
+        await fresh.recode(PNG)
+
+
+async def test_more_images_than_can_wait_are_turned_away(
+    misbehaving: Callable[[str], SandboxedRecoder],
+) -> None:
+    recoder = misbehaving(TAKE + "time.sleep(60)")
+    waiting = [asyncio.ensure_future(recoder.recode(PNG)) for _ in range(MAX_WAITING)]
+    await asyncio.sleep(0)
+    with pytest.raises(Unavailable):
+        await recoder.recode(PNG)
+    await recoder.close()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_several_images_at_once_are_all_recoded() -> None:
+    recoder = SandboxedRecoder(processes=2)
+    images = [write(Image.new("L", (40 + number, 9)), "PNG") for number in range(8)]
+    recoded = await asyncio.gather(*(recoder.recode(image) for image in images))
+    assert [width_of(image) for image in recoded] == list(range(40, 48))
+    await recoder.close()
+
+
+async def test_a_process_gets_nothing_of_the_environment(
+    misbehaving: Callable[[str], SandboxedRecoder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMPRINT_JWT_SECRET", "s" * 32)
+    tell = 'names = ",".join(os.environ).encode(); '
+    send = 'wire.sendall(b"i" + len(names).to_bytes(4) + names); time.sleep(60)'
+    with pytest.raises(Refusal) as refused:
+        await misbehaving(TAKE + tell + send).recode(PNG)
+    assert set(refused.value.detail.split(",")) <= {"PYTHONPATH", "LC_CTYPE"}
+
+
+KILLED_SERVICE = """
+import asyncio, os, sys
+from pathlib import Path
+from imprint.adapters.images.recoder import SandboxedRecoder
+
+async def main():
+    await SandboxedRecoder().recode(sys.stdin.buffer.read())
+    for path in Path("/proc/self/task").glob("*/children"):
+        print(path.read_text(), end="", flush=True)
+    os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+"""A service that recodes one image, tells the id of the process that did it, and is killed."""
+
+
+def is_running(process: int) -> bool:
+    try:
+        return "Z (zombie)" not in Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_process_ends_when_the_service_is_killed() -> None:
+    service = subprocess.run(
+        [sys.executable, "-c", KILLED_SERVICE], input=PNG, capture_output=True, check=False
+    )
+    assert service.returncode == -signal.SIGKILL
+    process = int(service.stdout)
+    deadline = time.monotonic() + 5
+    while is_running(process):
+        assert time.monotonic() < deadline, "the process outlived the service"
+        time.sleep(0.02)
+
+
+def test_the_service_itself_does_not_load_pillow() -> None:
+    program = "import sys, imprint.adapters.images.recoder; sys.exit('PIL' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

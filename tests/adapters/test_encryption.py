@@ -1,0 +1,182 @@
+"""Documents that are useless without their keys, and keys that are useless without the master."""
+
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.adapters.encryption import OVERHEAD, AesCipher, PlainCipher, identify_key
+from imprint.domain.errors import Code, Unavailable
+from imprint.ports.content import DocumentCipher
+
+MASTER, OLD, OTHER = (bytes([n]) * 31 + b"\x07" for n in (1, 2, 3))
+NAME = "0x" + "a1" * 20 + "_1"
+DOCUMENT = b'{"content":"words for sale","name":"n","salt":"s"}'
+
+
+def refuses(cipher: DocumentCipher, document: bytes, key: bytes | None, name: str = NAME) -> str:
+    with pytest.raises(Unavailable) as raised:
+        cipher.decrypt(document, key, name)
+    return raised.value.code
+
+
+@given(st.binary(max_size=2000), st.text(max_size=60))
+def test_what_was_sealed_opens_again(document: bytes, name: str):
+    cipher = AesCipher(MASTER)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return
+    sealed = cipher.encrypt(document, name)
+    assert cipher.decrypt(sealed.document, sealed.wrapped_key, name) == document
+
+
+def test_a_sealed_document_shows_nothing_of_what_it_holds():
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert b"words" not in sealed.document
+    assert len(sealed.document) == len(DOCUMENT) + OVERHEAD
+
+
+def test_the_same_document_is_sealed_differently_each_time():
+    cipher = AesCipher(MASTER)
+    first, second = cipher.encrypt(DOCUMENT, NAME), cipher.encrypt(DOCUMENT, NAME)
+    assert first.document != second.document
+    assert first.wrapped_key != second.wrapped_key
+
+
+def test_no_key_is_part_of_what_is_stored_or_printed():
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert sealed.wrapped_key is not None
+    assert MASTER not in sealed.document + sealed.wrapped_key
+    assert repr(sealed.wrapped_key) not in repr(sealed)
+
+
+def test_a_document_opens_under_its_own_name_only():
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    code = refuses(AesCipher(MASTER), sealed.document, sealed.wrapped_key, NAME + "2")
+    assert code == Code.STORAGE_UNAVAILABLE
+
+
+def test_a_document_in_anothers_place_does_not_open():
+    cipher = AesCipher(MASTER)
+    mine, theirs = cipher.encrypt(DOCUMENT, NAME), cipher.encrypt(b"theirs", NAME + "2")
+    assert refuses(cipher, theirs.document, mine.wrapped_key) == Code.STORAGE_UNAVAILABLE
+
+
+def test_a_key_moved_with_its_document_to_another_file_does_not_open():
+    cipher = AesCipher(MASTER)
+    theirs = cipher.encrypt(b"theirs", NAME + "2")
+    assert refuses(cipher, theirs.document, theirs.wrapped_key) == Code.STORAGE_UNAVAILABLE
+
+
+@pytest.mark.parametrize("at", [0, 11, 12, 30, -1])
+def test_a_changed_byte_of_the_document_is_noticed(at: int):
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    changed = bytearray(sealed.document)
+    changed[at] ^= 1
+    code = refuses(AesCipher(MASTER), bytes(changed), sealed.wrapped_key)
+    assert code == Code.STORAGE_UNAVAILABLE
+
+
+def test_every_changed_byte_of_a_wrapped_key_is_noticed():
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert sealed.wrapped_key is not None
+    for at in range(len(sealed.wrapped_key)):
+        changed = bytearray(sealed.wrapped_key)
+        changed[at] ^= 1
+        refuses(AesCipher(MASTER), sealed.document, bytes(changed))
+
+
+@pytest.mark.parametrize("length", [0, 1, 11, 12, 27])
+def test_a_document_cut_short_is_noticed(length: int):
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    refuses(AesCipher(MASTER), sealed.document[:length], sealed.wrapped_key)
+
+
+@pytest.mark.parametrize("length", [0, 1, 8, 9, 68])
+def test_a_wrapped_key_cut_short_is_noticed(length: int):
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert sealed.wrapped_key is not None
+    refuses(AesCipher(MASTER), sealed.document, sealed.wrapped_key[:length])
+
+
+def test_a_missing_master_key_is_an_alarm_that_names_it(caplog: pytest.LogCaptureFixture):
+    sealed = AesCipher(OLD).encrypt(DOCUMENT, NAME)
+    refuses(AesCipher(MASTER), sealed.document, sealed.wrapped_key)
+    (record,) = caplog.records
+    assert record.levelno == logging.CRITICAL
+    assert vars(record)["key_id"] == identify_key(OLD).hex()
+    assert OLD.hex() not in str(vars(record))
+
+
+def test_the_previous_master_key_still_opens():
+    sealed = AesCipher(OLD).encrypt(DOCUMENT, NAME)
+    rotated = AesCipher(MASTER, OLD)
+    assert rotated.decrypt(sealed.document, sealed.wrapped_key, NAME) == DOCUMENT
+
+
+def test_a_rewrapped_key_needs_the_previous_master_key_no_more():
+    sealed = AesCipher(OLD).encrypt(DOCUMENT, NAME)
+    assert sealed.wrapped_key is not None
+    wrapped = AesCipher(MASTER, OLD).rewrap(sealed.wrapped_key, NAME)
+    assert AesCipher(MASTER).decrypt(sealed.document, wrapped, NAME) == DOCUMENT
+    refuses(AesCipher(OLD), sealed.document, wrapped)
+
+
+def test_a_key_under_the_master_key_of_today_is_not_wrapped_again():
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert sealed.wrapped_key is not None
+    assert AesCipher(MASTER, OLD).rewrap(sealed.wrapped_key, NAME) is None
+
+
+def test_a_key_of_an_unknown_master_key_is_not_rewrapped():
+    sealed = AesCipher(OTHER).encrypt(DOCUMENT, NAME)
+    assert sealed.wrapped_key is not None
+    with pytest.raises(Unavailable):
+        AesCipher(MASTER, OLD).rewrap(sealed.wrapped_key, NAME)
+
+
+def test_what_was_stored_before_encryption_stays_readable():
+    assert AesCipher(MASTER).decrypt(DOCUMENT, None, NAME) == DOCUMENT
+
+
+def test_what_was_encrypted_stays_readable_after_encryption_is_switched_off():
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    plain = PlainCipher(AesCipher(MASTER))
+    assert plain.decrypt(sealed.document, sealed.wrapped_key, NAME) == DOCUMENT
+    assert plain.encrypt(DOCUMENT, NAME).document == DOCUMENT
+    assert plain.encrypt(DOCUMENT, NAME).wrapped_key is None
+
+
+def test_an_encrypted_document_without_any_master_key_is_an_alarm(
+    caplog: pytest.LogCaptureFixture,
+):
+    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    code = refuses(PlainCipher(), sealed.document, sealed.wrapped_key)
+    assert code == Code.STORAGE_UNAVAILABLE
+    assert [record.levelno for record in caplog.records] == [logging.CRITICAL]
+
+
+def test_documents_sealed_by_earlier_versions_open_for_ever():
+    document = bytes.fromhex(
+        "969ffcee09020751818973d1185b1db34ed6b9d388ce12746a52950c744a24495f34a4979d5779dba9844dc0"
+        "5697"
+    )
+    wrapped_key = bytes.fromhex(
+        "018ad84d63f2d5bf5e6ff153824089bc856ef6eaee4bd5768ea8c00b5ad19e7090e94d37b73f8666143a637a"
+        "3c0868ee0e9a483c20937fa5aa48c354a0c84ffbca2c3f7c23"
+    )
+    cipher = AesCipher(bytes(range(32)))
+    assert cipher.decrypt(document, wrapped_key, "0xa1_7") == b'{"content":"kept"}'
+
+
+@pytest.mark.parametrize("key", [b"", b"short", b"k" * 33])
+def test_a_master_key_of_another_length_is_refused(key: bytes):
+    with pytest.raises(ValueError, match="32 bytes"):
+        AesCipher(key)
+
+
+def test_the_previous_master_key_must_be_another_one():
+    with pytest.raises(ValueError, match="the same"):
+        AesCipher(MASTER, MASTER)

@@ -1,0 +1,322 @@
+"""Deliveries of provider a."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.adapters.webhooks.bodies import (
+    AUTHOR,
+    BLOCK_HASH,
+    CHAIN_ID,
+    CID,
+    MARKET,
+    NOW,
+    OLD_SECRET,
+    SECRET,
+    TOPIC,
+    TX_HASH,
+    Json,
+    body_of_a,
+    event_data,
+    event_topics,
+    headers_of_a,
+    log_of_a,
+    mac,
+)
+
+from imprint.adapters.webhooks.provider_a import ProviderA
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.posts import Delivery, LogPlace
+
+READER = ProviderA([SECRET], CHAIN_ID, MARKET)
+ON_SEPOLIA = ProviderA([SECRET], 11155111, MARKET)
+
+
+def receive(body: bytes, reader: ProviderA = READER) -> Delivery:
+    return reader.open(headers_of_a(body), body, NOW)
+
+
+def test_a_signed_delivery_is_opened() -> None:
+    delivery = receive(body_of_a(log_of_a()))
+    (event,) = delivery.events
+    assert (event.post_id, event.author, event.cid) == (9, AUTHOR, CID)
+    assert event.place == LogPlace(CHAIN_ID, BLOCK_HASH, 77, 3, TX_HASH)
+    assert (delivery.provider, delivery.key, delivery.ignored) == ("provider-a", None, 0)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "",
+        "é" * 32,
+        "é" * 64,
+        "\udcff" * 64,
+        "00" * 32,
+        mac(OLD_SECRET, body_of_a(log_of_a())),
+        mac(SECRET, body_of_a(log_of_a()) + b" "),
+        mac(SECRET, body_of_a(log_of_a()))[:-1],
+        mac(SECRET, body_of_a(log_of_a())) + "0",
+        mac(SECRET, body_of_a(log_of_a())) + "\n",
+        "sha256=" + mac(SECRET, body_of_a(log_of_a())),
+    ],
+)
+def test_a_delivery_with_another_signature_is_refused(signature: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        READER.open({"x-alchemy-signature": signature}, body_of_a(log_of_a()), NOW)
+    assert refused.value.code is Code.WEBHOOK_SIGNATURE_INVALID
+
+
+def test_a_delivery_without_a_signature_is_refused() -> None:
+    with pytest.raises(Refusal) as refused:
+        READER.open({}, body_of_a(log_of_a()), NOW)
+    assert refused.value.code is Code.WEBHOOK_SIGNATURE_INVALID
+
+
+def test_digits_of_both_cases_are_the_same_signature() -> None:
+    body = body_of_a(log_of_a())
+    headers = {"x-alchemy-signature": mac(SECRET, body).upper()}
+    assert READER.open(headers, body, NOW).events
+
+
+@pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
+def test_both_secrets_hold_while_one_replaces_the_other(secret: str) -> None:
+    reader = ProviderA([SECRET, OLD_SECRET], CHAIN_ID, MARKET)
+    body = body_of_a(log_of_a())
+    assert reader.open(headers_of_a(body, secret), body, NOW).events
+
+
+@pytest.mark.parametrize("secrets", [[], [""], [SECRET, ""], [SECRET] * 3])
+def test_a_reader_needs_one_secret_or_two(secrets: list[str]) -> None:
+    with pytest.raises(ValueError, match="one secret or two"):
+        ProviderA(secrets, CHAIN_ID, MARKET)
+
+
+def test_a_body_that_is_too_large_is_refused() -> None:
+    reader = ProviderA([SECRET], CHAIN_ID, MARKET, max_body=10)
+    with pytest.raises(Refusal) as refused:
+        receive(b" " * 11, reader)
+    assert refused.value.code is Code.TOO_LARGE
+
+
+def test_a_compressed_body_is_refused() -> None:
+    body = body_of_a(log_of_a())
+    with pytest.raises(Refusal) as refused:
+        READER.open(headers_of_a(body) | {"content-encoding": "gzip"}, body, NOW)
+    assert refused.value.code is Code.UNSUPPORTED_MEDIA_TYPE
+
+
+IGNORED = {
+    "another contract": log_of_a(account={"address": AUTHOR}),
+    "no contract": log_of_a(account=None),
+    "an address that is a list": log_of_a(account={"address": [MARKET]}),
+    "another topic": log_of_a(topics=["0x" + "11" * 32, *event_topics()[1:]]),
+    "no topics": log_of_a(topics=[]),
+    "topics that are a text": log_of_a(topics=TOPIC),
+    "topics that are numbers": log_of_a(topics=[1, 2, 3]),
+    "a failed transaction": log_of_a(transaction={"hash": TX_HASH, "status": 0}),
+    "a failed transaction in hex": log_of_a(transaction={"hash": TX_HASH, "status": "0x0"}),
+    "an unknown status": log_of_a(transaction={"hash": TX_HASH, "status": "perhaps"}),
+    "a removed log": log_of_a(removed=True),
+    "a log that is a number": 5,
+    "a log that is null": None,
+    "an empty log": {},
+}
+
+
+@pytest.mark.parametrize("log", IGNORED.values(), ids=IGNORED.keys())
+def test_a_log_that_is_not_ours_is_ignored_and_the_next_one_counts(log: object) -> None:
+    delivery = receive(body_of_a(log, log_of_a(post_id=10)))
+    assert [event.post_id for event in delivery.events] == [10]
+    assert (delivery.ignored, delivery.dead_letters) == (1, ())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"account": {"address": "0x" + MARKET[2:].upper()}},
+        {"topics": [TOPIC.upper().replace("0X", "0x"), *event_topics()[1:]]},
+        {"transaction": {"hash": TX_HASH, "status": "0x1"}},
+        {"transaction": {"hash": TX_HASH, "status": "1"}},
+        {"transaction": {"hash": TX_HASH, "status": None}},
+        {"transaction": {"hash": TX_HASH}},
+        {"removed": False},
+        {"removed": None},
+        {"index": "3"},
+        {"index": "0x3"},
+    ],
+)
+def test_another_spelling_of_the_same_log_is_the_same_event(changes: Json) -> None:
+    same = receive(body_of_a(log_of_a(**changes))).events
+    assert same == receive(body_of_a(log_of_a())).events
+
+
+POISONED = {
+    "bytes that are no text": log_of_a(data=event_data(b"\xff\xfe")),
+    "a cid of 100 kB": log_of_a(data=event_data(b"b" * 100_000)),
+    "a NUL": log_of_a(data=event_data(b"a\0b")),
+    "an offset bomb": log_of_a(data="0x" + "ff" * 128),
+    "no data": log_of_a(data="0x"),
+    "data that is null": log_of_a(data=None),
+    "data that is no hex": log_of_a(data="0xzz"),
+    "data of half a byte": log_of_a(data="0x0"),
+    "a topic too few": log_of_a(topics=event_topics()[:2]),
+    "a topic too many": log_of_a(topics=[*event_topics(), event_topics()[1]]),
+    "a million topics": log_of_a(topics=event_topics() + [None] * 1_000_000),
+    "a topic that is null": log_of_a(topics=[TOPIC, None, None]),
+    "a short topic": log_of_a(topics=[TOPIC, "0x09", event_topics()[2]]),
+    "an author of 32 bytes": log_of_a(topics=[*event_topics()[:2], "0x" + "ff" * 32]),
+}
+
+
+@pytest.mark.parametrize("log", POISONED.values(), ids=POISONED.keys())
+def test_a_log_of_ours_that_says_nothing_is_a_dead_letter_and_the_next_one_counts(
+    log: Json,
+) -> None:
+    delivery = receive(body_of_a(log, log_of_a(post_id=10)))
+    assert [event.post_id for event in delivery.events] == [10]
+    (letter,) = delivery.dead_letters
+    assert letter.reason
+    assert TOPIC in letter.payload
+    assert len(letter.payload) <= 64 * 1024
+
+
+def test_a_dead_letter_keeps_the_log_as_it_was_sent() -> None:
+    poisoned = log_of_a(data=event_data(b"\xff\xfe"))
+    (letter,) = receive(body_of_a(poisoned)).dead_letters
+    assert json.loads(letter.payload) == poisoned
+    assert letter.reason == "The bytes in the place of the cid are no text."
+
+
+def test_one_poisoned_log_among_many_hides_none_of_them() -> None:
+    logs = [log_of_a(post_id=number, index=number) for number in range(500)]
+    logs[250] = log_of_a(post_id=250, data="0x" + "ff" * 128)
+    delivery = receive(body_of_a(*logs))
+    assert [e.post_id for e in delivery.events] == [n for n in range(500) if n != 250]
+    assert len(delivery.dead_letters) == 1
+
+
+def test_a_text_that_is_no_cid_is_an_event_without_one() -> None:
+    (event,) = receive(body_of_a(log_of_a(data=event_data(b"hello")))).events
+    assert (event.spelled_cid, event.cid) == ("hello", None)
+
+
+@pytest.mark.parametrize(
+    ("block", "changes"),
+    [
+        pytest.param({"number": 77}, {}, id="no block hash"),
+        pytest.param({"hash": "0x1", "number": 77}, {}, id="a block hash that is none"),
+        pytest.param({}, {}, id="nothing of the block"),
+        pytest.param({"hash": BLOCK_HASH}, {"index": None}, id="no index"),
+        pytest.param({"hash": BLOCK_HASH}, {"index": -1}, id="an index that is none"),
+        pytest.param({"hash": BLOCK_HASH}, {"index": 2**63}, id="an index beyond any"),
+        pytest.param({}, {"transaction": None}, id="no transaction"),
+    ],
+)
+def test_a_place_that_was_left_out_has_a_stand_in_that_stays_the_same(
+    block: Json, changes: Json
+) -> None:
+    body = body_of_a(log_of_a(**changes), log_of_a(post_id=10, **changes), block=block)
+    first, second = receive(body).events
+    assert first.place.block_hash.startswith("0x" + "0" * 16)
+    assert first.place.block_hash != second.place.block_hash
+    assert receive(body).events == (first, second)
+
+
+@pytest.mark.parametrize("number", [77, "77", "0x4d"])
+def test_a_block_number_may_be_a_number_or_a_text(number: object) -> None:
+    body = body_of_a(log_of_a(), block={"hash": BLOCK_HASH, "number": number})
+    assert receive(body).events[0].place.block_number == 77
+
+
+@pytest.mark.parametrize(
+    ("about", "counts"),
+    [
+        ({"network": "ETH_SEPOLIA"}, True),
+        ({"network": "eth_sepolia"}, True),
+        ({}, True),
+        ({"network": None}, True),
+        ({"network": "ETH_MAINNET"}, False),
+        ({"network": "MATIC_MAINNET"}, False),
+        ({"network": "SOME_NETWORK_OF_TOMORROW"}, True),
+        ({"network": {"name": "ETH_MAINNET"}}, True),
+        ({"network": 1}, False),
+        ({"network": "0xaa36a7"}, True),
+        ({"chainId": 11155111}, True),
+        ({"chainId": "0xaa36a7"}, True),
+        ({"chainId": "11155111"}, True),
+        ({"chainId": 1}, False),
+        ({"chainId": "mainnet"}, False),
+    ],
+)
+def test_a_delivery_about_another_network_is_ignored(about: Json, counts: bool) -> None:
+    delivery = receive(body_of_a(log_of_a(), **about), ON_SEPOLIA)
+    assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
+
+
+QUIET = {
+    "no logs": body_of_a(),
+    "a provider's error": json.dumps({"event": {"error": "over capacity"}}).encode(),
+    "no event": b"{}",
+    "an event that is null": b'{"event":null}',
+    "an array": b"[]",
+    "a number": b"7",
+    "logs that are an object": b'{"event":{"data":{"block":{"logs":{}}}}}',
+}
+
+
+@pytest.mark.parametrize("body", QUIET.values(), ids=QUIET.keys())
+def test_a_signed_body_without_logs_is_taken_quietly(body: bytes) -> None:
+    assert receive(body) == Delivery("provider-a", None)
+
+
+UNREADABLE = {
+    "nothing": b"",
+    "no JSON": b"hello",
+    "half a JSON": body_of_a(log_of_a())[:-5],
+    "bytes": b"\xff\xfe",
+    "a deep array": b"[" * 100_000,
+    "a deep and closed array": b"[" * 100_000 + b"]" * 100_000,
+    "a number beyond measure": b"1" * 5_000,
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_signed_body_that_cannot_be_read_is_ignored(body: bytes) -> None:
+    assert receive(body) == Delivery("provider-a", None, ignored=1)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ["event", "data", "block", "logs", "account", "address", "topics", "hash"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(json_values, json_values, json_values, json_values)
+def test_whatever_is_signed_is_never_refused(
+    first: object, second: object, third: object, fourth: object
+) -> None:
+    receive(json.dumps(first).encode())
+    receive(body_of_a(first, log_of_a(data=second, index=third, removed=fourth)))
+    receive(body_of_a(log_of_a(topics=[TOPIC, first, second], transaction=third)))
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["x-alchemy-signature", "content-encoding"]), st.text(max_size=70)
+    ),
+    st.binary(max_size=200),
+)
+def test_nothing_but_a_refusal_escapes(headers: dict[str, str], body: bytes) -> None:
+    with pytest.raises(Refusal):
+        READER.open(headers, body, NOW)

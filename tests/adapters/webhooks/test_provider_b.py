@@ -1,0 +1,420 @@
+"""Deliveries of provider b."""
+
+import gzip
+import json
+import tracemalloc
+import zlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.adapters.webhooks.bodies import (
+    AUTHOR,
+    BLOCK_HASH,
+    CHAIN_ID,
+    CID,
+    MARKET,
+    NOW,
+    OLD_SECRET,
+    SECRET,
+    TOPIC,
+    TX_HASH,
+    Json,
+    event_data,
+    headers_of_a,
+    headers_of_b,
+    log_of_b,
+    mac,
+)
+
+from imprint.adapters.webhooks import logs
+from imprint.adapters.webhooks.provider_b import ProviderB
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.posts import Delivery, LogPlace
+
+READER = ProviderB([SECRET], CHAIN_ID, MARKET)
+ON_SEPOLIA = ProviderB([SECRET], 11155111, MARKET)
+SECONDS = int(NOW.timestamp())
+BODY = json.dumps([log_of_b()]).encode()
+
+
+def receive(sent: Any, reader: ProviderB = READER) -> Delivery:
+    body = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
+    return reader.open(headers_of_b(body), body, NOW)
+
+
+def refusal_of(headers: dict[str, str], body: bytes, reader: ProviderB = READER) -> Code:
+    with pytest.raises(Refusal) as refused:
+        reader.open(headers, body, NOW)
+    return refused.value.code
+
+
+def post_ids(delivery: Delivery) -> list[int]:
+    return [event.post_id for event in delivery.events]
+
+
+def test_a_signed_delivery_is_opened() -> None:
+    delivery = receive([log_of_b()])
+    (event,) = delivery.events
+    assert (event.post_id, event.author, event.cid) == (9, AUTHOR, CID)
+    assert event.place == LogPlace(CHAIN_ID, BLOCK_HASH, 77, 3, TX_HASH)
+    assert delivery.key is not None
+    assert (delivery.key.provider, delivery.key.nonce) == ("provider-b", "0b2d9c1e-5f7a-4c3b")
+
+
+def test_what_is_remembered_of_a_delivery_is_not_its_signature() -> None:
+    key = receive(BODY).key
+    assert key is not None
+    assert key.digest != headers_of_b(BODY)["x-qn-signature"]
+
+
+WITHOUT = [
+    {k: v for k, v in headers_of_b(BODY).items() if k != gone} for gone in headers_of_b(BODY)
+]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        *WITHOUT,
+        headers_of_a(BODY),
+        headers_of_b(BODY, secret=OLD_SECRET),
+        headers_of_b(BODY + b" "),
+        headers_of_b(BODY) | {"x-qn-signature": "é" * 64},
+        headers_of_b(BODY) | {"x-qn-signature": "\udcff" * 64},
+        headers_of_b(BODY) | {"x-qn-nonce": "another"},
+        headers_of_b(BODY) | {"x-qn-timestamp": str(SECONDS + 1)},
+        headers_of_b(BODY, nonce="é"),
+        headers_of_b(BODY, nonce="a b"),
+        headers_of_b(BODY, nonce="n" * 129),
+        headers_of_b(BODY, nonce="line\n"),
+        headers_of_b(BODY, timestamp=str(SECONDS * 1000)),
+        headers_of_b(BODY, timestamp=f"0{SECONDS}"),
+        headers_of_b(BODY, timestamp=f" {SECONDS}"),
+        headers_of_b(BODY, timestamp=f"{SECONDS}\n"),
+        headers_of_b(BODY, timestamp=f"+{SECONDS}"),
+        headers_of_b(BODY, timestamp="17632080.0"),
+        headers_of_b(BODY, timestamp="१७६३२०८०००"),
+    ],
+)
+def test_a_delivery_that_is_not_signed_like_this_is_refused(headers: dict[str, str]) -> None:
+    assert refusal_of(headers, BODY) is Code.WEBHOOK_SIGNATURE_INVALID
+
+
+@pytest.mark.parametrize("prefix", ["", "sha256="])
+def test_a_signature_may_name_its_hash(prefix: str) -> None:
+    headers = headers_of_b(BODY)
+    headers["x-qn-signature"] = prefix + headers["x-qn-signature"]
+    assert READER.open(headers, BODY, NOW).events
+
+
+@pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
+def test_both_secrets_hold_while_one_replaces_the_other(secret: str) -> None:
+    reader = ProviderB([SECRET, OLD_SECRET], CHAIN_ID, MARKET)
+    assert reader.open(headers_of_b(BODY, secret), BODY, NOW).events
+
+
+@pytest.mark.parametrize("seconds", [-300, 0, 300])
+def test_a_delivery_within_the_tolerance_is_opened(seconds: int) -> None:
+    headers = headers_of_b(BODY, timestamp=str(SECONDS + seconds))
+    assert READER.open(headers, BODY, NOW).events
+
+
+@pytest.mark.parametrize("seconds", [-100_000, -301, 301, 100_000])
+def test_a_delivery_outside_the_tolerance_is_refused(seconds: int) -> None:
+    headers = headers_of_b(BODY, timestamp=str(SECONDS + seconds))
+    assert refusal_of(headers, BODY) is Code.WEBHOOK_SIGNATURE_INVALID
+
+
+@pytest.mark.parametrize(
+    ("nonce", "timestamp", "body"),
+    [
+        pytest.param("abc", "1" + str(SECONDS), BODY, id="a digit from nonce to time"),
+        pytest.param("abc1" + str(SECONDS)[:1], str(SECONDS)[1:], BODY, id="one back"),
+        pytest.param("abc1", str(SECONDS)[:-1], str(SECONDS)[-1:].encode() + BODY, id="to body"),
+        pytest.param("abc", "1" + str(SECONDS)[:-1], str(SECONDS)[-1:].encode() + BODY, id="both"),
+    ],
+)
+def test_a_moved_boundary_is_refused(nonce: str, timestamp: str, body: bytes) -> None:
+    signed = headers_of_b(BODY, nonce="abc1")
+    moved = signed | {"x-qn-nonce": nonce, "x-qn-timestamp": timestamp}
+    assert mac(SECRET, (nonce + timestamp).encode() + body) == signed["x-qn-signature"]
+    assert refusal_of(moved, body) is Code.WEBHOOK_SIGNATURE_INVALID
+
+
+def test_a_boundary_moved_into_the_tolerance_has_the_same_digest() -> None:
+    timestamp = "1111111111"
+    reader = ProviderB([SECRET], CHAIN_ID, MARKET, tolerance=2_000_000_000)
+    signed = headers_of_b(b"1[]", nonce="abc1", timestamp=timestamp)
+    moved = signed | {"x-qn-nonce": "abc11"}
+    kept = reader.open(signed, b"1[]", NOW).key
+    again = reader.open(moved, b"[]", NOW).key
+    assert kept is not None
+    assert again is not None
+    assert kept.nonce != again.nonce
+    assert kept.digest == again.digest
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda headers: headers | {"x-qn-signature": headers["x-qn-signature"].upper()},
+        lambda headers: headers | {"x-qn-signature": "sha256=" + headers["x-qn-signature"]},
+    ],
+)
+def test_another_spelling_of_a_signature_has_the_same_key(changed: Any) -> None:
+    headers = headers_of_b(BODY)
+    assert READER.open(changed(headers), BODY, NOW).key == READER.open(headers, BODY, NOW).key
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000, 1_000_000])
+def test_the_signature_is_about_the_inflated_body(size: int) -> None:
+    body = json.dumps([log_of_b(), "x" * size]).encode()
+    headers = headers_of_b(body) | {"content-encoding": "gzip"}
+    assert post_ids(READER.open(headers, gzip.compress(body), NOW)) == [9]
+
+
+def test_a_signature_about_the_compressed_body_is_refused() -> None:
+    body = gzip.compress(BODY)
+    headers = headers_of_b(body) | {"content-encoding": "gzip"}
+    assert refusal_of(headers, body) is Code.WEBHOOK_SIGNATURE_INVALID
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "Identity", " "])
+def test_a_body_may_say_that_it_is_not_compressed(encoding: str) -> None:
+    assert READER.open(headers_of_b(BODY) | {"content-encoding": encoding}, BODY, NOW).events
+
+
+@pytest.mark.parametrize(
+    "encoding", ["deflate", "br", "zstd", "x-gzip", "gzip, gzip", "gzip,br", "é"]
+)
+def test_any_other_compression_is_refused(encoding: str) -> None:
+    headers = headers_of_b(BODY) | {"content-encoding": encoding}
+    assert refusal_of(headers, BODY) is Code.UNSUPPORTED_MEDIA_TYPE
+
+
+def with_bad_checksum(body: bytes) -> bytes:
+    return body[:-8] + bytes(4) + body[-4:]
+
+
+DAMAGED = {
+    "nothing": b"",
+    "no gzip": BODY,
+    "a bad checksum": with_bad_checksum(gzip.compress(BODY)),
+    "cut off in the checksum": gzip.compress(BODY)[:-3],
+    "cut off in the middle": gzip.compress(BODY)[:60],
+    "followed by something": gzip.compress(BODY) + b"!",
+    "followed by another": gzip.compress(BODY) * 2,
+    "zlib instead": zlib.compress(BODY),
+}
+
+
+@pytest.mark.parametrize("body", DAMAGED.values(), ids=DAMAGED.keys())
+def test_a_damaged_compressed_body_is_refused(body: bytes) -> None:
+    headers = headers_of_b(BODY) | {"content-encoding": "gzip"}
+    assert refusal_of(headers, body) is Code.INVALID_REQUEST
+
+
+def test_a_bomb_is_refused_and_takes_little_memory() -> None:
+    bomb = gzip.compress(bytes(100 * 1024 * 1024))
+    headers = headers_of_b(b"") | {"content-encoding": "gzip"}
+    tracemalloc.start()
+    code = refusal_of(headers, bomb)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert code is Code.TOO_LARGE
+    assert peak < 2 * 1024 * 1024
+
+
+def test_a_bomb_without_a_signature_is_not_even_inflated() -> None:
+    headers = headers_of_b(b"") | {"content-encoding": "gzip", "x-qn-signature": ""}
+    assert refusal_of(headers, b"no gzip") is Code.WEBHOOK_SIGNATURE_INVALID
+
+
+@pytest.mark.parametrize(("encoding", "size"), [("gzip", 101), ("identity", 1001)])
+def test_a_body_that_is_too_large_is_refused(encoding: str, size: int) -> None:
+    reader = ProviderB([SECRET], CHAIN_ID, MARKET, max_body=1000, max_compressed_body=100)
+    body = bytes(size)
+    headers = headers_of_b(body) | {"content-encoding": encoding}
+    assert refusal_of(headers, body, reader) is Code.TOO_LARGE
+
+
+def receipt(*logs: Any, **changes: Any) -> Json:
+    return {"transactionHash": TX_HASH, "status": "0x1", "logs": list(logs)} | changes
+
+
+NESTINGS = {
+    "one log": log_of_b(),
+    "an array": [log_of_b()],
+    "an array for each block": [[], [log_of_b()]],
+    "data": {"data": [[log_of_b()]], "metadata": {"dataset": "logs"}},
+    "data alone": {"data": [log_of_b()]},
+    "logs": {"logs": [log_of_b()]},
+    "matching receipts": {"matchingReceipts": [receipt(log_of_b())]},
+    "receipts": {"data": [[receipt(log_of_b())]]},
+    "blocks with receipts": {
+        "data": [{"block": {"hash": "0x1"}, "receipts": [receipt(log_of_b())]}]
+    },
+    "transactions": {
+        "webhookId": "1",
+        "blockNumber": 77,
+        "blockHash": BLOCK_HASH,
+        "transactions": [
+            {
+                "hash": TX_HASH,
+                "logs": [
+                    {key: log_of_b()[key] for key in ("address", "topics", "data", "logIndex")}
+                ],
+            }
+        ],
+    },
+    "an envelope with a status": {"status": "ok", "logs": [log_of_b()]},
+    "900 arrays": json.loads("[" * 900 + json.dumps(log_of_b()) + "]" * 900),
+}
+
+
+@pytest.mark.parametrize("sent", NESTINGS.values(), ids=NESTINGS.keys())
+def test_a_log_is_found_wherever_it_is(sent: object) -> None:
+    assert receive(sent).events == receive([log_of_b()]).events
+
+
+def test_logs_keep_the_order_in_which_they_were_sent() -> None:
+    sent = {"a": [log_of_b(1), [log_of_b(2)]], "b": {"logs": [log_of_b(3)]}, "c": log_of_b(4)}
+    assert post_ids(receive(sent)) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("status", ["0x1", 1, "1", None])
+def test_the_logs_of_a_receipt_that_succeeded_count(status: object) -> None:
+    assert receive([receipt(log_of_b(), status=status)]).events
+
+
+@pytest.mark.parametrize("status", ["0x0", 0, "0", "", "reverted", False])
+def test_the_logs_of_a_receipt_that_failed_are_ignored(status: object) -> None:
+    delivery = receive([receipt(log_of_b(), status=status), receipt(log_of_b(10))])
+    assert (post_ids(delivery), delivery.ignored) == ([10], 1)
+
+
+IGNORED = {
+    "another contract": log_of_b(address=AUTHOR),
+    "an address that is null": log_of_b(address=None),
+    "another topic": log_of_b(topics=["0x" + "11" * 32]),
+    "no topics": log_of_b(topics=[]),
+    "topics that are null": log_of_b(topics=None),
+    "a removed log": log_of_b(removed=True),
+    "a log that may be removed": log_of_b(removed="true"),
+    "another chain": log_of_b(chainId=1),
+    "another chain in hex": log_of_b(chainId="0x1"),
+    "another chain around it": {"chainId": 1, "logs": [log_of_b()]},
+    "another chain further out": {"chainId": 1, "logs": [log_of_b(chainId=CHAIN_ID)]},
+}
+
+
+@pytest.mark.parametrize("log", IGNORED.values(), ids=IGNORED.keys())
+def test_a_log_that_is_not_ours_is_ignored_and_the_next_one_counts(log: Json) -> None:
+    delivery = receive([log, log_of_b(10)])
+    assert (post_ids(delivery), delivery.ignored) == ([10], 1)
+    assert delivery.dead_letters == ()
+
+
+@pytest.mark.parametrize(
+    ("network", "counts"),
+    [
+        ("ethereum-sepolia", True),
+        ("ethereum-mainnet", False),
+        ("base-mainnet", False),
+        ("a-network-of-tomorrow", True),
+        (None, True),
+    ],
+)
+def test_a_delivery_about_another_network_is_ignored(network: object, counts: bool) -> None:
+    delivery = receive({"data": [[log_of_b()]], "metadata": {"network": network}}, ON_SEPOLIA)
+    assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
+
+
+def test_one_poisoned_log_among_many_hides_none_of_them() -> None:
+    logs = [log_of_b(number, logIndex=hex(number)) for number in range(500)]
+    logs[250] = log_of_b(250, data=event_data(b"\xff\xfe"))
+    delivery = receive({"data": [logs]})
+    assert post_ids(delivery) == [number for number in range(500) if number != 250]
+    (letter,) = delivery.dead_letters
+    assert letter.place is None or letter.place.block_hash == BLOCK_HASH
+    assert TOPIC in letter.payload
+
+
+@pytest.mark.parametrize("body", [b"", b"hello", b"\xff", b"[" * 100_000, BODY[:-1]])
+def test_a_signed_body_that_cannot_be_read_is_ignored(body: bytes) -> None:
+    delivery = receive(body)
+    assert (delivery.events, delivery.dead_letters, delivery.ignored) == ((), (), 1)
+
+
+@pytest.mark.parametrize("sent", [[], {}, None, 7, "PING", {"data": [], "metadata": {}}, [None]])
+def test_a_signed_body_without_logs_is_taken_quietly(sent: object) -> None:
+    delivery = receive(json.dumps(sent).encode())
+    assert (delivery.events, delivery.dead_letters, delivery.ignored) == ((), (), 0)
+
+
+def test_a_body_of_too_many_values_is_kept_as_a_dead_letter() -> None:
+    body = b"[" + b"[]," * logs.MAX_CONTAINERS + b"[]]"
+    delivery = receive(body)
+    (letter,) = delivery.dead_letters
+    assert "arrays and objects" in letter.reason
+
+
+log_members = st.sampled_from(
+    [
+        "address",
+        "topics",
+        "data",
+        "logs",
+        "status",
+        "metadata",
+        "network",
+        "chainId",
+        "hash",
+        "logIndex",
+        "blockHash",
+        "blockNumber",
+        "transactionHash",
+        "removed",
+    ]
+)
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=20)
+    | st.sampled_from([MARKET, TOPIC, [TOPIC], event_data(), "0x1"]),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(log_members | st.text(max_size=5), inner)
+    ),
+    max_leaves=30,
+)
+
+
+@given(json_values, st.dictionaries(log_members, json_values, max_size=4))
+def test_whatever_is_signed_is_never_refused(sent: object, changes: Json) -> None:
+    delivery = receive([sent, log_of_b(**changes)])
+    found = len(delivery.events) + len(delivery.dead_letters) + delivery.ignored
+    assert found >= 1
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["x-qn-nonce", "x-qn-timestamp", "x-qn-signature", "content-encoding"]),
+        st.text(max_size=70),
+    ),
+    st.binary(max_size=200),
+    st.booleans(),
+)
+def test_nothing_but_a_refusal_escapes(
+    changes: dict[str, str], body: bytes, compressed: bool
+) -> None:
+    headers = headers_of_b(b"") | {"content-encoding": "gzip" if compressed else ""} | changes
+    try:
+        READER.open(headers, body, NOW)
+    except Refusal:
+        return
+    assert body in (b"", gzip.compress(b""))

@@ -1,0 +1,53 @@
+"""Documents put together from their blocks."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.domain.cids import (
+    WIDE_LAYOUT,
+    Layout,
+    NotAssembled,
+    assemble,
+    blocks,
+    document_cid,
+    read_links,
+)
+
+LARGE = bytes(range(256)) * 5000
+
+
+def store(data, *layout):
+    return {cid: bytes(block) for cid, block in blocks(data, *layout)}
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes(262_144), LARGE])
+def test_the_blocks_of_a_document_make_it_again(data):
+    assert assemble(document_cid(data), store(data).__getitem__, len(data)) == data
+
+
+def test_more_bytes_than_expected_are_refused():
+    with pytest.raises(NotAssembled, match="larger"):
+        assemble(document_cid(LARGE), store(LARGE).__getitem__, len(LARGE) - 1)
+
+
+@pytest.mark.parametrize("layout", [WIDE_LAYOUT, Layout(chunk=100_000, width=2)])
+def test_a_tree_of_another_shape_is_refused(layout):
+    root = document_cid(LARGE, layout)
+    with pytest.raises(NotAssembled, match="not those of a document"):
+        assemble(root, store(LARGE, layout).__getitem__, len(LARGE))
+
+
+def test_a_tree_that_does_not_end_is_refused():
+    root = document_cid(LARGE)
+    with pytest.raises(NotAssembled, match="too many"):
+        assemble(root, lambda _: store(LARGE)[root].replace(b"\x01\x55", b"\x01\x70"), len(LARGE))
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_reader_of_links(data):
+    try:
+        found = read_links(data)
+    except NotAssembled:
+        return
+    assert len(found) <= len(data) // 36

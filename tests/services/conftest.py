@@ -1,0 +1,131 @@
+"""A real catalog, a scripted chain, and a follower between them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+from tests.services.scripted_chain import CHAIN, ScriptedBlock, ScriptedChain, say_created
+from tests.world import MovableClock
+
+from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid, document_cid
+from imprint.domain.files import Action, File, Intent, Network, State, Version, Write
+from imprint.domain.marketplace import decode_post_created
+from imprint.domain.posts import EventStatus, PostCreated
+from imprint.ports import ChainReader
+from imprint.services.chain_sync import Follower
+
+ALICE = Address("0x" + "a1" * 20)
+BOB = Address("0x" + "b2" * 20)
+DEPTH = 8
+
+
+@dataclass
+class Ledger:
+    """The catalog and the chain, with short ways to change both."""
+
+    folder: Path
+    clock: MovableClock = field(default_factory=MovableClock)
+    chain: ScriptedChain = field(init=False)
+    catalog: SqliteCatalog = field(init=False)
+    follower: Follower = field(init=False)
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.chain = ScriptedChain(self.clock)
+        self.catalog = open_catalog(self.folder / "catalog.db")
+        self.follower = self.hire()
+
+    def hire(self, source: ChainReader | None = None, depth: int = DEPTH) -> Follower:
+        """Another follower, as another process has one."""
+        return Follower(source or self.chain, self.catalog, self.clock, CHAIN, 0, depth)
+
+    async def restart(self) -> None:
+        """Close and open again, with a follower that knows nothing."""
+        await self.catalog.close()
+        self.catalog = open_catalog(self.folder / "catalog.db")
+        self.clock.advance(10)
+        self.follower = self.hire()
+
+    async def draft(self, owner: Address = ALICE) -> File:
+        number = next(self._numbers)
+        write = self.write(Action.CREATE, owner)
+        version = self._version(owner, number, f"group-{number}")
+        return await self.catalog.add_draft(write, await self._begin(write, version), version)
+
+    async def update(self, old: File) -> File | None:
+        write = self.write(Action.UPDATE, old.owner)
+        version = self._version(old.owner, next(self._numbers), old.group_id)
+        intent = await self._begin(write, version)
+        return await self.catalog.replace_draft(write, intent, old.cid, version)
+
+    async def delete(self, file: File) -> File | None:
+        return await self.catalog.delete_draft(self.write(Action.DELETE, file.owner), file.cid)
+
+    def write(self, action: Action, owner: Address) -> Write:
+        return Write(owner, action, f"nonce-{next(self._numbers)}", self.clock.now())
+
+    def _version(self, owner: Address, number: int, group_id: str) -> Version:
+        cid = document_cid(f"Document {number}".encode())
+        now = self.clock.now()
+        return Version(f"file-{number}", group_id, owner, number, cid, 20, now)
+
+    async def _begin(self, write: Write, version: Version) -> Intent:
+        until = self.clock.now() + timedelta(minutes=10)
+        name = f"intent-{next(self._numbers)}"
+        intent = Intent(name, write, version.cid, Network.PRIVATE, until, version.number)
+        assert await self.catalog.begin_write(intent) is None
+        return intent
+
+    def post(self, file: File, post_id: int = 1) -> ScriptedBlock:
+        """A block in which the owner publishes this file."""
+        return self.chain.mine(say_created(post_id, file.owner, file.cid))
+
+    async def deliver(self, *events: PostCreated) -> list[EventStatus]:
+        settled = await self.catalog.apply_events(None, events, (), self.clock.now())
+        return list(settled.statuses)
+
+    async def deliver_block(self, block: ScriptedBlock) -> list[EventStatus]:
+        return await self.deliver(*map(decode_post_created, block.logs))
+
+    async def follow(self, rounds: int = 1) -> None:
+        for _ in range(rounds):
+            assert await self.follower.follow_once()
+
+    async def state(self, file: File) -> State | None:
+        found = await self.catalog.file_by_cid(file.cid)
+        return None if found is None else found.state
+
+    async def post_id(self, file: File) -> int | None:
+        found = await self.catalog.file_by_cid(file.cid)
+        return found.publication.post_id if found and found.publication else None
+
+    async def holder(self, post_id: int) -> Cid | None:
+        found = await self.catalog.file_by_post_id(post_id)
+        return None if found is None else found.cid
+
+
+async def wait_until(happened: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something has happened; fails if it does not within seconds."""
+    for _ in range(2_000):
+        if await happened():
+            return
+        await asyncio.sleep(0.002)
+    raise AssertionError("It did not happen.")
+
+
+def forge(event: PostCreated, **place: object) -> PostCreated:
+    """The same words about another place."""
+    return replace(event, place=replace(event.place, **place))
+
+
+@pytest.fixture
+async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
+    opened = Ledger(tmp_path)
+    yield opened
+    await opened.catalog.close()

@@ -1,0 +1,76 @@
+"""Exports for tests: written from a world, opened again, damaged."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.world import World
+
+from imprint.adapters.archives.car_file import CarFile, open_car
+from imprint.auth.export_keys import ExportKey
+from imprint.domain.exports import ExportedFile, Manifest
+from imprint.services.exports import Export, Import, check_export, open_export
+
+KEY = ExportKey(bytes(range(32)))
+
+
+def ignore(done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+def exporting_of(world: World, **given: Any) -> Export:
+    adapters, chain = world.adapters, world.settings.chain
+    made = {"content": adapters.content, "key": KEY} | given
+    return Export(
+        adapters.catalog,
+        clock=world.clock,
+        chain_id=chain.id,
+        marketplace=chain.marketplace,
+        **made,
+    )
+
+
+def importing_of(world: World, **given: Any) -> Import:
+    adapters, chain = world.adapters, world.settings.chain
+    made = {"chain_id": chain.id, "marketplace": chain.marketplace, **given}
+    return Import(adapters.catalog, adapters.content, world.clock, **made)
+
+
+async def write_export(
+    world: World, owner: str | None = None, **given: Any
+) -> tuple[bytes, Manifest]:
+    car = io.BytesIO()
+    manifest = await exporting_of(world, **given).run(owner, io.BytesIO(), car.write, ignore)
+    return car.getvalue(), manifest
+
+
+@contextmanager
+def opened_car(folder: Path, car: bytes) -> Iterator[CarFile]:
+    path = folder / "archive.car"
+    path.write_bytes(car)
+    with open_car(path, ignore) as archive:
+        yield archive
+
+
+def verify(folder: Path, car: bytes, key: bytes | None = None) -> Manifest:
+    """The manifest of an export that is proven; raises what is wrong with it."""
+    with opened_car(folder, car) as archive:
+        opened = open_export(archive, key)
+        check_export(archive, opened, ignore)
+        return opened.manifest
+
+
+async def take_in(world: World, folder: Path, car: bytes) -> dict[str, int]:
+    with opened_car(folder, car) as archive:
+        opened = open_export(archive)
+        check_export(archive, opened, ignore)
+        counts = await importing_of(world).run(archive, opened, ignore)
+    return {kind.value: count for kind, count in counts.items()}
+
+
+async def files_of(world: World) -> list[ExportedFile]:
+    """Everything about every live file but its position, in order."""
+    walked = world.adapters.catalog.walk_files(None, 100)
+    return [each async for files in walked for each in files]

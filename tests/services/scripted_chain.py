@@ -1,0 +1,165 @@
+"""A chain that does as it is told: blocks with logs, forks, refusals, and nodes that are behind."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+
+from eth_abi.abi import encode
+from tests.world import MovableClock
+
+from imprint.domain.addresses import Address
+from imprint.domain.errors import Unavailable
+from imprint.domain.marketplace import (
+    POST_CREATED,
+    POST_PRICE_UPDATED,
+    POST_SUBSCRIBED,
+    TRANSFER,
+    Log,
+)
+from imprint.domain.posts import BlockRef, LogPlace
+
+MARKET = Address("0x" + "c3" * 20)
+CHAIN = 31337
+
+Said = tuple[tuple[bytes, ...], bytes]
+"""The topics and the data of a log."""
+
+
+def topic_of(value: int | str) -> bytes:
+    number = int(value, 16) if isinstance(value, str) else value
+    return number.to_bytes(32, "big")
+
+
+def say_created(post_id: int, author: str, cid: str | bytes) -> Said:
+    spelled = cid.encode() if isinstance(cid, str) else cid
+    data = encode(["bytes", "bytes", "bytes", "uint256"], [b"Title", spelled, b"thumb", 5])
+    return (POST_CREATED, topic_of(post_id), topic_of(author)), data
+
+
+def say_transferred(sender: str, receiver: str, post_id: int) -> Said:
+    topics = (TRANSFER, topic_of(sender), topic_of(receiver), topic_of(post_id))
+    return topics, encode(["address", "uint256"], [sender, 1])
+
+
+def say_bought(reader: str, post_id: int) -> Said:
+    topics = (POST_SUBSCRIBED, topic_of(post_id), topic_of(reader))
+    return topics, encode(["uint256"], [5])
+
+
+def say_priced(post_id: int, price: int) -> Said:
+    return (POST_PRICE_UPDATED, topic_of(post_id)), encode(["uint256"] * 2, [5, price])
+
+
+@dataclass(frozen=True)
+class ScriptedBlock:
+    mark: BlockRef
+    logs: tuple[Log, ...]
+    made_at: datetime
+
+
+@dataclass
+class ScriptedChain:
+    """A `ChainReader` in memory; like a real node it remembers blocks that left the chain.
+
+    `most` is how many blocks it looks through at once. `fault` is called with each question and
+    may raise.
+    """
+
+    clock: MovableClock
+    most: int = 10**9
+    fault: Callable[[str], None] = lambda question: None
+    asked: list[str] = field(default_factory=list)
+    ranges: list[int] = field(default_factory=list)
+    blocks: list[ScriptedBlock] = field(default_factory=list)
+    ever: dict[str, ScriptedBlock] = field(default_factory=dict)
+    _hashes: "count[int]" = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.mine()
+
+    def mine(self, *said: Said, blocks: int = 1) -> ScriptedBlock:
+        """Blocks on top; what is said stands in the last one."""
+        for left in range(blocks, 0, -1):
+            block = self._make(said if left == 1 else ())
+            self.blocks.append(block)
+            self.ever[block.mark.block_hash] = block
+        return self.blocks[-1]
+
+    def fork(self, depth: int) -> list[ScriptedBlock]:
+        """Take the newest blocks off; what they were."""
+        gone = self.blocks[-depth:]
+        del self.blocks[-depth:]
+        return gone
+
+    def _make(self, said: Sequence[Said]) -> ScriptedBlock:
+        name = f"0x{next(self._hashes):064x}".replace("0x0", "0xf")
+        mark = BlockRef(len(self.blocks), name)
+        logs = tuple(
+            Log(MARKET, topics, data, LogPlace(CHAIN, name, mark.number, index, "0x" + "7" * 64))
+            for index, (topics, data) in enumerate(said)
+        )
+        return ScriptedBlock(mark, logs, self.clock.now())
+
+    async def head(self) -> BlockRef:
+        self._ask("head")
+        return self.blocks[-1].mark
+
+    async def head_time(self) -> datetime:
+        self._ask("head_time")
+        return self.blocks[-1].made_at
+
+    async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
+        self._ask("block_at", head)
+        return self.blocks[number].mark if number < len(self.blocks) else None
+
+    async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
+        self._ask("logs", head)
+        self.ranges.append(last - first + 1)
+        if last - first + 1 > self.most:
+            raise Unavailable.chain()
+        return [log for block in self.blocks[first : last + 1] for log in block.logs]
+
+    async def logs_of_block(self, block_hash: str, head: BlockRef) -> list[Log] | None:
+        self._ask("logs_of_block", head)
+        block = self.ever.get(block_hash)
+        return list(block.logs) if block in self.blocks and block is not None else None
+
+    def _ask(self, question: str, head: BlockRef | None = None) -> None:
+        self.asked.append(question)
+        self.fault(question)
+        if head is not None and head not in [block.mark for block in self.blocks[-200:]]:
+            raise Unavailable.chain()
+
+
+def copy_chain(chain: ScriptedChain, blocks: int) -> ScriptedChain:
+    """Another node of the same chain, which has only its first blocks."""
+    copy = ScriptedChain(chain.clock)
+    copy.blocks, copy.ever = chain.blocks[:blocks], dict(chain.ever)
+    return copy
+
+
+@dataclass
+class SeveralNodes:
+    """A `ChainReader` that asks now this node and now that one, as `turns` says."""
+
+    nodes: Sequence[ScriptedChain]
+    turns: Callable[[str], int] = lambda question: 0
+
+    async def head(self) -> BlockRef:
+        return await self._node("head").head()
+
+    async def head_time(self) -> datetime:
+        return await self._node("head_time").head_time()
+
+    async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
+        return await self._node("block_at").block_at(number, head)
+
+    async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
+        return await self._node("logs").logs(first, last, head)
+
+    async def logs_of_block(self, block_hash: str, head: BlockRef) -> list[Log] | None:
+        return await self._node("logs_of_block").logs_of_block(block_hash, head)
+
+    def _node(self, question: str) -> ScriptedChain:
+        return self.nodes[self.turns(question)]

@@ -1,0 +1,228 @@
+"""Backups: taken under load, restored elsewhere, compared; and every damage noticed."""
+
+import asyncio
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.services.installations import files_of, ignore
+from tests.services.test_exports import fill
+from tests.world import World, open_world
+
+from imprint.bootstrap import CannotStart, build_follower
+from imprint.bootstrap.archives import build_saving, open_backup, open_backup_writer, open_restoring
+from imprint.domain.files import Network
+from imprint.services.backup import BackupManifest, NotABackup
+from imprint.services.exports import Incomplete
+from imprint.services.garbage_collector import GarbageCollector
+
+DRILL_SECONDS = 1.0
+"""How long others write before, and again after, the beginning of the backup in the drill."""
+
+
+async def save(world: World, out: Path) -> BackupManifest:
+    scratch = out.parent / f"scratch-{out.name}"
+    scratch.mkdir()
+    with open_backup_writer(out) as vault:
+        return await build_saving(world.adapters).run(vault, scratch, ignore)
+
+
+async def restore(saved: Path, folder: Path) -> BackupManifest:
+    with open_restoring(folder) as (restoring, store):
+        try:
+            return await restoring.run(open_backup(saved), ignore)
+        finally:
+            await store.close()
+
+
+@pytest.fixture(params=["saved", "saved.tar"])
+def out(request, tmp_path):
+    return tmp_path / request.param
+
+
+async def test_a_backup_is_an_installation_again(world, out, tmp_path):
+    await fill(world)
+    files = await files_of(world)
+    manifest = await save(world, out)
+    folder = tmp_path / "restored"
+    assert await restore(out, folder) == manifest
+    async with open_world(folder, clock=world.clock) as restored:
+        assert await files_of(restored) == files
+        alice = restored.wallet(1)
+        for each in files:
+            if each.file.owner == alice.address and each.event is None:
+                answer = await restored.read_draft(alice, each.file.cid)
+                assert answer.status_code == 200
+
+
+async def test_nonces_are_part_of_a_backup(world, out, tmp_path):
+    alice = world.wallet(1)
+    body = alice.sign("create", "once") | {"content": "Words."}
+    assert (await world.client.post("/create/group", json=body)).status_code == 200
+    await save(world, out)
+    await restore(out, tmp_path / "restored")
+    async with open_world(tmp_path / "restored", clock=world.clock) as restored:
+        assert (await restored.client.post("/create/group", json=body)).status_code == 409
+
+
+async def test_the_drill(world, tmp_path, capsys):
+    """Others write all the time; what was acknowledged before the backup began is in it."""
+    writers = [world.stranger() for _ in range(4)]
+    acknowledged: list[str] = []
+    writing = True
+
+    async def write(wallet) -> None:
+        while writing:
+            file = await world.create(wallet, f"Number {len(acknowledged)}. " * 50)
+            if len(acknowledged) % 3 == 0:
+                file = await world.update(wallet, file["cid"], "Better words.")
+            if len(acknowledged) % 5 == 0:
+                await world.publish(wallet, file["cid"], "drill")
+            acknowledged.append(file["cid"])
+
+    late = await world.create(world.wallet(1), "Published after the backup.")
+    tasks = [asyncio.create_task(write(wallet)) for wallet in writers]
+    await asyncio.sleep(DRILL_SECONDS)
+    before = set(acknowledged)
+    began = time.perf_counter()
+    await save(world, tmp_path / "saved")
+    took = time.perf_counter() - began
+    await asyncio.sleep(DRILL_SECONDS)
+    writing = False
+    await asyncio.gather(*tasks)
+    world.create_post(world.wallet(1), late["cid"])
+
+    began = time.perf_counter()
+    folder = tmp_path / "restored"
+    await restore(tmp_path / "saved", folder)
+    back_after = time.perf_counter() - began
+    with closing(sqlite3.connect(folder / "imprint.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    shutil.copy(tmp_path / "chain.jsonl", folder / "chain.jsonl")
+    async with open_world(folder, clock=world.clock) as restored:
+        files = {each.file.cid: each.file for each in await files_of(restored)}
+        assert before
+        assert before <= files.keys()
+        for file in files.values():
+            document = await restored.adapters.content.read(file.cid, Network.PRIVATE)
+            assert document == await world.adapters.content.read(file.cid, Network.PRIVATE)
+            if file.thumbnail_cid is not None:
+                assert await restored.adapters.content.read(file.thumbnail_cid, Network.PUBLIC)
+        await build_follower(restored.settings, restored.adapters).rebuild(0, ignore)
+        assert (await restored.metadata(late["cid"]))["keyvalues"]["status"] == "onchain"
+    lost = len(set(acknowledged) - files.keys())
+    with capsys.disabled():
+        print(
+            f"\ndrill: {len(files)} files saved in {took:.2f} s under load and restored in "
+            f"{back_after:.2f} s (RTO); {lost} of {len(acknowledged)} files came after the backup "
+            f"began (RPO), none before it was lost"
+        )
+
+
+async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path):
+    alice = world.wallet(1)
+    file = await world.create(alice)
+    await world.send_delete(alice, file["cid"])
+    world.clock.advance(25 * 3600)
+    content = world.adapters.content
+    janitor = GarbageCollector(world.adapters.catalog, content, world.clock, timedelta(0))
+    swept = []
+
+    class Watched:
+        async def read(self, cid, network):
+            swept.append(await janitor.sweep())
+            return await content.read(cid, network)
+
+    saving = build_saving(world.adapters)
+    (tmp_path / "scratch").mkdir()
+    with open_backup_writer(out) as vault:
+        watched = replace(saving, content=Watched())
+        manifest = await watched.run(vault, tmp_path / "scratch", ignore)
+    assert (swept, manifest.documents.private) == ([0], 1)
+    assert await janitor.sweep() == 1
+
+
+async def test_a_missing_document_fails_the_backup_and_leaves_none(world, out):
+    file = await world.create(world.wallet(1))
+    await world.adapters.content.remove(file["cid"], Network.PRIVATE)
+    with pytest.raises(Incomplete, match=file["cid"]):
+        await save(world, out)
+    assert not out.exists()
+    assert not list(out.parent.glob("*.partial"))
+
+
+async def test_a_backup_is_for_its_owner_alone(world, out):
+    await world.create(world.wallet(1))
+    await save(world, out)
+    assert out.stat().st_mode & 0o077 == 0
+
+
+async def test_a_backup_replaces_nothing(world, out):
+    out.write_text("precious")
+    with pytest.raises(CannotStart, match="exists"):
+        await save(world, out)
+    assert out.read_text() == "precious"
+
+
+async def test_a_folder_with_something_in_it_is_not_restored_into(world, out, tmp_path):
+    await save(world, out)
+    folder = tmp_path / "used"
+    folder.mkdir()
+    (folder / "precious").touch()
+    with pytest.raises(CannotStart, match="not empty"):
+        await restore(out, folder)
+    assert [path.name for path in folder.iterdir()] == ["precious"]
+
+
+async def test_an_empty_folder_is_restored_into(world, out, tmp_path):
+    await save(world, out)
+    (tmp_path / "empty").mkdir()
+    await restore(out, tmp_path / "empty")
+    assert (tmp_path / "empty" / "imprint.db").exists()
+
+
+@pytest.mark.parametrize("damage", ["document", "page", "manifest", "lost", "stranger", "unended"])
+async def test_every_damage_is_noticed_and_nothing_restored(world, tmp_path, damage):
+    await fill(world)
+    saved = tmp_path / "saved"
+    await save(world, saved)
+    documents = sorted((saved / "content").rglob("baf*"))
+    if damage == "document":
+        _flip(documents[0], 5)
+    elif damage == "page":
+        _flip(saved / "imprint.db", 5000)
+    elif damage == "manifest":
+        _flip(saved / "backup.json", 20)
+    elif damage == "lost":
+        documents[0].unlink()
+    elif damage == "stranger":
+        (saved / "content" / "more").write_text("?")
+    else:
+        (saved / "backup.json").unlink()
+    with pytest.raises(NotABackup):
+        await restore(saved, tmp_path / "restored")
+    assert not (tmp_path / "restored").exists()
+    assert not list(tmp_path.glob("*.partial"))
+
+
+async def test_a_tar_file_that_is_cut_off_is_refused(world, tmp_path):
+    await fill(world)
+    saved = tmp_path / "saved.tar"
+    await save(world, saved)
+    whole = saved.read_bytes()
+    for size in (0, 100, len(whole) // 2, len(whole) - 12_000):
+        saved.write_bytes(whole[:size])
+        with pytest.raises((NotABackup, CannotStart)):
+            await restore(saved, tmp_path / "restored")
+        assert not (tmp_path / "restored").exists()
+
+
+def _flip(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)

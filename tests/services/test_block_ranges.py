@@ -1,0 +1,117 @@
+"""Stretches: as many blocks at once as the node takes, and not many refusals to find that out."""
+
+import pytest
+from tests.services.scripted_chain import ScriptedChain, say_created
+from tests.world import MovableClock
+
+from imprint.domain.errors import Unavailable
+from imprint.services.block_ranges import FIRST_SIZE, LARGEST_SIZE, RESPECT, BlockRangeReader
+
+AUTHOR = "0x" + "a1" * 20
+
+
+@pytest.fixture
+def chain() -> ScriptedChain:
+    chain = ScriptedChain(MovableClock())
+    for number in range(1, 31):
+        chain.mine(say_created(number, AUTHOR, f"cid-{number}"), blocks=10)
+    return chain
+
+
+async def read_all(reader: BlockRangeReader, chain: ScriptedChain) -> list[tuple[int, int]]:
+    head = chain.blocks[-1].mark
+    stretches = [each async for each in reader.read(0, head.number, head)]
+    logs = [log for stretch in stretches for log in stretch.logs]
+    assert logs == [log for block in chain.blocks for log in block.logs]
+    return [(stretch.first, stretch.last) for stretch in stretches]
+
+
+async def test_a_short_chain_is_one_stretch(chain: ScriptedChain) -> None:
+    assert await read_all(BlockRangeReader(chain), chain) == [(0, 300)]
+
+
+@pytest.mark.parametrize("most", [1, 2, 10, 64, 299])
+async def test_stretches_shrink_until_the_node_takes_them(chain: ScriptedChain, most: int) -> None:
+    chain.most = most
+    stretches = await read_all(BlockRangeReader(chain), chain)
+    assert [first for first, _ in stretches] == [0, *(last + 1 for _, last in stretches[:-1])]
+    assert max(last - first + 1 for first, last in stretches) <= most
+
+
+async def test_the_size_settles_at_what_the_node_takes(chain: ScriptedChain) -> None:
+    chain.most = 10
+    reader = BlockRangeReader(chain)
+    await read_all(reader, chain)
+    chain.ranges.clear()
+    await read_all(reader, chain)
+    assert chain.ranges == [10] * 30 + [1]
+
+
+async def test_after_many_successes_more_is_tried_again(chain: ScriptedChain) -> None:
+    chain.most = 2
+    reader = BlockRangeReader(chain)
+    await read_all(reader, chain)
+    chain.most = 10**9
+    for _ in range(3):
+        await read_all(reader, chain)
+    assert reader.size > 300
+    assert reader.ceiling == LARGEST_SIZE
+
+
+async def test_a_node_that_keeps_its_limit_refuses_seldom(chain: ScriptedChain) -> None:
+    chain.most = 3
+    reader = BlockRangeReader(chain)
+    await read_all(reader, chain)
+    chain.ranges.clear()
+    for _ in range(5):
+        await read_all(reader, chain)
+    refused = sum(size > 3 for size in chain.ranges)
+    assert refused <= 12 * len(chain.ranges) / RESPECT
+
+
+async def test_a_size_never_exceeds_the_largest(chain: ScriptedChain) -> None:
+    reader = BlockRangeReader(chain)
+    for _ in range(20):
+        await read_all(reader, chain)
+    assert reader.size == LARGEST_SIZE
+
+
+async def test_silence_counts_as_a_refusal(chain: ScriptedChain) -> None:
+    left = [3]
+
+    def run_out_of_time(question: str) -> None:
+        left[0] -= question == "logs"
+        if question == "logs" and left[0] >= 0:
+            raise Unavailable.chain()
+
+    chain.fault = run_out_of_time
+    reader = BlockRangeReader(chain)
+    await read_all(reader, chain)
+    assert reader.size < FIRST_SIZE
+
+
+async def test_a_node_that_is_away_is_no_reason_to_ask_for_less(chain: ScriptedChain) -> None:
+    def be_away(question: str) -> None:
+        raise Unavailable.chain()
+
+    chain.fault = be_away
+    reader = BlockRangeReader(chain)
+    with pytest.raises(Unavailable):
+        await read_all(reader, chain)
+    assert reader.size == FIRST_SIZE
+
+
+async def test_a_head_that_is_gone_is_no_reason_to_ask_for_less(chain: ScriptedChain) -> None:
+    head = chain.blocks[-1].mark
+    chain.fork(2)
+    chain.mine(blocks=2)
+    reader = BlockRangeReader(chain)
+    with pytest.raises(Unavailable):
+        [each async for each in reader.read(0, head.number, head)]
+    assert reader.size == FIRST_SIZE
+
+
+async def test_a_block_that_is_refused_alone_is_unavailable(chain: ScriptedChain) -> None:
+    chain.most = 0
+    with pytest.raises(Unavailable):
+        await read_all(BlockRangeReader(chain), chain)

@@ -1,0 +1,363 @@
+"""Entitlement: a yes is kept for a moment, a no never, and nobody hears an old no."""
+
+import asyncio
+import gc
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from tests.services.conftest import wait_until
+from tests.services.scripted_chain import (
+    ScriptedChain,
+    say_bought,
+    say_created,
+    say_priced,
+    say_transferred,
+)
+from tests.world import MovableClock
+
+from imprint.domain.access import Access
+from imprint.domain.addresses import ZERO_ADDRESS, Address
+from imprint.domain.cids import Cid, document_cid
+from imprint.domain.errors import Unavailable
+from imprint.domain.files import File, State
+from imprint.domain.marketplace import TRANSFER
+from imprint.domain.posts import PostEntry, PostFacts
+from imprint.services import entitlement as module
+from imprint.services.entitlement import LONGEST_GAP, Entitlement, EntitlementWatcher
+
+AUTHOR = Address("0x" + "a1" * 20)
+READER = Address("0x" + "b2" * 20)
+OTHER = Address("0x" + "d4" * 20)
+CID = document_cid(b"words")
+KEEP = 5.0
+
+
+@dataclass
+class Market:
+    """A marketplace with one post, which answers when it is let."""
+
+    entry: PostEntry = PostEntry(AUTHOR, CID, 5)  # noqa: RUF009  a frozen value
+    balances: dict[Address | None, int] = field(default_factory=dict)
+    asked: int = 0
+    waiting: list[asyncio.Event] | None = None
+    problem: Exception | None = None
+
+    async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
+        self.asked += 1
+        facts = PostFacts(self.entry, self.balances.get(reader, 0))
+        if self.waiting is not None:
+            self.waiting.append(asyncio.Event())
+            await self.waiting[-1].wait()
+        if self.problem is not None:
+            raise self.problem
+        return facts
+
+
+@dataclass
+class Gate:
+    """Entitlement over a market, and a watcher over a chain."""
+
+    clock: MovableClock = field(default_factory=MovableClock)
+    market: Market = field(default_factory=Market)
+    chain: ScriptedChain = field(init=False)
+    entitlement: Entitlement = field(init=False)
+    watcher: EntitlementWatcher = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chain = ScriptedChain(self.clock)
+        self.entitlement = Entitlement(self.market, self.clock, timedelta(seconds=KEEP))
+        self.watcher = EntitlementWatcher(self.chain, self.entitlement)
+
+    async def ask(self, reader: Address | None = READER, cid: Cid = CID) -> Access | None:
+        now = self.clock.now()
+        file = File("id", "group", AUTHOR, f"{AUTHOR}_1", cid, 5, now, State.ONCHAIN, 1)
+        return await self.entitlement.decide(file, 9, reader)
+
+    def begin(self, reader: Address | None = READER) -> "asyncio.Task[Access | None]":
+        return asyncio.create_task(self.ask(reader))
+
+    async def land(self, flight: int) -> None:
+        """Let the market give the answer that it has had for this exchange."""
+        await self.take_off(flight)
+        assert self.market.waiting is not None
+        self.market.waiting[flight].set()
+
+    async def take_off(self, flight: int = 0) -> None:
+        """Wait until the market has the answer for this exchange, and holds it back."""
+
+        async def began() -> bool:
+            return self.market.waiting is not None and len(self.market.waiting) > flight
+
+        await wait_until(began)
+
+
+@pytest.fixture
+async def gate() -> Gate:
+    gate = Gate()
+    await gate.watcher.watch_once()
+    return gate
+
+
+async def test_a_yes_is_kept_for_its_time_and_no_longer(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    assert await gate.ask() is Access.HOLDER
+    gate.market.balances.clear()
+    gate.clock.advance(KEEP - 0.01)
+    assert await gate.ask() is Access.HOLDER
+    assert gate.market.asked == 1
+    gate.clock.advance(0.01)
+    assert await gate.ask() is Access.DENIED
+
+
+async def test_a_no_is_never_kept(gate: Gate) -> None:
+    assert await gate.ask() is Access.DENIED
+    gate.market.balances[READER] = 1
+    assert await gate.ask() is Access.HOLDER
+
+
+async def test_a_missing_entry_is_never_kept(gate: Gate) -> None:
+    entry, gate.market.entry = gate.market.entry, PostEntry(ZERO_ADDRESS, None, 0)
+    assert await gate.ask() is None
+    gate.market.entry = entry
+    assert await gate.ask(AUTHOR) is Access.AUTHOR
+
+
+async def test_a_yes_is_kept_for_one_reader_alone(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    assert await gate.ask(OTHER) is Access.DENIED
+    assert await gate.ask(None) is Access.DENIED
+
+
+async def test_a_yes_that_was_kept_for_another_file_is_asked_again(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    other = document_cid(b"other words")
+    assert await gate.ask(cid=other) is None
+    gate.market.entry = PostEntry(AUTHOR, other, 5)
+    assert await gate.ask(cid=other) is Access.HOLDER
+
+
+async def test_without_a_time_to_keep_nothing_is_kept(gate: Gate) -> None:
+    gate.entitlement.keep = timedelta(0)
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.market.balances.clear()
+    assert await gate.ask() is Access.DENIED
+
+
+async def test_the_oldest_answer_goes_when_there_are_too_many(gate: Gate) -> None:
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    grants = gate.entitlement._grants
+    await gate.ask()
+    first = next(iter(grants))
+    for number in range(module.MAX_GRANTS - 1):
+        grants[number, None] = grants[first]
+    await gate.ask(OTHER)
+    assert first not in grants
+    assert len(grants) == module.MAX_GRANTS
+
+
+@pytest.mark.parametrize(
+    ("said", "dropped"),
+    [
+        (say_transferred(READER, OTHER, 9), True),
+        (say_transferred(OTHER, READER, 9), True),
+        (say_transferred(OTHER, AUTHOR, 9), False),
+        (say_transferred(READER, OTHER, 8), False),
+        (say_bought(READER, 9), True),
+        (say_bought(OTHER, 9), False),
+        (say_priced(9, 7), True),
+        (say_priced(8, 7), False),
+        (say_created(10, AUTHOR, "cid"), False),
+        (((TRANSFER,), b""), True),
+    ],
+)
+async def test_a_log_drops_the_answers_it_may_change(
+    gate: Gate, said: tuple[tuple[bytes, ...], bytes], dropped: bool
+) -> None:
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.market.balances.clear()
+    gate.chain.mine(said)
+    await gate.watcher.watch_once()
+    assert await gate.ask() is (Access.DENIED if dropped else Access.HOLDER)
+
+
+@pytest.mark.parametrize("case", ["a reorg", "a node that is behind", "a long gap"])
+async def test_everything_is_dropped_when_it_is_not_known_what_happened(
+    gate: Gate, case: str
+) -> None:
+    gate.chain.mine(blocks=3)
+    await gate.watcher.watch_once()
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.market.balances.clear()
+    if case != "a long gap":
+        gate.chain.fork(2)
+    gate.chain.mine(blocks={"a reorg": 3, "a node that is behind": 1}.get(case, LONGEST_GAP + 1))
+    await gate.watcher.watch_once()
+    assert await gate.ask() is Access.DENIED
+
+
+async def test_what_a_look_missed_for_a_fault_the_next_one_sees(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.market.balances.clear()
+    gate.chain.mine(say_transferred(READER, OTHER, 9))
+
+    def fail(question: str) -> None:
+        if question == "logs":
+            raise Unavailable.chain()
+
+    gate.chain.fault = fail
+    with pytest.raises(Unavailable):
+        await gate.watcher.watch_once()
+    gate.chain.fault = lambda question: None
+    await gate.watcher.watch_once()
+    assert await gate.ask() is Access.DENIED
+
+
+async def test_a_broken_look_is_not_the_last_one(
+    gate: Gate, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.market.balances.clear()
+    gate.chain.mine(say_transferred(READER, OTHER, 9))
+    faults = [KeyError("a mistake"), Unavailable.chain()]
+
+    def fail(question: str) -> None:
+        if faults:
+            raise faults.pop()
+
+    gate.chain.fault = fail
+    task = asyncio.create_task(gate.watcher.run(0.001))
+
+    async def refused() -> bool:
+        return await gate.ask() is Access.DENIED
+
+    await wait_until(refused)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [record.message for record in caplog.records] == ["watching failed"]
+
+
+async def test_what_was_dropped_while_it_was_asked_is_not_kept(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    gate.market.waiting = []
+    asking = gate.begin()
+    await gate.take_off()
+    gate.entitlement.forget(9, [READER])
+    await gate.land(0)
+    assert await asking is Access.HOLDER
+    gate.market.waiting = None
+    gate.market.balances.clear()
+    assert await gate.ask() is Access.DENIED
+
+
+async def test_who_joins_an_exchange_does_not_keep_its_answer_for_longer(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    gate.market.waiting = []
+    first = gate.begin()
+    await gate.take_off()
+    gate.clock.advance(KEEP - 1)
+    second = gate.begin()
+    await gate.land(0)
+    assert [await first, await second] == [Access.HOLDER] * 2
+    gate.market.waiting = None
+    gate.market.balances.clear()
+    gate.clock.advance(1)
+    assert await gate.ask() is Access.DENIED
+
+
+async def test_who_asks_the_same_at_the_same_time_shares_an_exchange(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    gate.market.waiting = []
+    readers = [gate.begin() for _ in range(50)]
+    await gate.land(0)
+    assert set(await asyncio.gather(*readers)) == {Access.HOLDER}
+    assert gate.market.asked == 1
+
+
+async def test_who_bought_while_an_exchange_was_under_way_is_let_in(gate: Gate) -> None:
+    gate.market.waiting = []
+    early = gate.begin()
+    await gate.take_off()
+    gate.market.balances[READER] = 1
+    late = gate.begin()
+    await gate.land(0)
+    await gate.land(1)
+    assert await early is Access.DENIED
+    assert await late is Access.HOLDER
+
+
+async def test_whose_post_was_just_published_is_not_told_that_there_is_none(gate: Gate) -> None:
+    entry, gate.market.entry = gate.market.entry, PostEntry(ZERO_ADDRESS, None, 0)
+    gate.market.waiting = []
+    early = gate.begin(AUTHOR)
+    await gate.take_off()
+    gate.market.entry = entry
+    late = gate.begin(AUTHOR)
+    await gate.land(0)
+    await gate.land(1)
+    assert await early is None
+    assert await late is Access.AUTHOR
+
+
+async def test_many_who_are_refused_together_cost_two_exchanges(gate: Gate) -> None:
+    gate.market.waiting = []
+    readers = [gate.begin() for _ in range(50)]
+    await gate.land(0)
+    await gate.land(1)
+    assert set(await asyncio.gather(*readers)) == {Access.DENIED}
+    assert gate.market.asked == 2
+
+
+async def test_a_chain_that_cannot_be_asked_is_neither_yes_nor_no(gate: Gate) -> None:
+    gate.market.problem = Unavailable.chain()
+    for reader in (READER, AUTHOR, None):
+        with pytest.raises(Unavailable):
+            await gate.ask(reader)
+
+
+async def test_one_who_stops_waiting_does_not_stop_the_others(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    gate.market.waiting = []
+    leaving, staying = gate.begin(), gate.begin()
+    await gate.take_off()
+    leaving.cancel()
+    await gate.land(0)
+    assert await staying is Access.HOLDER
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+
+
+async def test_an_exchange_that_nobody_waits_for_ends_quietly(gate: Gate) -> None:
+    complaints: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda loop, context: complaints.append(context))
+    gate.market.problem = Unavailable.chain()
+    gate.market.waiting = []
+    leaving = gate.begin()
+    await gate.take_off()
+    leaving.cancel()
+    await gate.land(0)
+    await asyncio.sleep(0.01)
+    del leaving
+    gc.collect()
+    assert complaints == []
+    gate.market.problem = gate.market.waiting = None
+    assert await gate.ask(AUTHOR) is Access.AUTHOR
+
+
+async def test_an_exchange_that_was_ended_is_unavailable(gate: Gate) -> None:
+    gate.market.waiting = []
+    waiting = gate.begin()
+    await gate.take_off()
+    (task,) = gate.entitlement._single_flight._flying.values()
+    task.cancel()
+    with pytest.raises(Unavailable):
+        await waiting

@@ -1,0 +1,55 @@
+"""What became of a file is shown where its document is kept."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from tests.world import World
+
+from imprint.domain.errors import Unavailable
+from imprint.services.labels import LabelUpdater
+
+
+@dataclass(slots=True)
+class Console:
+    """A content store's console: what it shows, and whether it can be told."""
+
+    shown: list[tuple[str, str]] = field(default_factory=list)
+    away: bool = False
+
+    async def relabel(self, cid, network, label):
+        if self.away:
+            raise Unavailable.storage()
+        self.shown.append((label.name, label.status))
+
+
+async def test_a_post_is_shown_as_such(world: World) -> None:
+    _, file = await world.post(world.wallet(1))
+    console = Console()
+    mirror = LabelUpdater(world.adapters.catalog, console)
+    mirror.note(file["cid"])
+    await mirror.show()
+    assert console.shown == [(file["name"], "onchain")]
+
+
+async def test_a_file_that_is_gone_is_not_shown(world: World) -> None:
+    alice = world.wallet(1)
+    file = await world.create(alice)
+    await world.update(alice, file["cid"], "Better words.")
+    console = Console()
+    mirror = LabelUpdater(world.adapters.catalog, console)
+    mirror.note(file["cid"])
+    await mirror.show()
+    assert console.shown == []
+
+
+async def test_what_could_not_be_shown_waits(world: World) -> None:
+    _, file = await world.post(world.wallet(1))
+    console = Console(away=True)
+    mirror = LabelUpdater(world.adapters.catalog, console)
+    mirror.note(file["cid"])
+    running = asyncio.create_task(mirror.run())
+    await asyncio.sleep(0.05)
+    running.cancel()
+    console.away = False
+    await mirror.show()
+    assert [status for _, status in console.shown] == ["onchain"]
