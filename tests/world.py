@@ -419,7 +419,7 @@ async def open_world(
         **await records_of(folder),
     } | {f"IMPRINT_{name}": value for name, value in given.items()}
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
-    settings = read_settings(environ, defaults=defaults, judge_secrets=False)
+    settings = read_settings(environ, defaults=defaults, check_secrets=False)
     adapters = open_adapters(settings, clock)
     app = build_service(settings, adapters if adapt is None else adapt(adapters))
     transport = httpx.ASGITransport(app)

@@ -1,25 +1,75 @@
-"""Brings the generated tables of the documentation up to date."""
+"""Writes the generated tables of the documentation: settings and error codes."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from imprint.settings.table import place_in
-from imprint.web.docs.errors import place_codes_in
+from imprint.settings import DEVELOPMENT
+from imprint.settings.declaration import Setting, declared_in
+from imprint.settings.values import GROUPS
+from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
+from imprint.web.problems import FAILURE, STATUSES
 
 DOCS = Path(__file__).parents[1] / "docs"
-TABLES: dict[str, Callable[[str], str]] = {
-    "configuration.md": place_in,
-    "errors.md": place_codes_in,
-}
-"""Pages, and what puts its table into each."""
 
 
 def main() -> None:
     """Rewrite the pages."""
-    for name, place in TABLES.items():
-        page = DOCS / name
-        page.write_text(place(page.read_text(encoding="utf-8")), encoding="utf-8")
-        print(f"{name} is up to date.")
+    for path, update in PAGES.items():
+        path.write_text(update(path.read_text(encoding="utf-8")), encoding="utf-8")
+        print(f"{path.name} is up to date.")
+
+
+def update_settings(page: str) -> str:
+    """The page with the current table of settings."""
+    return _replace_table(page, "settings", _render_settings())
+
+
+def update_codes(page: str) -> str:
+    """The page with the current table of error codes."""
+    return _replace_table(page, "codes", _render_codes())
+
+
+PAGES: dict[Path, Callable[[str], str]] = {
+    DOCS / "configuration.md": update_settings,
+    DOCS / "errors.md": update_codes,
+}
+"""The pages with a generated table, and the function that updates each."""
+
+
+def _replace_table(page: str, name: str, table: str) -> str:
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n\n{table}\n{end}{after}"
+
+
+def _render_settings() -> str:
+    parts = []
+    for group in GROUPS.values():
+        title = (group.__doc__ or "").rstrip(".")
+        rows = [_render_setting(each) for each in declared_in(group).values()]
+        head = [f"### {title}", "", "| setting | default | meaning |", "|---|---|---|"]
+        parts.append("\n".join([*head, *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _render_setting(setting: Setting) -> str:
+    default = f"`{setting.default}`" if setting.default else ""
+    if setting.required:
+        default = "**required**"
+    if setting.name in DEVELOPMENT:
+        default += f"<br>`dev`: `{DEVELOPMENT[setting.name]}`"
+    return f"| `{setting.name}` | {default.removeprefix('<br>')} | {setting.sentence} |"
+
+
+def _render_codes() -> str:
+    rows = [
+        (status, str(code), MEANINGS[code]) for status, codes in STATUSES.items() for code in codes
+    ]
+    rows.append((500, FAILURE, FAILURE_MEANING))
+    rows.sort(key=lambda row: row[0])
+    lines = [f"| {status} | `{code}` | {meaning} |" for status, code, meaning in rows]
+    return "\n".join(["| status | code | when |", "|---|---|---|", *lines]) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m imprint`, the same as the command."""
+"""`python -m imprint`, the same as the command `imprint`."""
 
 from imprint.cli import main
 

@@ -3,11 +3,10 @@
 import re
 
 from tests.house.sources import ROOT, kept_files, place
+from tools.write_tables import update_codes, update_settings
 
 from imprint.domain.errors import Code
 from imprint.settings import SETTINGS
-from imprint.settings.table import place_in
-from imprint.web.docs.errors import place_codes_in
 from imprint.web.problems import FAILURE, STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"
@@ -17,7 +16,7 @@ ROW = re.compile(r"^\| (\d{3}) \| `(\w+)` \| .+\.? \|$", re.MULTILINE)
 
 def test_the_table_of_settings_is_up_to_date():
     page = CONFIGURATION.read_text(encoding="utf-8")
-    assert page == place_in(page), "run: make fix"
+    assert page == update_settings(page), "run: make fix"
 
 
 def test_every_setting_has_one_name_and_a_sentence():
@@ -32,7 +31,7 @@ def test_every_refusal_is_documented_under_its_status():
 
 def test_the_table_of_codes_says_what_the_interface_says():
     page = ERRORS.read_text(encoding="utf-8")
-    assert page == place_codes_in(page), "run: make fix"
+    assert page == update_codes(page), "run: make fix"
 
 
 def test_every_setting_that_a_page_names_exists():

@@ -122,7 +122,7 @@ def test_an_option_wins_over_the_environment():
 def test_the_environment_may_name_the_file(tmp_path: Path):
     config = write_config(tmp_path, "public_drafts = true\ncors_origins = ['https://a.example']\n")
     settings = read_settings(ENOUGH | {"IMPRINT_CONFIG": str(config)})
-    assert settings.keeping.public_drafts
+    assert settings.retention.public_drafts
     assert settings.server.cors_origins == ("https://a.example",)
 
 
@@ -252,22 +252,22 @@ def test_the_own_host_is_always_a_login_domain():
 
 
 def test_rates_hold_only_while_they_are_on():
-    assert read().limits.paced(Rate(1, 2)) == Rate(1, 2)
-    assert read(RATE_LIMITS="off").limits.paced(Rate(1, 2)) is None
+    assert read().limits.enforced(Rate(1, 2)) == Rate(1, 2)
+    assert read(RATE_LIMITS="off").limits.enforced(Rate(1, 2)) is None
 
 
 def test_development_needs_nothing():
-    settings = read_settings({}, defaults=DEVELOPMENT, judge_secrets=False)
+    settings = read_settings({}, defaults=DEVELOPMENT, check_secrets=False)
     assert settings.chain.id == 31337
     assert settings.chain.marketplace == MARKETPLACE
     assert settings.chain.rpc_urls == (Secret("http://127.0.0.1:8545"),)
     assert settings.login_domains == ("127.0.0.1:8000", "localhost:8000")
-    assert not settings.limits.rates_on
+    assert not settings.limits.rate_limits
 
 
 def test_what_is_given_wins_over_a_development_default():
     given = {"IMPRINT_CHAIN_ID": "5", "IMPRINT_CORS_ORIGINS": ""}
-    settings = read_settings(given, defaults=DEVELOPMENT, judge_secrets=False)
+    settings = read_settings(given, defaults=DEVELOPMENT, check_secrets=False)
     assert settings.chain.id == 5
     assert settings.server.cors_origins == ()
 

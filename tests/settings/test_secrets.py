@@ -45,7 +45,7 @@ def test_good_secrets_need_no_warning():
 @pytest.mark.parametrize("name", ["JWT_SECRET", "WEBHOOK_A_SECRET", "WEBHOOK_B_SECRET"])
 def test_while_developing_every_given_secret_wins(name: str):
     given = {f"IMPRINT_{name}": "changeme"}
-    settings = read_settings(given, defaults=DEVELOPMENT, judge_secrets=False)
+    settings = read_settings(given, defaults=DEVELOPMENT, check_secrets=False)
     assert "changeme" in settings.secrets
     assert settings.warnings == ()
 

@@ -4,11 +4,11 @@ import pytest
 
 from imprint.settings.secrets import Secret
 from imprint.settings.stores import (
+    authorization_header,
     find_credentials,
-    read_authorization,
-    read_base,
-    read_gateway,
-    write_authorization,
+    parse_authorization,
+    parse_base_url,
+    parse_gateway,
 )
 
 
@@ -20,9 +20,9 @@ from imprint.settings.stores import (
     ],
 )
 def test_an_authorization_becomes_a_header(text: str, header: str, credentials: list[str]):
-    secret = read_authorization(text)
+    secret = parse_authorization(text)
     assert secret == Secret(text)
-    assert write_authorization(secret) == header
+    assert authorization_header(secret) == header
     assert find_credentials(secret) == credentials
 
 
@@ -34,8 +34,8 @@ def test_an_authorization_becomes_a_header(text: str, header: str, credentials: 
     ],
 )
 def test_a_gateway_is_a_host_or_an_origin(text: str, origin: str):
-    assert read_gateway(text) == origin
+    assert parse_gateway(text) == origin
 
 
 def test_a_base_ends_without_a_slash():
-    assert read_base("https://api.example/v3/") == "https://api.example/v3"
+    assert parse_base_url("https://api.example/v3/") == "https://api.example/v3"

@@ -66,7 +66,7 @@ class Universe:
             "IMPRINT_PUBLIC_URL": ORIGIN,
         }
         defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": self.market.address}
-        self.settings = read_settings(environ, defaults=defaults, judge_secrets=False)
+        self.settings = read_settings(environ, defaults=defaults, check_secrets=False)
         self._start()
 
     def _start(self) -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tests.world import World, open_world, problem
 
-from imprint.logs import JsonLine, TextLine
+from imprint.logs import JsonFormatter, TextFormatter
 from imprint.web.middleware import request_id
 
 CANARIES = {
@@ -27,7 +27,9 @@ RPC_KEY = "canaryrpckey0123456789"
 
 
 @contextmanager
-def _listening(style: type[JsonLine] | type[TextLine] = JsonLine) -> Iterator[io.StringIO]:
+def _listening(
+    style: type[JsonFormatter] | type[TextFormatter] = JsonFormatter,
+) -> Iterator[io.StringIO]:
     """Every record of the process as a line, with nothing hidden afterwards."""
     lines = io.StringIO()
     handler = logging.StreamHandler(lines)
@@ -148,7 +150,7 @@ async def test_every_answer_has_one_line_with_its_id_and_code(world: World) -> N
 HOSTILE = 'line one\nline two\r\n\x1b[31mred {"level": "critical"}'
 
 
-@pytest.mark.parametrize("style", [JsonLine, TextLine])
+@pytest.mark.parametrize("style", [JsonFormatter, TextFormatter])
 async def test_strange_characters_stay_on_their_line(world: World, style: Any) -> None:
     alice = world.wallet(1)
     with _listening(style) as lines:
@@ -162,7 +164,7 @@ async def test_strange_characters_stay_on_their_line(world: World, style: Any) -
     assert "\x1b" not in text
     assert "\r" not in text
     assert not any(line.startswith(("line two", "here")) for line in text.split("\n"))
-    if style is JsonLine:
+    if style is JsonFormatter:
         assert all(json.loads(line) for line in text.splitlines())
 
 

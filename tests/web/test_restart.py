@@ -117,7 +117,7 @@ async def test_a_deleted_version_comes_back_only_within_its_grace(
         assert (await world.send_delete(alice, file["cid"])).status_code == 200
         world.clock.advance(hours * 3600)
         parts = world.adapters
-        grace = timedelta(hours=world.settings.keeping.grace_hours)
+        grace = timedelta(hours=world.settings.retention.grace_hours)
         await GarbageCollector(parts.catalog, parts.content, world.clock, grace).sweep()
         block = world.create_post(alice, file["cid"], 0)
         (event,) = (await world.deliver_a(block)).json()["events"]

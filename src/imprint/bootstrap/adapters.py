@@ -37,8 +37,8 @@ from imprint.settings import (
     Secret,
     Settings,
     SqliteDatabase,
+    authorization_header,
     decode_key,
-    write_authorization,
 )
 
 _KUBO = "imprint.adapters.content.kubo"
@@ -51,7 +51,7 @@ def open_content(settings: Settings, clock: Clock) -> ContentStore:
     storage = settings.storage
     if isinstance(storage.content, KuboContent):
         secret = storage.kubo_authorization
-        authorization = None if secret is None else write_authorization(secret)
+        authorization = None if secret is None else authorization_header(secret)
         kubo: ContentStore = import_module(_KUBO).KuboStore(storage.content.api, authorization)
         return kubo
     if isinstance(storage.content, PinataContent):

@@ -65,7 +65,7 @@ class BackgroundTasks:
             await self.adapters.close()
 
     def _chores(self) -> Iterator[tuple[str, Chore]]:
-        adapters, keeping = self.adapters, self.settings.keeping
+        adapters, keeping = self.adapters, self.settings.retention
         if keeping.janitor_seconds:
             grace = timedelta(hours=keeping.grace_hours)
             janitor = GarbageCollector(adapters.catalog, adapters.content, adapters.clock, grace)

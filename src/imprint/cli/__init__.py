@@ -1,6 +1,6 @@
-"""The command line; the module of a command is loaded when it is called.
+"""The command line; the module of a command is imported when the command is called.
 
-`serve` must start fast and without the development extra, so it never loads what `dev` needs.
+`imprint serve` must start fast and without the `dev` extra, so it must not import `cli.dev`.
 """
 
 from importlib import import_module
@@ -27,11 +27,11 @@ COMMANDS = {
     "serve": ("serve", "serve"),
     "verify": ("export", "verify"),
 }
-"""Commands, each with the module of this package and the function that hold it."""
+"""The module and the function of each command."""
 
 
 class _Commands(click.Group):
-    """The commands, by the names of their modules."""
+    """A group whose commands are imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -1,4 +1,4 @@
-"""`imprint backup`: records and documents of one moment, while the service runs."""
+"""`imprint backup` and `imprint restore`: all records and documents of one moment."""
 
 import asyncio
 import tempfile
@@ -10,7 +10,7 @@ import click
 
 from imprint.bootstrap.archives import build_saving, open_backup, open_backup_writer, open_restoring
 from imprint.cli.errors import reporting_errors
-from imprint.cli.offline import config_option, open_offline
+from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.exports import read_instant
 from imprint.services.backup import BackupManifest
@@ -41,14 +41,14 @@ def backup(out: Path, config: Path | None) -> None:
 
 
 async def _backup(out: Path, config: Path | None) -> BackupManifest:
-    async with open_offline(config) as opened:
-        saving = build_saving(opened.adapters)
+    async with open_installation(config) as installation:
+        service = build_saving(installation.adapters)
         with (
-            open_backup_writer(out) as vault,
+            open_backup_writer(out) as writer,
             tempfile.TemporaryDirectory(dir=out.parent, prefix=".imprint-") as scratch,
-            show_progress("Saving documents") as tell,
+            show_progress("Saving documents") as progress,
         ):
-            return await saving.run(vault, Path(scratch), tell)
+            return await service.run(writer, Path(scratch), progress)
 
 
 @click.command()
@@ -82,8 +82,11 @@ def restore(saved: Path, folder: Path) -> None:
 
 
 async def _restore(saved: Path, folder: Path) -> BackupManifest:
-    with open_restoring(folder) as (restoring, store), show_progress("Checking documents") as tell:
+    with (
+        open_restoring(folder) as (service, store),
+        show_progress("Checking documents") as progress,
+    ):
         try:
-            return await restoring.run(open_backup(saved), tell)
+            return await service.run(open_backup(saved), progress)
         finally:
             await store.close()

@@ -1,4 +1,4 @@
-"""`imprint contract`: the marketplace, for people who deploy their own."""
+"""`imprint contract`: the ABI and bytecode, for operators who deploy their own marketplace."""
 
 import json
 

@@ -1,9 +1,8 @@
-"""The welcome of `imprint dev`: where everything is, and what to try."""
+"""`imprint dev`: the service with a chain of its own, ready to try out."""
 
 import asyncio
 import os
 import socket
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,58 +13,29 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from imprint.bootstrap import Adapters, build_service, check_chain, open_adapters
-from imprint.cli.dev_chain import World, is_own, open_world
+from imprint.bootstrap import build_service, open_adapters
+from imprint.cli.dev_chain import DevChain, open_dev_chain, runs_own_chain
 from imprint.cli.errors import reporting_errors
-from imprint.cli.offline import log_warnings
+from imprint.cli.installation import (
+    config_option,
+    configure_service_logging,
+    open_checked_adapters,
+)
 from imprint.domain.addresses import checksum_address, parse_address
-from imprint.logs import set_up_logs
 from imprint.server.http import HttpServer, listen, serve_all
 from imprint.settings import DEVELOPMENT, Settings, read_settings
-from imprint.settings.groups import Chain
-from imprint.web.middleware import request_id
+
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on without being asked
+"""The host that listens on every address."""
+
+STARTED_POLL = 0.02
+"""Seconds between two checks whether the service has started."""
 
 SHOWN_ACCOUNTS = 3
-"""How many development accounts are listed; a wallet shows the others."""
+"""How many of the development accounts the welcome lists."""
 
-
-def print_welcome(
-    url: str, rpc_url: str, chain: Chain, accounts: Sequence[str], data_dir: Path
-) -> None:
-    """Print where the service, its chain and its accounts are, and first steps.
-
-    Without accounts the chain is somebody else's, and they know who has money there.
-    """
-    places = Table.grid(padding=(0, 2))
-    places.add_row("Service", Text(url, style="bold cyan"))
-    places.add_row("Interface", f"{url}/docs")
-    places.add_row("For clients", f"{url}/.well-known/imprint.json")
-    places.add_row("Chain", f"{rpc_url}  (id {chain.id}, JSON-RPC)")
-    places.add_row("Marketplace", checksum_address(chain.marketplace))
-    places.add_row("Data", str(data_dir.absolute()))
-    wallets = Table.grid(padding=(0, 2))
-    for index, account in enumerate(accounts[:SHOWN_ACCOUNTS]):
-        wallets.add_row(f"Account {index}", checksum_address(parse_address(account)), "10 000 ETH")
-    if accounts:
-        note = "test test … test junk: public keys, for development only"
-        wallets.add_row("", Text(note, "dim"))
-    steps = Table.grid(padding=(0, 2))
-    steps.add_row("Walk through all", Text("python examples/publish_a_post.py", "green"))
-    steps.add_row("Newest posts", Text(f"curl {url}/filesMetaData", "green"))
-    steps.add_row("Is it well?", Text(f"curl {url}/readyz", "green"))
-    steps.add_row("Stop", Text("Ctrl+C; the data stays", "dim"))
-    content = Group(places, "", wallets, "", steps) if accounts else Group(places, "", steps)
-    Console(stderr=True).print(Panel(content, title="Imprint is running", expand=False))
-
-
-EVERYWHERE = "0.0.0.0"  # noqa: S104 - compared with, to find an address that can be called
-"""The host that listens on every address and cannot be called itself."""
-
-_CALLABLE = {EVERYWHERE: "127.0.0.1", "::": "[::1]", "::1": "[::1]"}
-"""How hosts are called that cannot be called as they are written."""
-
-READY_POLL = 0.02
-"""Seconds between two looks at whether the service has started."""
+_CLIENT_HOSTS = {EVERY_ADDRESS: "127.0.0.1", "::": "[::1]", "::1": "[::1]"}
+"""Hosts to listen on that are written differently in a URL."""
 
 
 @click.command()
@@ -73,7 +43,7 @@ READY_POLL = 0.02
 @click.option("--port", help="The port of the service (8000).")
 @click.option("--rpc-port", help="The port of the chain's JSON-RPC (8545).")
 @click.option("--data-dir", help="The folder for everything kept (./data).")
-@click.option("--config", type=click.Path(path_type=Path), help="A TOML file with settings.")
+@config_option
 def dev(
     host: str | None,
     port: str | None,
@@ -89,69 +59,98 @@ def dev(
         "IMPRINT_DATA_DIR": data_dir,
     }
     with reporting_errors():
-        given = {name: text for name, text in options.items() if text is not None}
-        uvloop.run(_run(given, config))
+        uvloop.run(_run(options, config))
 
 
-async def _run(options: dict[str, str], config: Path | None) -> None:
+async def _run(options: dict[str, str | None], config: Path | None) -> None:
     settings = _read_settings(options, config)
     listener, node_listener = _open_sockets(settings)
     if 0 in (settings.server.port, settings.development.rpc_port):
-        # Much is named after a port, so that it must be known before the rest is.
+        # Other settings contain the ports, so the free ports that were found replace the zeros.
         found = {"IMPRINT_PORT": listener, "IMPRINT_DEV_RPC_PORT": node_listener}
         ports = {name: str(each.getsockname()[1]) for name, each in found.items() if each}
-        settings = _read_settings(options | ports, config)
-    server = settings.server
-    set_up_logs(server.log_level, server.log_format, settings.secrets, request_id.get)
-    log_warnings(settings)
-    url = f"http://{_CALLABLE.get(server.host, server.host)}:{server.port}"
-    with open_world(settings, node_listener, url) as world:
-        adapters = open_adapters(settings)
-        if world.node is None:
-            await _check_chain(adapters)
-        app = build_service(settings, adapters, world.url)
-        service = HttpServer(
-            app, listener, keep_alive=settings.limits.keep_alive_seconds, patience=5
-        )
-        helpers = [asyncio.create_task(_greet(service, settings, url, world))]
-        if world.sender is not None:
-            helpers.append(asyncio.create_task(world.sender.run()))
-        try:
-            servings = [service] if world.node is None else [service, world.node]
-            await serve_all(servings, in_haste=True)
-        finally:
-            for helper in helpers:
-                helper.cancel()
-                with suppress(asyncio.CancelledError):
-                    await helper
+        settings = _read_settings({**options, **ports}, config)
+    configure_service_logging(settings)
+    host = settings.server.host
+    url = f"http://{_CLIENT_HOSTS.get(host, host)}:{settings.server.port}"
+    with open_dev_chain(settings, node_listener, url) as chain:
+        await _serve(settings, chain, listener, url)
 
 
-def _read_settings(options: dict[str, str], config: Path | None) -> Settings:
+def _read_settings(options: dict[str, str | None], config: Path | None) -> Settings:
     return read_settings(
-        os.environ, config, options=options, defaults=DEVELOPMENT, judge_secrets=False
+        os.environ, config, options=options, defaults=DEVELOPMENT, check_secrets=False
     )
 
 
 def _open_sockets(settings: Settings) -> tuple[socket.socket, socket.socket | None]:
-    """Where the service listens and where its chain does, if it brings one."""
+    """The sockets of the service and of its chain, if it runs its own."""
     server = settings.server
     listener = listen(server.host, server.port)
-    if not is_own(settings):
+    if not runs_own_chain(settings):
         return listener, None
-    # Wherever the service listens, it looks for its chain on this machine.
-    host = EVERYWHERE if server.host == EVERYWHERE else "127.0.0.1"
+    # The service reaches its chain at 127.0.0.1, whatever address it listens on itself.
+    host = EVERY_ADDRESS if server.host == EVERY_ADDRESS else "127.0.0.1"
     return listener, listen(host, settings.development.rpc_port)
 
 
-async def _check_chain(adapters: Adapters) -> None:
+async def _serve(settings: Settings, chain: DevChain, listener: socket.socket, url: str) -> None:
+    adapters = (
+        await open_checked_adapters(settings) if chain.node is None else open_adapters(settings)
+    )
+    service = HttpServer(
+        build_service(settings, adapters, chain.url),
+        listener,
+        keep_alive=settings.limits.keep_alive_seconds,
+        patience=5,
+    )
+    tasks = [asyncio.create_task(_welcome(service, settings, chain, url))]
+    if chain.sender is not None:
+        tasks.append(asyncio.create_task(chain.sender.run()))
     try:
-        await check_chain(adapters.marketplace)
-    except BaseException:
-        await adapters.close()
-        raise
+        servers = [service] if chain.node is None else [service, chain.node]
+        await serve_all(servers, in_haste=True)
+    finally:
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
-async def _greet(service: HttpServer, settings: Settings, url: str, world: World) -> None:
+async def _welcome(service: HttpServer, settings: Settings, chain: DevChain, url: str) -> None:
     while not service.started:  # noqa: ASYNC110 - the server has no event for it
-        await asyncio.sleep(READY_POLL)
-    print_welcome(url, world.url, settings.chain, world.accounts, settings.storage.data_dir)
+        await asyncio.sleep(STARTED_POLL)
+    parts: list[Table | str] = [_list_places(settings, chain, url), "", _list_steps(url)]
+    if chain.accounts:
+        parts[1:1] = ["", _list_accounts(chain)]
+    content = Group(*parts)
+    Console(stderr=True).print(Panel(content, title="Imprint is running", expand=False))
+
+
+def _list_places(settings: Settings, chain: DevChain, url: str) -> Table:
+    places = Table.grid(padding=(0, 2))
+    places.add_row("Service", Text(url, style="bold cyan"))
+    places.add_row("Interface", f"{url}/docs")
+    places.add_row("For clients", f"{url}/.well-known/imprint.json")
+    places.add_row("Chain", f"{chain.url}  (id {settings.chain.id}, JSON-RPC)")
+    places.add_row("Marketplace", checksum_address(settings.chain.marketplace))
+    places.add_row("Data", str(settings.storage.data_dir.absolute()))
+    return places
+
+
+def _list_accounts(chain: DevChain) -> Table:
+    accounts = Table.grid(padding=(0, 2))
+    for index, account in enumerate(chain.accounts[:SHOWN_ACCOUNTS]):
+        accounts.add_row(f"Account {index}", checksum_address(parse_address(account)), "10 000 ETH")
+    note = "test test … test junk: public keys, for development only"
+    accounts.add_row("", Text(note, "dim"))
+    return accounts
+
+
+def _list_steps(url: str) -> Table:
+    steps = Table.grid(padding=(0, 2))
+    steps.add_row("Walk through all", Text("python examples/publish_a_post.py", "green"))
+    steps.add_row("Newest posts", Text(f"curl {url}/filesMetaData", "green"))
+    steps.add_row("Is it well?", Text(f"curl {url}/readyz", "green"))
+    steps.add_row("Stop", Text("Ctrl+C; the data stays", "dim"))
+    return steps

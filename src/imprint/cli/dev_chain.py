@@ -1,4 +1,4 @@
-"""Worlds: the chain that a development service lives on, its own or somebody else's."""
+"""The chain of `imprint dev`: its own in this process, or the node that the settings name."""
 
 import secrets
 import socket
@@ -19,8 +19,8 @@ from imprint.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """Where the chain is reached, who has money on it, and what runs it, if that is ours."""
+class DevChain:
+    """Where the chain is reached; for our own also its funded accounts, node and webhook sender."""
 
     url: str
     accounts: Sequence[str] = ()
@@ -28,29 +28,31 @@ class World:
     sender: Sender | None = None
 
 
-def is_own(settings: Settings) -> bool:
-    """Whether the node that the settings name is the one that `imprint dev` brings."""
+def runs_own_chain(settings: Settings) -> bool:
+    """Whether the node that the settings name is the one that `imprint dev` runs."""
     own = f"http://127.0.0.1:{settings.development.rpc_port}"
     return [each.reveal() for each in settings.chain.rpc_urls] == [own]
 
 
 @contextmanager
-def open_world(settings: Settings, listener: socket.socket | None, url: str) -> Iterator[World]:
-    """The world of these settings; with a listener the chain is our own and tells it at `url`.
+def open_dev_chain(
+    settings: Settings, listener: socket.socket | None, service_url: str
+) -> Iterator[DevChain]:
+    """Open our own chain, served on `listener`; without a listener, use the node of the settings.
 
-    Raises `CannotStart` if there cannot be such a chain.
+    Our own chain sends its webhooks to `service_url`. Raises `CannotStart` if it cannot be opened.
     """
-    node = settings.chain.rpc_urls[0].reveal()
+    url = settings.chain.rpc_urls[0].reveal()
     if listener is None:
-        yield World(node)
+        yield DevChain(url)
         return
     chain = _open_chain(settings)
     try:
-        yield World(
-            node,
+        yield DevChain(
+            url,
             chain.wallet.addresses,
             HttpServer(rpc_app(chain), listener, patience=1),
-            _build_sender(chain, settings, url),
+            _build_sender(chain, settings, service_url),
         )
     finally:
         chain.close()
@@ -59,7 +61,7 @@ def open_world(settings: Settings, listener: socket.socket | None, url: str) -> 
 def _open_chain(settings: Settings) -> Chain:
     journal = settings.storage.data_dir / "chain.jsonl"
     try:
-        chain = Chain.open(journal, _seconds, settings.chain.id)
+        chain = Chain.open(journal, _unix_time, settings.chain.id)
         deploy_marketplace(chain)
     except (DeploymentImpossible, JournalDamaged, JournalInUse, OSError) as error:
         raise CannotStart(f"The chain cannot be opened: {error}.") from error
@@ -71,22 +73,25 @@ def _open_chain(settings: Settings) -> Chain:
     return chain
 
 
-def _build_sender(chain: Chain, settings: Settings, url: str) -> Sender:
+def _build_sender(chain: Chain, settings: Settings, service_url: str) -> Sender:
     hooks = settings.webhooks
-    known = ((Provider.A, hooks.a_secret), (Provider.B, hooks.b_secret))
     destinations = [
-        Destination(provider, f"{url}/webhook/provider-{provider.value}/publish", secret.reveal())
-        for provider, secret in known
+        Destination(
+            provider,
+            f"{service_url}/webhook/provider-{provider.value}/publish",
+            secret.reveal(),
+        )
+        for provider, secret in ((Provider.A, hooks.a_secret), (Provider.B, hooks.b_secret))
         if secret is not None
     ]
     return Sender(
         chain,
         checksum_address(settings.chain.marketplace),
         destinations,
-        clock=_seconds,
+        clock=_unix_time,
         draw=secrets.token_bytes,
     )
 
 
-def _seconds() -> int:
+def _unix_time() -> int:
     return int(time.time())

@@ -1,4 +1,4 @@
-"""Complaints: what keeps a command from beginning or ending, in plain words, with no traceback."""
+"""Errors that end a command: a message on standard error and an exit status, no traceback."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,46 +18,52 @@ from imprint.services.garbage_collector import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
 FAILED = 1
-"""The exit status of a command that could begin, but not end."""
+"""The exit status of a command that started and could not finish."""
+
+_FAILURES = (
+    CollectionNotPaused,
+    ImportConflict,
+    Incomplete,
+    NotABackup,
+    NotAnExport,
+    NotMoved,
+)
+"""Errors whose message is printed as it is."""
 
 
 @contextmanager
 def reporting_errors() -> Iterator[None]:
-    """Print why the command cannot go on, all reasons at once, and end it."""
+    """Print why the command cannot go on, all reasons at once, and exit.
+
+    The exit status is `MISCONFIGURED` if the command could not start, else `FAILED`.
+    """
     try:
         yield
     except SettingsProblems as error:
         click.secho("These settings are wrong:", err=True, bold=True)
-        _list(error.problems)
+        _print_list(error.problems)
         click.echo("All settings are described in docs/configuration.md.", err=True)
         sys.exit(MISCONFIGURED)
     except CannotStart as error:
-        sys.exit(complain(error))
+        sys.exit(report_cannot_start(error))
     except ImportConflicts as error:
         click.echo(f"{error} Nothing was written.", err=True)
-        _list(error.reasons)
+        _print_list(error.reasons)
         sys.exit(FAILED)
     except Problem as error:
         click.echo(error.detail, err=True)
         sys.exit(FAILED)
-    except (
-        ImportConflict,
-        Incomplete,
-        NotABackup,
-        NotAnExport,
-        NotMoved,
-        CollectionNotPaused,
-    ) as error:
+    except _FAILURES as error:
         click.echo(str(error), err=True)
         sys.exit(FAILED)
 
 
-def complain(error: CannotStart) -> int:
-    """Print why the service cannot start; the exit status for it."""
+def report_cannot_start(error: CannotStart) -> int:
+    """Print why the command cannot start, and return the exit status."""
     click.echo(f"Imprint cannot start. {error}", err=True)
     return MISCONFIGURED
 
 
-def _list(reasons: Iterable[str]) -> None:
+def _print_list(reasons: Iterable[str]) -> None:
     for reason in reasons:
         click.echo(f"  • {reason}", err=True)

@@ -1,4 +1,4 @@
-"""`imprint events`: what became of the chain's events, and which of them want a look."""
+"""`imprint events`: outcomes of the chain's events, and the events an operator should look at."""
 
 import asyncio
 from pathlib import Path
@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from imprint.cli.errors import reporting_errors
-from imprint.cli.offline import config_option, open_offline
+from imprint.cli.installation import config_option, open_installation
 from imprint.domain.posts import EventReport, KnownEvent
 
 
@@ -20,32 +20,32 @@ def events(limit: int, config: Path | None) -> None:
     with reporting_errors():
         report = asyncio.run(_read(limit, config))
     console = Console()
-    console.print(_counts(report))
+    console.print(_count_table(report))
     if report.mismatches:
-        console.print(_table("Published by somebody who is not the owner", report.mismatches))
+        console.print(_event_table("Published by somebody who is not the owner", report.mismatches))
     if report.unknown:
-        console.print(_table("Of no file here", report.unknown))
+        console.print(_event_table("Of no file here", report.unknown))
     if report.dead_letters:
-        console.print(_letters(report))
+        console.print(_dead_letter_table(report))
 
 
 async def _read(limit: int, config: Path | None) -> EventReport:
-    async with open_offline(config) as opened:
-        return await opened.adapters.catalog.report_events(limit)
+    async with open_installation(config) as installation:
+        return await installation.adapters.catalog.report_events(limit)
 
 
-def _counts(report: EventReport) -> Table:
+def _count_table(report: EventReport) -> Table:
     table = Table("outcome", "events", title="Events")
     for status, count in report.counts.items():
         table.add_row(status.value, str(count))
     return table
 
 
-def _table(title: str, known: tuple[KnownEvent, ...]) -> Table:
+def _event_table(title: str, known: tuple[KnownEvent, ...]) -> Table:
     table = Table("seen", "post", "author", "cid", "block", title=title)
     for each in known:
         event = each.event
-        # What strangers wrote on the chain is shown as it is spelled, and never as markup.
+        # Anybody can write a cid to the chain, so it is escaped and never rendered as markup.
         table.add_row(
             f"{each.seen_at:%Y-%m-%d %H:%M:%S}",
             str(event.post_id),
@@ -56,7 +56,7 @@ def _table(title: str, known: tuple[KnownEvent, ...]) -> Table:
     return table
 
 
-def _letters(report: EventReport) -> Table:
+def _dead_letter_table(report: EventReport) -> Table:
     table = Table("seen", "from", "reason", "known by", title="Dead letters")
     for letter in report.dead_letters:
         seen = f"{letter.seen_at:%Y-%m-%d %H:%M:%S}"

@@ -1,4 +1,4 @@
-"""`imprint migrate-catalog`: all records, moved from SQLite to PostgreSQL."""
+"""`imprint migrate-catalog` and `imprint migrate-content`: move records or documents elsewhere."""
 
 import asyncio
 import os
@@ -10,12 +10,15 @@ from imprint.bootstrap import CannotStart
 from imprint.bootstrap.adapters import move_database, open_content
 from imprint.bootstrap.archives import build_moving, describe_place, open_move_journal
 from imprint.cli.errors import reporting_errors
-from imprint.cli.offline import config_option, open_offline
+from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.services.content_migration import Moved
 from imprint.settings import PostgresqlDatabase, Settings, SqliteDatabase, read_settings
-from imprint.settings.setting import Unreadable
-from imprint.settings.stores import Database, read_database
+from imprint.settings.declaration import InvalidSetting
+from imprint.settings.stores import Database, parse_database
+
+_EMBEDDED = "embedded:"
+"""How the target of `migrate-content` begins if it is a data folder."""
 
 
 @click.command("migrate-catalog")
@@ -34,22 +37,19 @@ def migrate_catalog(source: str, target: str) -> None:
     cannot open the target before it has ended well. The source stays as it is.
     """
     with reporting_errors():
-        file, server = _read_database("--from", source), _read_database("--to", target)
-        if not isinstance(file, SqliteDatabase) or not isinstance(server, PostgresqlDatabase):
+        sqlite, postgresql = _parse_database("--from", source), _parse_database("--to", target)
+        if not isinstance(sqlite, SqliteDatabase) or not isinstance(postgresql, PostgresqlDatabase):
             raise CannotStart("Records can be moved from sqlite:/// to postgresql:// only.")
-        with show_progress("Moving records") as tell:
-            rows = asyncio.run(move_database(file, server, tell))
+        with show_progress("Moving records") as progress:
+            rows = asyncio.run(move_database(sqlite, postgresql, progress))
     click.echo(f"All {rows} records are there, and the same. Set IMPRINT_DATABASE_URL to use them.")
 
 
-def _read_database(option: str, text: str) -> Database:
+def _parse_database(option: str, text: str) -> Database:
     try:
-        return read_database(text)
-    except Unreadable as error:
+        return parse_database(text)
+    except InvalidSetting as error:
         raise CannotStart(f"{option} {error}.") from error
-
-
-_EMBEDDED = "embedded:"
 
 
 @click.command("migrate-content")
@@ -68,33 +68,34 @@ def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
     The settings decide where the service looks; this changes none of them.
     """
     with reporting_errors():
-        moved = asyncio.run(_migrate(place, afresh, config))
+        moved = asyncio.run(_migrate_content(place, afresh, config))
     click.echo(f"{moved.copied} documents were copied; all {moved.documents} are there.")
     click.echo(
         "To switch: stop the service, run this once more for what was written meanwhile, set "
-        f"{_setting(place)}, and start it again. The old store stays as it is."
+        f"{_describe_setting(place)}, and start it again. The old store stays as it is."
     )
 
 
-async def _migrate(place: str, afresh: bool, config: Path | None) -> Moved:
-    async with open_offline(config) as opened:
+async def _migrate_content(place: str, afresh: bool, config: Path | None) -> Moved:
+    async with open_installation(config) as installation:
+        settings, adapters = installation.settings, installation.adapters
         target = _read_target(place, config)
-        if describe_place(target) == describe_place(opened.settings):
+        if describe_place(target) == describe_place(settings):
             raise CannotStart("The documents are in this store already.")
-        store = open_content(target, opened.adapters.clock)
+        store = open_content(target, adapters.clock)
         try:
             await store.probe()
             with (
-                open_move_journal(opened.settings, target, afresh) as journal,
-                show_progress("Copying documents") as tell,
+                open_move_journal(settings, target, afresh) as journal,
+                show_progress("Copying documents") as progress,
             ):
-                return await build_moving(opened.adapters, target, store, journal).run(tell)
+                return await build_moving(adapters, target, store, journal).run(progress)
         finally:
             await store.close()
 
 
 def _read_target(place: str, config: Path | None) -> Settings:
-    # Read like the settings of a service that uses the other store, so that they are as good.
+    """The settings of a service that uses the other store, checked like those of any service."""
     options = {"IMPRINT_CONTENT_STORE": place}
     if place.startswith(_EMBEDDED):
         folder = place.removeprefix(_EMBEDDED)
@@ -102,7 +103,7 @@ def _read_target(place: str, config: Path | None) -> Settings:
     return read_settings(os.environ, config, options=options)
 
 
-def _setting(place: str) -> str:
+def _describe_setting(place: str) -> str:
     if place.startswith(_EMBEDDED):
         folder = place.removeprefix(_EMBEDDED)
         return f"IMPRINT_CONTENT_STORE=embedded with the documents of {folder}"

@@ -1,35 +1,31 @@
-"""Bars: how far a long command is, on standard error."""
+"""Progress bars of long commands, on standard error."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich import progress as rich_progress
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
 
 from imprint.ports import Progress
 
-OFTEN = 0.1
-"""Seconds between two moves of a bar: it is told far more often than anybody can see."""
+REDRAW_SECONDS = 0.1
+"""Seconds between two redraws; commands report progress far more often."""
 
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Progress]:
-    """A bar that moves with what it is told."""
-    columns = (
-        rich_progress.TextColumn(label),
-        rich_progress.BarColumn(),
-        rich_progress.MofNCompleteColumn(),
-        rich_progress.TimeRemainingColumn(),
-    )
-    with rich_progress.Progress(*columns, console=Console(stderr=True)) as bar:
+    """Show a bar while the block runs, moved by the callback."""
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with ProgressBar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=None)
-        shown = 0.0
+        drawn_at = 0.0
 
-        def tell(done: int, total: int) -> None:
-            nonlocal shown
-            if done == total or time.monotonic() - shown > OFTEN:
+        def progress(done: int, total: int) -> None:
+            nonlocal drawn_at
+            if done == total or time.monotonic() - drawn_at > REDRAW_SECONDS:
                 bar.update(task, completed=done, total=total)
-                shown = time.monotonic()
+                drawn_at = time.monotonic()
 
-        yield tell
+        yield progress

@@ -1,4 +1,4 @@
-"""`imprint serve`: the service, from settings."""
+"""`imprint serve`: the service, in one process or in several workers."""
 
 import asyncio
 import gc
@@ -15,14 +15,16 @@ import click
 import uvloop
 from prometheus_client import make_asgi_app
 
-from imprint.bootstrap import CannotStart, build_service, check_chain, open_adapters
-from imprint.cli.errors import complain, reporting_errors
-from imprint.cli.offline import config_option, log_warnings
-from imprint.logs import set_up_logs
+from imprint.bootstrap import CannotStart, build_service
+from imprint.cli.errors import report_cannot_start, reporting_errors
+from imprint.cli.installation import (
+    config_option,
+    configure_service_logging,
+    open_checked_adapters,
+)
 from imprint.server.http import HttpServer, listen, serve_all
 from imprint.server.supervisor import Supervisor
 from imprint.settings import Settings, read_settings
-from imprint.web.middleware import request_id
 
 log = logging.getLogger(__name__)
 
@@ -37,21 +39,19 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
     """Run the service from the settings in the environment and in a TOML file."""
     with reporting_errors():
         options = {"IMPRINT_HOST": host, "IMPRINT_PORT": port}
-        given = {name: text for name, text in options.items() if text is not None}
-        settings = read_settings(os.environ, config, options=given)
-        server = settings.server
-        set_up_logs(server.log_level, server.log_format, settings.secrets, request_id.get)
-        log_warnings(settings)
+        settings = read_settings(os.environ, config, options=options)
+        configure_service_logging(settings)
         sockets = _open_sockets(settings)
-        if server.workers == 1:
+        workers = settings.server.workers
+        if workers == 1:
             uvloop.run(_serve_alone(settings, sockets))
         else:
-            sys.exit(Supervisor(server.workers, partial(_work, settings, sockets)).run())
+            sys.exit(Supervisor(workers, partial(_run_worker, settings, sockets)).run())
 
 
 @dataclass(frozen=True, slots=True)
 class _Sockets:
-    """Where all workers listen together, and where each tells its measures."""
+    """The socket that all workers share, and the metrics socket of each worker."""
 
     service: socket.socket
     metrics: list[socket.socket]
@@ -66,27 +66,22 @@ def _open_sockets(settings: Settings) -> _Sockets:
     return _Sockets(service, [listen(server.host, port) for port in ports])
 
 
-def _work(settings: Settings, sockets: _Sockets, place: int) -> int:
-    try:
-        uvloop.run(_serve(settings, sockets, place))
-    except CannotStart as error:
-        return complain(error)
-    return 0
-
-
 async def _serve_alone(settings: Settings, sockets: _Sockets) -> None:
-    # SIGHUP asks for new workers; unheard, it would end the only one.
+    # SIGHUP makes a supervisor replace its workers; unhandled, it would end this process.
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, log.warning, _ONE_WORKER)
     await _serve(settings, sockets, 0)
 
 
-async def _serve(settings: Settings, sockets: _Sockets, place: int) -> None:
-    adapters = open_adapters(settings)
+def _run_worker(settings: Settings, sockets: _Sockets, index: int) -> int:
     try:
-        await check_chain(adapters.marketplace)
-    except BaseException:
-        await adapters.close()
-        raise
+        uvloop.run(_serve(settings, sockets, index))
+    except CannotStart as error:
+        return report_cannot_start(error)
+    return 0
+
+
+async def _serve(settings: Settings, sockets: _Sockets, index: int) -> None:
+    adapters = await open_checked_adapters(settings)
     limits = settings.limits
     service = HttpServer(
         build_service(settings, adapters),
@@ -96,9 +91,9 @@ async def _serve(settings: Settings, sockets: _Sockets, place: int) -> None:
     )
     metrics = [
         HttpServer(make_asgi_app(), listener, keep_alive=0, has_lifespan=False)
-        for listener in sockets.metrics[place : place + 1]
+        for listener in sockets.metrics[index : index + 1]
     ]
-    # What is loaded by now stays for good, and need not be looked through for garbage ever again.
+    # Everything loaded by now stays until the end; the garbage collector need not scan it again.
     gc.collect()
     gc.freeze()
     await serve_all([service, *metrics])

@@ -1,29 +1,29 @@
-"""The settings of encryption: whether stored documents are, and the master key of their keys."""
+"""The settings of encryption: whether stored documents are encrypted, and the master key."""
 
 import base64
 import binascii
 import re
 from dataclasses import dataclass
 
-from imprint.settings.parsers import choice, read_switch
+from imprint.settings.declaration import InvalidSetting, optional, setting
+from imprint.settings.parsers import choice, parse_switch
 from imprint.settings.secrets import Secret
-from imprint.settings.setting import Unreadable, optional, setting
 from imprint.settings.stores import ContentPlace
 
 KEY_BYTES = 32
-"""How many bytes a master key has: those of AES-256."""
+"""The size of a master key, an AES-256 key."""
 
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 
 
-def read_key(text: str) -> Secret:
-    """A master key as 64 hex digits or base64."""
+def parse_key(text: str) -> Secret:
+    """A master key, as 64 hex digits or base64."""
     decode_key(Secret(text))
     return Secret(text)
 
 
 def decode_key(secret: Secret) -> bytes:
-    """The bytes of a master key; `Unreadable` if the text is none."""
+    """The bytes of a master key. Raises `InvalidSetting` if the text is not 32 bytes."""
     text = secret.reveal()
     if _HEX.fullmatch(text):
         return bytes.fromhex(text)
@@ -33,7 +33,7 @@ def decode_key(secret: Secret) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise Unreadable("must be 32 bytes, as 64 hex digits or base64; openssl rand -hex 32")
+        raise InvalidSetting("must be 32 bytes, as 64 hex digits or base64; openssl rand -hex 32")
     return key
 
 
@@ -52,29 +52,29 @@ class Encryption:
         "ENCRYPTION_KEY",
         "The master key that wraps the keys of documents, needed when they are encrypted: 32 bytes"
         " as 64 hex digits or base64. Without it, encrypted documents are lost.",
-        read_key,
+        parse_key,
         secret=True,
     )
     key_previous: Secret | None = optional(
         "ENCRYPTION_KEY_PREVIOUS",
         "The master key until lately, until `imprint rotate-key` is done.",
-        read_key,
+        parse_key,
         secret=True,
     )
     allow_readable: bool = setting(
         "ALLOW_READABLE_DOCUMENTS",
         "Whether encryption may be `off` although strangers can fetch what is stored: then"
         " everybody who knows a cid, which every post shows, reads without paying.",
-        read_switch,
+        parse_switch,
         "off",
     )
 
     def encrypts(self, place: ContentPlace) -> bool:
-        """Whether documents in this place are encrypted."""
+        """Whether documents stored in this place are encrypted."""
         return place.public if self.mode == "auto" else self.mode == "on"
 
-    def judge(self, place: ContentPlace) -> list[str]:
-        """What is wrong with these settings for documents in this place."""
+    def check(self, place: ContentPlace) -> list[str]:
+        """What is wrong with these settings for documents in this place, one sentence each."""
         if self.encrypts(place):
             if self.key is None:
                 why = "is 'on'" if self.mode == "on" else "is 'auto' and strangers can fetch"

@@ -1,4 +1,4 @@
-"""The settings by group: where the service is, what it relies on, and what it is trusted with."""
+"""Every setting, declared as a field of its group."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,63 +6,63 @@ from pathlib import Path
 from imprint.domain.addresses import Address
 from imprint.domain.documents import MAX_IMAGE_BYTES
 from imprint.domain.rate_limits import Rate
+from imprint.settings.declaration import optional, setting
 from imprint.settings.parsers import (
     choice,
     integer,
-    read_address,
-    read_allowed_origin,
-    read_contact,
-    read_domain,
-    read_host,
-    read_origin,
-    read_path,
-    read_proxy,
-    read_rate,
-    read_secret,
-    read_secret_address,
-    read_switch,
-    read_text,
+    parse_allowed_origin,
+    parse_contact,
+    parse_contract,
+    parse_domain,
+    parse_host,
+    parse_origin,
+    parse_path,
+    parse_proxy,
+    parse_rate,
+    parse_secret_url,
+    parse_switch,
+    parse_text,
     seconds,
     several,
 )
 from imprint.settings.secrets import Secret
-from imprint.settings.setting import optional, setting
 from imprint.settings.stores import (
     ContentPlace,
     Database,
-    read_authorization,
-    read_base,
-    read_content_place,
-    read_database,
-    read_gateway,
+    parse_authorization,
+    parse_base_url,
+    parse_content_place,
+    parse_database,
+    parse_gateway,
 )
 
 _DAY = 86_400
+_MIB = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
     """Where the service listens and how it runs."""
 
-    host: str = setting("HOST", "The address to listen on.", read_host, "127.0.0.1")
+    host: str = setting("HOST", "The address to listen on.", parse_host, "127.0.0.1")
     port: int = setting("PORT", "The port to listen on.", integer(0, 65_535), "8000")
     public_url: str = setting(
         "PUBLIC_URL",
         "The origin under which clients reach the service; it issues sessions in this name, and its"
         " host is always a login domain.",
-        read_origin,
+        parse_origin,
         "http://{IMPRINT_HOST}:{IMPRINT_PORT}",
     )
     cors_origins: tuple[str, ...] = setting(
         "CORS_ORIGINS",
         "Origins whose pages may call the service in a browser, separated by commas; `*` for all.",
-        several(read_allowed_origin),
+        several(parse_allowed_origin),
         "",
     )
     trusted_proxies: tuple[str, ...] = setting(
         "TRUSTED_PROXIES",
         "IP addresses of proxies whose `X-Forwarded-For` is believed, separated by commas.",
-        several(read_proxy),
+        several(parse_proxy),
         "",
     )
     workers: int = setting(
@@ -91,7 +91,7 @@ class Server:
         "SECURITY_CONTACT",
         "Where to report a weakness: a `mailto:` or `https:` address for"
         " `/.well-known/security.txt`, which is 404 without.",
-        read_contact,
+        parse_contact,
     )
 
 
@@ -99,11 +99,11 @@ class Server:
 class Storage:
     """Where records and documents are kept."""
 
-    data_dir: Path = setting("DATA_DIR", "The folder for everything kept.", read_path, "./data")
+    data_dir: Path = setting("DATA_DIR", "The folder for everything kept.", parse_path, "./data")
     database: Database = setting(
         "DATABASE_URL",
         "Where records are kept: `sqlite:///…` or `postgresql://…`.",
-        read_database,
+        parse_database,
         "sqlite:///{IMPRINT_DATA_DIR}/imprint.db",
         secret=True,
     )
@@ -117,33 +117,33 @@ class Storage:
         "CONTENT_STORE",
         "Where documents are kept: `embedded`, `kubo:http://127.0.0.1:5001`, `pinata` or"
         " `pinata-public`.",
-        read_content_place,
+        parse_content_place,
         "embedded",
     )
     kubo_authorization: Secret | None = optional(
         "KUBO_AUTHORIZATION",
         "What the Kubo node wants to be told: `bearer:token` or `basic:user:password`.",
-        read_authorization,
+        parse_authorization,
         secret=True,
     )
     pinata_jwt: Secret | None = optional(
-        "PINATA_JWT", "The key for Pinata, needed with `pinata`.", read_secret, secret=True
+        "PINATA_JWT", "The key for Pinata, needed with `pinata`.", Secret, secret=True
     )
     pinata_gateway: str | None = optional(
         "PINATA_GATEWAY",
         "The gateway of the Pinata account, a host; needed with `pinata`.",
-        read_gateway,
+        parse_gateway,
     )
     pinata_api: str = setting(
         "PINATA_API_URL",
         "Where Pinata's interface is.",
-        read_base,
+        parse_base_url,
         "https://api.pinata.cloud/v3",
     )
     pinata_uploads: str = setting(
         "PINATA_UPLOAD_URL",
         "Where documents are sent to Pinata.",
-        read_base,
+        parse_base_url,
         "https://uploads.pinata.cloud/v3",
     )
 
@@ -155,12 +155,12 @@ class Chain:
     rpc_urls: tuple[Secret, ...] = setting(
         "CHAIN_RPC_URL",
         "JSON-RPC addresses of nodes, separated by commas, the preferred one first.",
-        several(read_secret_address),
+        several(parse_secret_url),
         secret=True,
     )
     id: int = setting("CHAIN_ID", "The id of the chain.", integer(1, 2**53 - 1))
     marketplace: Address = setting(
-        "MARKETPLACE_ADDRESS", "The address of the marketplace contract.", read_address
+        "MARKETPLACE_ADDRESS", "The address of the marketplace contract.", parse_contract
     )
     start_block: int = setting(
         "CHAIN_START_BLOCK",
@@ -205,8 +205,8 @@ class Chain:
 class Signing:
     """What writers sign: the domain of the typed data."""
 
-    name: str = setting("SIGNING_NAME", "The name of the signing domain.", read_text, "Imprint")
-    version: str = setting("SIGNING_VERSION", "The version of the signing domain.", read_text, "1")
+    name: str = setting("SIGNING_NAME", "The name of the signing domain.", parse_text, "Imprint")
+    version: str = setting("SIGNING_VERSION", "The version of the signing domain.", parse_text, "1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,28 +216,28 @@ class Sessions:
     login_domains: tuple[str, ...] = setting(
         "LOGIN_DOMAINS",
         "Hosts whose pages readers may log in from, separated by commas, with their ports.",
-        several(read_domain),
+        several(parse_domain),
         "",
     )
     jwt_secret: Secret = setting(
-        "JWT_SECRET", "What signs sessions; at least 32 bytes.", read_secret, secret=True
+        "JWT_SECRET", "What signs sessions; at least 32 bytes.", Secret, secret=True
     )
     jwt_secret_previous: Secret | None = optional(
         "JWT_SECRET_PREVIOUS",
         "What signed sessions until lately, and still reads them.",
-        read_secret,
+        Secret,
         secret=True,
     )
     page_token_secret: Secret | None = optional(
         "PAGE_TOKEN_SECRET",
         "What seals page tokens; derived from `IMPRINT_JWT_SECRET` if not given.",
-        read_secret,
+        Secret,
         secret=True,
     )
     page_token_secret_previous: Secret | None = optional(
         "PAGE_TOKEN_SECRET_PREVIOUS",
         "What sealed page tokens until lately, and still opens them.",
-        read_secret,
+        Secret,
         secret=True,
     )
 
@@ -249,25 +249,21 @@ class Webhooks:
     a_secret: Secret | None = optional(
         "WEBHOOK_A_SECRET",
         "The signing key of provider A; without it, its path is 404.",
-        read_secret,
+        Secret,
         secret=True,
     )
     a_secret_previous: Secret | None = optional(
-        "WEBHOOK_A_SECRET_PREVIOUS", "Its key until lately.", read_secret, secret=True
+        "WEBHOOK_A_SECRET_PREVIOUS", "Its key until lately.", Secret, secret=True
     )
     b_secret: Secret | None = optional(
         "WEBHOOK_B_SECRET",
         "The security token of provider B; without it, its path is 404.",
-        read_secret,
+        Secret,
         secret=True,
     )
     b_secret_previous: Secret | None = optional(
-        "WEBHOOK_B_SECRET_PREVIOUS", "Its token until lately.", read_secret, secret=True
+        "WEBHOOK_B_SECRET_PREVIOUS", "Its token until lately.", Secret, secret=True
     )
-
-
-_DAY = 86_400
-_MIB = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,29 +282,29 @@ class Limits:
         integer(1, MAX_IMAGE_BYTES),
         str(MAX_IMAGE_BYTES),
     )
-    rates_on: bool = setting("RATE_LIMITS", "Whether clients are paced.", read_switch, "on")
+    rate_limits: bool = setting("RATE_LIMITS", "Whether clients are paced.", parse_switch, "on")
     logins: Rate = setting(
         "RATE_LOGINS",
         "How many logins an address may make in so many seconds.",
-        read_rate,
+        parse_rate,
         "30/300",
     )
     writes: Rate = setting(
         "RATE_WRITES",
         "How many writes a signer may make in so many seconds.",
-        read_rate,
+        parse_rate,
         "60/60",
     )
     signed: Rate = setting(
         "RATE_SIGNED",
         "How many logins and writes an IP address may send in so many seconds.",
-        read_rate,
+        parse_rate,
         "120/60",
     )
     reads: Rate = setting(
         "RATE_READS",
         "How many reads an IP address may send in so many seconds.",
-        read_rate,
+        parse_rate,
         "1200/60",
     )
     body_seconds: float = setting(
@@ -336,17 +332,17 @@ class Limits:
         "512",
     )
 
-    def paced(self, rate: Rate) -> Rate | None:
-        """The rate, if clients are paced at all."""
-        return rate if self.rates_on else None
+    def enforced(self, rate: Rate) -> Rate | None:
+        """The rate, or None while rate limits are off."""
+        return rate if self.rate_limits else None
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class Retention:
     """What is kept, for how long, and what strangers see of drafts."""
 
     public_drafts: bool = setting(
-        "PUBLIC_DRAFTS", "Whether public lists show drafts too.", read_switch, "off"
+        "PUBLIC_DRAFTS", "Whether public lists show drafts too.", parse_switch, "off"
     )
     grace_hours: float = setting(
         "GRACE_HOURS",

@@ -1,137 +1,107 @@
-"""Misspellings: whether a name that is no setting was meant to be one."""
+"""Reads the settings of a process from the command line, the environment and a TOML file."""
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from imprint.settings.secrets import PREVIOUS, Secret, find_dangers, find_doubts
-from imprint.settings.setting import (
+from imprint.settings.declaration import (
     FILE_SUFFIX,
     PREFIX,
+    InvalidSetting,
     Setting,
     SettingsProblems,
-    Unreadable,
     declared_in,
 )
+from imprint.settings.secrets import PREVIOUS, Secret, find_problems, find_warnings
 from imprint.settings.stores import PinataContent
 from imprint.settings.values import GROUPS, SETTINGS, Settings
 
-_LONG = 8
-"""From how many characters on a name is long enough for two slips."""
-
-
-def find_meant(name: str, known: Iterable[str]) -> str | None:
-    """The known name that this one is a slip or two away from; None if there is none.
-
-    A slip is a character too many, missing, wrong, or swapped with its neighbour.
-    """
-    allowed = 2 if len(name) >= _LONG else 1
-    near = {each: count_slips(name, each) for each in known if abs(len(each) - len(name)) <= 2}
-    best = min(near, key=lambda each: near[each], default=None)
-    return best if best is not None and near[best] <= allowed else None
-
-
-def count_slips(first: str, second: str) -> int:
-    """How many slips lead from one text to the other."""
-    before, row = [0] * (len(second) + 1), list(range(len(second) + 1))
-    for i, one in enumerate(first, start=1):
-        twice, before, row = before, row, [i]
-        for j, other in enumerate(second, start=1):
-            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (one != other)))
-            if i > 1 and j > 1 and (one, first[i - 2]) == (second[j - 2], other):
-                row[j] = min(row[j], twice[j - 2] + 1)
-    return row[-1]
-
-
 CONFIG_NAME = "IMPRINT_CONFIG"
-"""The setting that names the TOML file; it can stand in the environment only."""
+"""The variable that names the TOML file; it is read from the environment only."""
 
-ReadFile = Callable[[Path], str]
+LONG_NAME = 8
+"""Names with at least so many characters may differ in two edits from the one that was meant."""
+
+_LONGEST_QUOTE = 80
+_IPV6 = re.compile(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
+
+
+def read_settings(
+    environ: Mapping[str, str],
+    config: Path | None = None,
+    *,
+    options: Mapping[str, str | None] | None = None,
+    defaults: Mapping[str, str] | None = None,
+    check_secrets: bool = True,
+) -> Settings:
+    """The settings; a source wins over the ones after it: `options` of the command line (None is
+    not given), the environment, the TOML file, `defaults` of the command, declared defaults.
+
+    Without `check_secrets`, weak secrets are accepted.
+    Raises `SettingsProblems` with everything that is wrong.
+    """
+    environment = _read_environment(environ)
+    table = _read_config(config, environ)
+    chosen = {name: text for name, text in (options or {}).items() if text is not None}
+    given = table.given | environment.given | chosen
+    problems = environment.problems + table.problems
+    texts = _fill(given, defaults or {})
+    values = _parse(texts, given, problems)
+    secrets = _find_secrets(texts)
+    problems += _find_lone_previous(texts, secrets)
+    warnings = [f"{name} is no setting and means nothing here." for name in environment.unknown]
+    if check_secrets:
+        problems += find_problems(secrets)
+        warnings += find_warnings(secrets)
+    if not problems:
+        settings = _assemble(values, tuple(warnings))
+        problems = _find_contradictions(settings)
+    if problems:
+        raise SettingsProblems(problems)
+    return settings
 
 
 @dataclass(slots=True)
-class Texts:
-    """The texts that were given, by the names of their settings, and what was wrong with others.
-
-    `strangers` are names that are no settings.
-    """
+class _Source:
+    """The texts that one source gives, by setting name, with its problems and unknown names."""
 
     given: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    strangers: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
 
 
-def read_config(path: Path | None, environ: Mapping[str, str], read_file: ReadFile) -> Texts:
-    """What the TOML file says; `path` wins over the one that the environment names."""
-    texts = Texts()
+def _read_environment(environ: Mapping[str, str]) -> _Source:
+    # An unknown name is a problem only if it looks misspelled. Others begin like ours by accident:
+    # beside a service called imprint, Kubernetes sets names like IMPRINT_SERVICE_HOST.
+    ours = {k: v for k, v in environ.items() if k.startswith(PREFIX) and k != CONFIG_NAME}
+    return _match_names(ours, {each.name: each for each in SETTINGS})
+
+
+def _read_config(path: Path | None, environ: Mapping[str, str]) -> _Source:
+    """The TOML file; `path` wins over the one that the environment names."""
     named = path or (Path(environ[CONFIG_NAME]) if environ.get(CONFIG_NAME) else None)
     if named is None:
-        return texts
+        return _Source()
     try:
-        table = tomllib.loads(read_file(named))
+        table = tomllib.loads(_read_file(named))
     except (OSError, UnicodeDecodeError) as error:
-        texts.problems.append(f"The settings file {named} cannot be read: {_reason(error)}.")
+        return _Source(problems=[f"The settings file {named} cannot be read: {_describe(error)}."])
     except tomllib.TOMLDecodeError as error:
-        texts.problems.append(f"The settings file {named} is no TOML: {error}.")
-    else:
-        known = {each.key: each for each in SETTINGS}
-        found = {key: _as_text(value) for key, value in table.items()}
-        for key, value in found.items():
-            if value is None:
-                texts.problems.append(f"{key} in {named} must be a text, number, switch or list.")
-        _sort_in(texts, {k: v for k, v in found.items() if v is not None}, known, read_file)
-        # Nobody but the operator writes into this file: what it says is meant for us.
-        texts.problems += [f"{each} is no setting." for each in texts.strangers]
-        texts.strangers.clear()
-    return texts
-
-
-def read_environment(environ: Mapping[str, str], read_file: ReadFile) -> Texts:
-    """What the environment says; only names that are nearly ours are problems.
-
-    Others begin like ours by accident: where a service is called imprint, Kubernetes gives its
-    neighbours names like IMPRINT_SERVICE_HOST.
-    """
-    texts = Texts()
-    ours = {k: v for k, v in environ.items() if k.startswith(PREFIX) and k != CONFIG_NAME}
-    _sort_in(texts, ours, {each.name: each for each in SETTINGS}, read_file)
-    return texts
-
-
-def _sort_in(
-    texts: Texts, found: Mapping[str, str], known: Mapping[str, Setting], read_file: ReadFile
-) -> None:
-    for name, text in found.items():
-        plain = name[: -len(FILE_SUFFIX)]
-        if name in known:
-            texts.given[known[name].name] = text.strip()
-        elif name.upper().endswith(FILE_SUFFIX) and plain in known:
-            if plain in found:
-                texts.problems.append(f"{plain} and {name} are both given; give one of them.")
-                continue
-            try:
-                texts.given[known[plain].name] = read_file(Path(text)).strip()
-            except (OSError, UnicodeDecodeError, ValueError) as error:
-                texts.problems.append(
-                    f"{name} names the file {text}, which cannot be read: {_reason(error)}."
-                )
-        elif meant := _guess(name, known):
-            texts.problems.append(f"{name} is no setting. Did you mean {meant}?")
-        else:
-            texts.strangers.append(name)
-
-
-def _guess(name: str, known: Mapping[str, Setting]) -> str | None:
-    """The name that was meant by this one, with the ending that says that it is of a file."""
-    ending = name[-len(FILE_SUFFIX) :] if name.upper().endswith(FILE_SUFFIX) else ""
-    # All names begin alike in the environment; how they begin must not make them look alike.
-    start = PREFIX if name.startswith(PREFIX) else ""
-    plain = {each.removeprefix(start): each for each in known}
-    meant = find_meant(name.removeprefix(start).removesuffix(ending), plain)
-    return None if meant is None else plain[meant] + ending
+        return _Source(problems=[f"The settings file {named} is no TOML: {error}."])
+    texts = {key: _as_text(value) for key, value in table.items()}
+    readable = {key: text for key, text in texts.items() if text is not None}
+    source = _match_names(readable, {each.key: each for each in SETTINGS})
+    source.problems[:0] = [
+        f"{key} in {named} must be a text, number, switch or list."
+        for key, text in texts.items()
+        if text is None
+    ]
+    # Only the operator writes this file, so an unknown name in it is a mistake.
+    source.problems += [f"{name} is no setting." for name in source.unknown]
+    return source
 
 
 def _as_text(value: object) -> str | None:
@@ -145,73 +115,90 @@ def _as_text(value: object) -> str | None:
     return None
 
 
-def _reason(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or "it is no UTF-8 text").lower()
+def _match_names(found: Mapping[str, str], known: Mapping[str, Setting]) -> _Source:
+    """The texts under known names; `_FILE` after a name means to read the text from a file."""
+    source = _Source()
+    for name, text in found.items():
+        plain = name[: -len(FILE_SUFFIX)]
+        if name in known:
+            source.given[known[name].name] = text.strip()
+        elif name.upper().endswith(FILE_SUFFIX) and plain in known:
+            if plain in found:
+                source.problems.append(f"{plain} and {name} are both given; give one of them.")
+                continue
+            try:
+                source.given[known[plain].name] = _read_file(Path(text)).strip()
+            except (OSError, ValueError) as error:
+                source.problems.append(
+                    f"{name} names the file {text}, which cannot be read: {_describe(error)}."
+                )
+        elif meant := _suggest(name, known):
+            source.problems.append(f"{name} is no setting. Did you mean {meant}?")
+        else:
+            source.unknown.append(name)
+    return source
 
 
-_LIMIT_SHOWN = 80
-_IPV6 = re.compile(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
-
-
-def read_file_text(path: Path) -> str:
-    """The text of a file."""
+def _read_file(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def read_settings(
-    environ: Mapping[str, str],
-    config: Path | None = None,
-    *,
-    options: Mapping[str, str] | None = None,
-    defaults: Mapping[str, str] | None = None,
-    judge_secrets: bool = True,
-    read_file: ReadFile = read_file_text,
-) -> Settings:
-    """The settings, from the strongest source to the weakest: `options` of the command line, the
-    environment, the TOML file, `defaults` of the command, and the defaults of the settings.
+def _describe(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or "it is no UTF-8 text").lower()
 
-    With `judge_secrets`, a secret that protects nothing is a problem; without, every one is taken.
-    Raises `SettingsProblems` with everything that is wrong.
+
+def _suggest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant, with the suffix `_FILE` if it was there."""
+    suffix = name[-len(FILE_SUFFIX) :] if name.upper().endswith(FILE_SUFFIX) else ""
+    # The common prefix would make all names of the environment look alike.
+    prefix = PREFIX if name.startswith(PREFIX) else ""
+    plain = {each.removeprefix(prefix): each for each in known}
+    closest = closest_name(name.removeprefix(prefix).removesuffix(suffix), plain)
+    return None if closest is None else plain[closest] + suffix
+
+
+def closest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name with the smallest edit distance, at most 2 (1 for short names), or None.
+
+    `difflib` cannot decide this: it finds HOTS as similar to HOST as SERVICE_PORT to METRICS_PORT.
     """
-    environment = read_environment(environ, read_file)
-    table = read_config(config, environ, read_file)
-    given = table.given | environment.given | dict(options or {})
-    problems = environment.problems + table.problems
-    texts = _fill(given, defaults or {})
-    values = _read_values(texts, given, problems)
-    secrets = _find_secrets(texts)
-    problems += _find_strays(texts, secrets)
-    warnings = [f"{name} is no setting and means nothing here." for name in environment.strangers]
-    if judge_secrets:
-        problems += find_dangers(secrets)
-        warnings += find_doubts(secrets)
-    if not problems:
-        settings = _assemble(values, tuple(warnings))
-        problems = _judge_together(settings)
-    if problems:
-        raise SettingsProblems(problems)
-    return settings
+    distances = {each: edit_distance(name, each) for each in known}
+    closest = min(distances, key=lambda each: distances[each], default=None)
+    allowed = 2 if len(name) >= LONG_NAME else 1
+    return closest if closest is not None and distances[closest] <= allowed else None
+
+
+def edit_distance(first: str, second: str) -> int:
+    """How many insertions, deletions, substitutions and swaps of neighbours make the two equal."""
+    before, row = [0] * (len(second) + 1), list(range(len(second) + 1))
+    for i, one in enumerate(first, start=1):
+        before_last, before, row = before, row, [i]
+        for j, other in enumerate(second, start=1):
+            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (one != other)))
+            if i > 1 and j > 1 and (one, first[i - 2]) == (second[j - 2], other):
+                row[j] = min(row[j], before_last[j - 2] + 1)
+    return row[-1]
 
 
 def _fill(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str | None]:
-    """The text of every setting; an empty one counts as its own default."""
+    """The text of every setting; an empty one means the declared default."""
     texts: dict[str, str | None] = {}
     for each in SETTINGS:
-        known = given[each.name] if each.name in given else defaults.get(each.name)
-        texts[each.name] = known or each.default
-    places = {name: _bracket(text or "") for name, text in texts.items()}
+        text = given[each.name] if each.name in given else defaults.get(each.name)
+        texts[each.name] = text or each.default
+    references = {name: _bracket(text or "") for name, text in texts.items()}
     return {
-        name: text if given.get(name) or text is None else text.format_map(places)
+        name: text if given.get(name) or text is None else text.format_map(references)
         for name, text in texts.items()
     }
 
 
 def _bracket(text: str) -> str:
-    # An IPv6 address stands in brackets wherever a port may follow it.
+    # Defaults append a port, and an IPv6 address before a port stands in brackets.
     return f"[{text}]" if _IPV6.fullmatch(text) else text
 
 
-def _read_values(
+def _parse(
     texts: Mapping[str, str | None], given: Mapping[str, str], problems: list[str]
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
@@ -224,25 +211,22 @@ def _read_values(
                 problems.append(f"{each.name} is missing. {each.sentence}")
             continue
         try:
-            values[each.name] = each.read(text)
-        except Unreadable as error:
-            shown = "" if each.secret else f" (it is '{_shorten(text)}')"
-            (problems if each.name in given else derived).append(f"{each.name} {error}{shown}.")
-    # What a default was made from has been named already, if it was wrong itself.
+            values[each.name] = each.parse(text)
+        except InvalidSetting as error:
+            quote = "" if each.secret else f" (it is '{_shorten(text)}')"
+            (problems if each.name in given else derived).append(f"{each.name} {error}{quote}.")
+    # A default that refers to an invalid setting fails with it; naming the setting is enough.
     problems += [] if problems else derived
     return values
 
 
-def _assemble(values: Mapping[str, Any], warnings: tuple[str, ...]) -> Settings:
-    built = {
-        name: group(**{key: values[each.name] for key, each in declared_in(group).items()})
-        for name, group in GROUPS.items()
-    }
-    return Settings(**built, warnings=warnings)
+def _shorten(text: str) -> str:
+    printable = "".join(char if char.isprintable() else "?" for char in text)
+    return printable if len(printable) <= _LONGEST_QUOTE else printable[:_LONGEST_QUOTE] + "…"
 
 
 def _find_secrets(texts: Mapping[str, str | None]) -> dict[str, Secret]:
-    # The key of Pinata is made by Pinata; how good it is is not ours to judge.
+    # Pinata issues its own key, so its strength is not checked.
     kinds = ("_SECRET", "_ENCRYPTION_KEY")
     known = {each.name: texts[each.name] for each in SETTINGS if each.secret}
     return {
@@ -252,7 +236,9 @@ def _find_secrets(texts: Mapping[str, str | None]) -> dict[str, Secret]:
     }
 
 
-def _find_strays(texts: Mapping[str, str | None], secrets: Mapping[str, Secret]) -> list[str]:
+def _find_lone_previous(
+    texts: Mapping[str, str | None], secrets: Mapping[str, Secret]
+) -> list[str]:
     current = {name: name.removesuffix(PREVIOUS) for name in secrets}
     return [
         f"{name} is given without {plain}."
@@ -261,7 +247,15 @@ def _find_strays(texts: Mapping[str, str | None], secrets: Mapping[str, Secret])
     ]
 
 
-def _judge_together(settings: Settings) -> list[str]:
+def _assemble(values: Mapping[str, Any], warnings: tuple[str, ...]) -> Settings:
+    groups = {
+        name: group(**{key: values[each.name] for key, each in declared_in(group).items()})
+        for name, group in GROUPS.items()
+    }
+    return Settings(**groups, warnings=warnings)
+
+
+def _find_contradictions(settings: Settings) -> list[str]:
     problems = []
     storage, server = settings.storage, settings.server
     needed = {
@@ -271,14 +265,9 @@ def _judge_together(settings: Settings) -> list[str]:
     missing = [name for name, given in needed.items() if given is None]
     if isinstance(storage.content, PinataContent) and missing:
         problems.append(f"Documents are kept at Pinata: {' and '.join(missing)} must be given.")
-    problems += settings.encryption.judge(storage.content)
+    problems += settings.encryption.check(storage.content)
     if not settings.chain.rpc_urls:
         problems.append("IMPRINT_CHAIN_RPC_URL names no node.")
     if server.metrics_port and server.metrics_port == server.port:
         problems.append("IMPRINT_METRICS_PORT is the same as IMPRINT_PORT.")
     return problems
-
-
-def _shorten(text: str) -> str:
-    printable = "".join(char if char.isprintable() else "?" for char in text)
-    return printable if len(printable) <= _LIMIT_SHOWN else printable[:_LIMIT_SHOWN] + "…"

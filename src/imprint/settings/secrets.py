@@ -1,19 +1,31 @@
-"""Secrets: values that no log, no traceback and no printout ever shows."""
+"""Secrets: a value that never prints itself, and the checks of the ones an operator gives."""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 MIN_SECRET_BYTES = 32
-"""How long a secret must be: as long as the signatures it makes."""
+"""The shortest secret allowed: as long as the HMAC-SHA256 signatures made with it."""
 
 MIN_ISSUED_BYTES = 24
-"""How long a webhook secret must be if a provider issued it, since its length is theirs."""
+"""The shortest webhook secret allowed if the provider issued it and so chose its length."""
 
 ISSUED_PREFIXES = ("whsec_", "qnsec_")
-"""How the providers of deliveries begin the secrets that they issue."""
+"""How the secrets that webhook providers issue begin."""
 
 DEVELOPMENT_MARK = "development-only"
-"""What is part of every secret that `imprint dev` brings, so that `serve` refuses it."""
+"""Part of every secret of `imprint dev`, so that `imprint serve` refuses it."""
+
+PREVIOUS = "_PREVIOUS"
+"""The suffix of settings that hold the secret before the last rotation."""
+
+_WEBHOOK_PREFIX = "IMPRINT_WEBHOOK_"
+"""How the settings begin whose secrets a webhook provider knows too."""
+
+_MASTER_KEY_PREFIX = "IMPRINT_ENCRYPTION_KEY"
+"""How the settings begin that hold a master key of encryption."""
+
+_FEWEST_CHARACTERS = 8
+"""A secret with fewer distinct characters counts as repetitive."""
 
 _PLACEHOLDERS = (
     DEVELOPMENT_MARK,
@@ -33,11 +45,10 @@ _PLACEHOLDERS = (
     "your-",
     "your_",
 )
-_FEWEST_CHARACTERS = 8
 
 
 class Secret:
-    """A text that shows itself only when asked to by name."""
+    """A text that is shown only by `reveal`, never by printing, formatting or pickling."""
 
     __slots__ = ("_text",)
 
@@ -49,7 +60,7 @@ class Secret:
         return self._text
 
     def reveal_bytes(self) -> bytes:
-        """The text itself, as bytes to sign with."""
+        """The text itself in UTF-8, as a key to sign with."""
         return self._text.encode()
 
     def __repr__(self) -> str:
@@ -71,65 +82,31 @@ class Secret:
         raise TypeError("A secret is not written down.")
 
 
-def find_weakness(secret: Secret, issued: bool = False) -> str | None:
-    """Why this secret protects nothing, as the end of a sentence; None if it may be used.
+def find_problems(secrets: Mapping[str, Secret]) -> list[str]:
+    """Why `imprint serve` must not start with these secrets, one sentence each.
 
-    `issued` says that a provider makes secrets of this kind.
-    """
-    text = secret.reveal()
-    size = len(text.encode())
-    needed = MIN_SECRET_BYTES
-    if issued and text.startswith(ISSUED_PREFIXES):
-        needed = MIN_ISSUED_BYTES
-    if size < needed:
-        return f"is {size} bytes long; it must have at least {needed}"
-    if any(word in text.lower() for word in _PLACEHOLDERS):
-        return "is a placeholder; make one with: openssl rand -hex 32"
-    return None
-
-
-def is_repetitive(secret: Secret) -> bool:
-    """Whether this secret has few characters, or is a shorter text written several times."""
-    text = secret.reveal()
-    # The latter is so if, and only if, a text occurs early in its double.
-    return len(set(text)) < _FEWEST_CHARACTERS or (text + text).find(text, 1) < len(text)
-
-
-PREVIOUS = "_PREVIOUS"
-"""How the names of settings end that hold a secret of until lately."""
-
-_SHARED = "IMPRINT_WEBHOOK_"
-"""How the names of secrets begin that somebody else knows too: the provider of deliveries."""
-
-_MASTER = "IMPRINT_ENCRYPTION_KEY"
-"""How the names of the keys begin that wrap the keys of documents."""
-
-
-def find_dangers(secrets: Mapping[str, Secret]) -> list[str]:
-    """What must not be served with, a sentence each: the weak, and own ones that strangers know.
-
-    A master key that repeats itself is weak: what it protects can be tried out in public. A
-    provider of deliveries knows what it signs with; if sessions were signed with the same, it could
-    log in as anybody.
+    A repetitive master key is refused, because encrypted documents are public and keys can be
+    tried offline. A webhook provider knows its own secret: if it also signed sessions, the provider
+    could log in as anybody.
     """
     weak = {
-        name: find_weakness(secret, issued=name.startswith(_SHARED))
+        name: find_weakness(secret, issued=name.startswith(_WEBHOOK_PREFIX))
         for name, secret in secrets.items()
     }
-    dull = [name for name in _find_repetitive(secrets) if name.startswith(_MASTER)]
+    repetitive = [name for name in _find_repetitive(secrets) if name.startswith(_MASTER_KEY_PREFIX)]
     return [
         *(f"{name} {weakness}." for name, weakness in weak.items() if weakness is not None),
-        *(f"{name} repeats itself; make one with: openssl rand -hex 32." for name in dull),
+        *(f"{name} repeats itself; make one with: openssl rand -hex 32." for name in repetitive),
         *(
             f"{second} is the same as {first}, and the provider of deliveries knows it."
             for first, second in _find_pairs(secrets)
-            if first.startswith(_SHARED) != second.startswith(_SHARED)
+            if first.startswith(_WEBHOOK_PREFIX) != second.startswith(_WEBHOOK_PREFIX)
         ),
     ]
 
 
-def find_doubts(secrets: Mapping[str, Secret]) -> list[str]:
-    """What can be served with, but was hardly meant so, a sentence each."""
+def find_warnings(secrets: Mapping[str, Secret]) -> list[str]:
+    """What is allowed but looks like a mistake, one sentence each."""
     return [
         f"{name} repeats itself and may be guessed; make one with: openssl rand -hex 32."
         for name in _find_repetitive(secrets)
@@ -139,12 +116,33 @@ def find_doubts(secrets: Mapping[str, Secret]) -> list[str]:
     ]
 
 
+def find_weakness(secret: Secret, issued: bool = False) -> str | None:
+    """Why this secret is too weak, as the end of a sentence; None if it is not.
+
+    `issued` means that a webhook provider issues secrets of this kind.
+    """
+    text = secret.reveal()
+    size = len(secret.reveal_bytes())
+    by_provider = issued and text.startswith(ISSUED_PREFIXES)
+    needed = MIN_ISSUED_BYTES if by_provider else MIN_SECRET_BYTES
+    if size < needed:
+        return f"is {size} bytes long; it must have at least {needed}"
+    if any(word in text.lower() for word in _PLACEHOLDERS):
+        return "is a placeholder; make one with: openssl rand -hex 32"
+    return None
+
+
 def _find_repetitive(secrets: Mapping[str, Secret]) -> list[str]:
-    return [name for name, secret in secrets.items() if is_repetitive(secret)]
+    return [name for name, secret in secrets.items() if _is_repetitive(secret.reveal())]
+
+
+def _is_repetitive(text: str) -> bool:
+    # A text is a shorter one repeated if and only if it occurs in its double before its length.
+    return len(set(text)) < _FEWEST_CHARACTERS or (text + text).find(text, 1) < len(text)
 
 
 def _find_pairs(secrets: Mapping[str, Secret]) -> Iterator[tuple[str, str]]:
-    """The names of secrets that are the same, although they are for different things."""
+    """The names of equal secrets that serve different purposes."""
     for (first, one), (second, other) in combinations(secrets.items(), 2):
         if one == other and first.removesuffix(PREVIOUS) != second.removesuffix(PREVIOUS):
             yield first, second

@@ -1,4 +1,4 @@
-"""What holds under `imprint dev` where nobody says otherwise."""
+"""The settings of a process, the list of all settings, and the defaults of `imprint dev`."""
 
 import hashlib
 import hmac
@@ -7,12 +7,13 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from urllib.parse import unquote_plus, urlsplit
 
+from imprint.settings.declaration import Setting, declared_in
 from imprint.settings.encryption import Encryption
 from imprint.settings.groups import (
     Chain,
     Development,
-    Keeping,
     Limits,
+    Retention,
     Server,
     Sessions,
     Signing,
@@ -20,7 +21,6 @@ from imprint.settings.groups import (
     Webhooks,
 )
 from imprint.settings.secrets import Secret
-from imprint.settings.setting import Setting, declared_in
 from imprint.settings.stores import PostgresqlDatabase, find_credentials
 
 DEVELOPMENT: Mapping[str, str] = MappingProxyType(
@@ -38,19 +38,21 @@ DEVELOPMENT: Mapping[str, str] = MappingProxyType(
         "IMPRINT_LOG_FORMAT": "text",
     }
 )
-"""The development defaults; the secrets are public, and `imprint serve` refuses them.
+"""Defaults of `imprint dev`; the secrets are public, and `imprint serve` refuses them.
 
-The marketplace is where the first development account's first transaction puts a contract.
+The marketplace address is that of a contract created by the first transaction of the first
+development account.
 """
 
-
 _SHORTEST_KEY = 8
+"""Shorter parts of a URL are not taken for API keys."""
+
 _PAGE_TOKEN_LABEL = b"imprint page token secret"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything an operator can decide, in groups, and what is doubtful about it."""
+    """The value of every setting, in groups, and the warnings about them."""
 
     server: Server
     storage: Storage
@@ -60,19 +62,19 @@ class Settings:
     sessions: Sessions
     webhooks: Webhooks
     limits: Limits
-    keeping: Keeping
+    retention: Retention
     development: Development
     warnings: tuple[str, ...] = ()
 
     @property
     def login_domains(self) -> tuple[str, ...]:
-        """The hosts whose pages readers may log in from; the service's own comes first."""
+        """The hosts whose pages readers may log in from; the service's own host is the first."""
         own = urlsplit(self.server.public_url).netloc
         return tuple(dict.fromkeys((own, *self.sessions.login_domains)))
 
     @property
     def page_token_secrets(self) -> tuple[Secret, Secret | None]:
-        """What seals page tokens, and what sealed them until lately."""
+        """The current and previous secret of page tokens, derived from JWT_SECRET if not given."""
         given = self.sessions
         if given.page_token_secret is not None:
             return given.page_token_secret, given.page_token_secret_previous
@@ -81,29 +83,29 @@ class Settings:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every text that must never be logged: secrets, and addresses that carry one."""
+        """Every text that must never be logged: secrets, and the keys and passwords in URLs."""
         found = [self.storage.pinata_jwt, *self.page_token_secrets]
         for group in (self.encryption, self.sessions, self.webhooks):
             found += [getattr(group, name) for name in declared_in(type(group))]
         texts = [each.reveal() for each in found if isinstance(each, Secret)]
-        addresses = [each.reveal() for each in self.chain.rpc_urls]
+        urls = [each.reveal() for each in self.chain.rpc_urls]
         if isinstance(self.storage.database, PostgresqlDatabase):
-            addresses.append(self.storage.database.url.reveal())
+            urls.append(self.storage.database.url.reveal())
         if self.storage.kubo_authorization is not None:
             texts += find_credentials(self.storage.kubo_authorization)
-        carried = [part for address in addresses for part in _find_keys(address)]
-        return tuple(dict.fromkeys(texts + carried))
+        keys = [key for url in urls for key in _find_keys(url)]
+        return tuple(dict.fromkeys(texts + keys))
 
 
 GROUPS: dict[str, type] = {
     each.name: each.type for each in fields(Settings) if isinstance(each.type, type)
 }
-"""The groups of settings, by their names in `Settings`."""
+"""The groups of settings, by field name of `Settings`."""
 
 SETTINGS: tuple[Setting, ...] = tuple(
     each for group in GROUPS.values() for each in declared_in(group).values()
 )
-"""Every setting there is: the one list that code, command line and docs are made from."""
+"""Every setting; the loader and the docs are made from this list."""
 
 
 def _derive(secret: Secret) -> Secret:
@@ -111,13 +113,13 @@ def _derive(secret: Secret) -> Secret:
     return Secret(digest.hexdigest())
 
 
-def _find_keys(address: str) -> list[str]:
-    # The address of a node or a database is a secret only through what stands around its host.
-    parts = urlsplit(address)
-    asked = [pair.partition("=")[2] or pair for pair in parts.query.split("&")]
-    keys = [parts.password or "", parts.query, *asked, *parts.path.split("/")]
+def _find_keys(url: str) -> list[str]:
+    """The parts of the URL of a node or a database that may be secret: all but its host."""
+    parts = urlsplit(url)
+    arguments = [pair.partition("=")[2] or pair for pair in parts.query.split("&")]
+    keys = [parts.password or "", parts.query, *arguments, *parts.path.split("/")]
     if parts.scheme.startswith("http") and parts.username:
-        # A node knows no users: who stands there is a key. A database does, and they have names.
+        # A node has no users, so a user name is an API key. The user of a database is no secret.
         keys.append(parts.username)
-    written = dict.fromkeys([*keys, *map(unquote_plus, keys)])
-    return [key for key in written if len(key) >= _SHORTEST_KEY]
+    spellings = dict.fromkeys([*keys, *map(unquote_plus, keys)])
+    return [key for key in spellings if len(key) >= _SHORTEST_KEY]

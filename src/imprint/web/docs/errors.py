@@ -1,7 +1,6 @@
-"""What each code means, in a sentence for the person who meets it."""
+"""The meaning of every error code, for the OpenAPI document and docs/errors.md."""
 
 from imprint.domain.errors import Code
-from imprint.web.problems import FAILURE, STATUSES
 
 MEANINGS: dict[Code, str] = {
     Code.INVALID_REQUEST: "A field is missing, given twice, of the wrong type, or has a NUL in it; "
@@ -52,35 +51,10 @@ MEANINGS: dict[Code, str] = {
     Code.OVERLOADED: "Too many requests are being answered at the same time: try again after "
     "`Retry-After` seconds.",
 }
-"""Every code there is."""
+"""The meaning of each code of a refusal."""
 
 FAILURE_MEANING = (
     "A failure that nobody foresaw. The body says nothing but this code; the id in `X-Request-Id` "
     "finds the cause in the log."
 )
-"""What a defect of ours looks like from outside."""
-
-
-BEGIN = "<!-- codes: begin -->"
-"""Where the table begins in a page."""
-
-END = "<!-- codes: end -->"
-"""Where the table ends in a page."""
-
-
-def render_codes() -> str:
-    """Every code with its status and meaning, as a Markdown table."""
-    rows = [
-        (status, str(code), MEANINGS[code]) for status, codes in STATUSES.items() for code in codes
-    ]
-    rows.append((500, FAILURE, FAILURE_MEANING))
-    rows.sort(key=lambda row: row[0])
-    lines = [f"| {status} | `{code}` | {meaning} |" for status, code, meaning in rows]
-    return "\n".join(["| status | code | when |", "|---|---|---|", *lines]) + "\n"
-
-
-def place_codes_in(page: str) -> str:
-    """The page with the table between its marks brought up to date."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{render_codes()}\n{END}{after}"
+"""The meaning of the code for a defect of the service."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from imprint.logs import HIDDEN, set_up_logs
+from imprint.logs import HIDDEN, configure_logging
 
 log = logging.getLogger("imprint.test")
 
@@ -22,21 +22,21 @@ def _restored_logging() -> Iterator[None]:
     logging.captureWarnings(False)
 
 
-def set_up(style: str = "json", *secrets: str) -> io.StringIO:
+def configure(style: str = "json", *secrets: str) -> io.StringIO:
     stream = io.StringIO()
-    set_up_logs("info", style, secrets, lambda: "request-1", stream)
+    configure_logging("info", style, secrets, lambda: "request-1", stream)
     return stream
 
 
-def test_a_record_is_one_object_with_the_id_of_its_request():
-    stream = set_up()
-    log.info("answered", extra={"status": 200})
+def test_a_record_is_one_json_object_with_the_id_of_its_request():
+    stream = configure()
+    log.info("responded", extra={"status": 200})
     record = json.loads(stream.getvalue())
     assert record.pop("time").endswith("Z")
     assert record == {
         "level": "info",
         "logger": "imprint.test",
-        "message": "answered",
+        "message": "responded",
         "request_id": "request-1",
         "status": 200,
     }
@@ -44,7 +44,7 @@ def test_a_record_is_one_object_with_the_id_of_its_request():
 
 @pytest.mark.parametrize("style", ["json", "text"])
 def test_a_record_stays_on_one_line_whatever_is_in_it(style: str):
-    stream = set_up(style)
+    stream = configure(style)
     try:
         raise ValueError("two\nlines\u2028and\x1b[2J")
     except ValueError:
@@ -56,29 +56,29 @@ def test_a_record_stays_on_one_line_whatever_is_in_it(style: str):
 
 
 @pytest.mark.parametrize("style", ["json", "text"])
-def test_a_secret_is_hidden_wherever_it_stands(style: str):
-    stream = set_up(style, 'ab"cdefgh')
+def test_a_secret_is_hidden_in_messages_and_fields(style: str):
+    stream = configure(style, 'ab"cdefgh')
     log.info('said ab"cdefgh', extra={"header": 'x ab"cdefgh'})
     assert "cdefgh" not in stream.getvalue()
     assert stream.getvalue().count(HIDDEN) == 2
 
 
-def test_a_text_line_reads_like_a_sentence():
-    stream = set_up("text")
+def test_a_text_line_has_the_message_first_and_then_the_fields_that_are_set():
+    stream = configure("text")
     log.warning("slow", extra={"code": None, "path": "/healthz"})
     assert stream.getvalue().split(" ", 1)[1] == (
         "warning imprint.test: slow request_id=request-1 path=/healthz\n"
     )
 
 
-def test_the_access_log_of_the_server_is_silent_and_its_other_records_are_lines():
-    stream = set_up()
+def test_the_access_log_of_the_server_is_off_and_its_other_logs_are_on():
+    stream = configure()
     logging.getLogger("uvicorn.access").info("GET /x?next_page_token=abc")
     logging.getLogger("uvicorn.error").info("Started")
     assert json.loads(stream.getvalue())["message"] == "Started"
 
 
 def test_records_below_the_level_are_left_out():
-    stream = set_up()
+    stream = configure()
     log.debug("detail")
     assert stream.getvalue() == ""

@@ -1,0 +1,67 @@
+"""The installation that a command works on: its settings, its logs and its adapters."""
+
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from imprint.bootstrap import Adapters, check_chain, open_adapters
+from imprint.logs import configure_logging
+from imprint.settings import Settings, read_settings
+from imprint.web.middleware import request_id
+
+log = logging.getLogger(__name__)
+
+config_option = click.option(
+    "--config", type=click.Path(path_type=Path), help="A TOML file with settings."
+)
+"""The option of every command that reads settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The settings of an installation and the adapters that they name."""
+
+    settings: Settings
+    adapters: Adapters
+
+
+@asynccontextmanager
+async def open_installation(config: Path | None) -> AsyncIterator[Installation]:
+    """Open the installation for a command that does not serve; the service may run meanwhile.
+
+    Only warnings are logged. The adapters are closed at the end.
+    """
+    settings = read_settings(os.environ, config)
+    configure_logging("warning", "text", settings.secrets)
+    adapters = open_adapters(settings)
+    try:
+        yield Installation(settings, adapters)
+    finally:
+        await adapters.close()
+
+
+def configure_service_logging(settings: Settings) -> None:
+    """Log as the settings say, with request ids, beginning with the warnings about the settings."""
+    server = settings.server
+    configure_logging(server.log_level, server.log_format, settings.secrets, request_id.get)
+    for warning in settings.warnings:
+        log.warning("%s", warning)
+
+
+async def open_checked_adapters(settings: Settings) -> Adapters:
+    """Open the adapters of a service and check that the node is on the right chain.
+
+    Raises `CannotStart` if it is not.
+    """
+    adapters = open_adapters(settings)
+    try:
+        await check_chain(adapters.marketplace)
+    except BaseException:
+        await adapters.close()
+        raise
+    return adapters
