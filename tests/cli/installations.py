@@ -2,13 +2,16 @@
 
 import asyncio
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from tests.world import open_world
+from click.testing import CliRunner, Result
+from tests.world import World, open_world
 
 from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.cli import main
 from imprint.domain.files import File
 
 MARKETPLACE = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
@@ -19,8 +22,13 @@ def _secret(name: str) -> str:
     return secrets.token_hex(32)
 
 
+def run(environ: Mapping[str, str], *arguments: str | Path) -> Result:
+    """Run a command with these settings in the environment."""
+    return CliRunner(env=environ).invoke(main, [str(each) for each in arguments])
+
+
 def environment_of(folder: Path) -> dict[str, str]:
-    """The settings of an installation whose node nobody asks."""
+    """The settings of an installation whose node cannot be reached."""
     return {
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": "https://imprint.test",
@@ -28,6 +36,14 @@ def environment_of(folder: Path) -> dict[str, str]:
         "IMPRINT_CHAIN_ID": "31337",
         "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE,
         "IMPRINT_JWT_SECRET": _secret("jwt"),
+    }
+
+
+def environment_beside(world: World) -> dict[str, str]:
+    """The settings of an installation that shares the data folder and the chain of a world."""
+    return environment_of(world.settings.storage.data_dir) | {
+        "IMPRINT_CHAIN_RPC_URL": world.node.url,
+        "IMPRINT_MARKETPLACE_ADDRESS": world.marketplace,
     }
 
 

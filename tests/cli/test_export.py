@@ -1,88 +1,63 @@
-"""The commands that carry files: export, verify, import."""
+"""`imprint export`, `imprint verify` and `imprint import`."""
 
-import asyncio
 import stat
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-from tests.cli.installations import environment_of, files_in, fill_folder
-
-from imprint.cli import main
+from tests.cli.installations import environment_of, files_in, run
 
 
-@pytest.fixture
-def run(monkeypatch):
-    def run_one(environ, *arguments: str) -> Result:
-        for name, text in environ.items():
-            monkeypatch.setenv(name, text)
-        return CliRunner().invoke(main, arguments)
-
-    return run_one
-
-
-@pytest.fixture
-def here(tmp_path) -> Path:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    asyncio.run(fill_folder(folder))
-    return folder
-
-
-def test_an_export_is_written_verified_and_taken_in_elsewhere(run, here, tmp_path):
+def test_an_export_is_written_verified_and_imported_elsewhere(here, tmp_path):
     out = tmp_path / "all.car"
-    exported = run(environment_of(here), "export", "--out", str(out))
+    exported = run(environment_of(here), "export", "--out", out)
     assert exported.exit_code == 0, exported.output
     assert "3 files are in" in exported.output
     key = exported.output.split("--key ")[1].strip()
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     assert not list(tmp_path.glob("*.partial"))
-    verified = run({}, "verify", str(out), "--key", key)
+    verified = run({}, "verify", out, "--key", key)
     assert (verified.exit_code, "All is well: 3 files" in verified.output) == (0, True)
     there = tmp_path / "there"
-    imported = run(environment_of(there), "import", str(out), "--key", key)
+    imported = run(environment_of(there), "import", out, "--key", key)
     assert (imported.exit_code, "3 files were taken in" in imported.output) == (0, True)
     assert files_in(there) == files_in(here)
-    again = run(environment_of(there), "import", str(out))
+    again = run(environment_of(there), "import", out)
     assert "3 were here before" in again.output
 
 
-def test_the_key_is_made_once_for_its_owner_alone(run, here, tmp_path):
+def test_the_signing_key_is_made_once_and_only_its_owner_can_read_it(here, tmp_path):
     outputs = [
-        run(environment_of(here), "export", "--out", str(tmp_path / name)).output
+        run(environment_of(here), "export", "--out", tmp_path / name).output
         for name in ("a.car", "b.car")
     ]
     assert outputs[0].split("--key ")[1] == outputs[1].split("--key ")[1]
     assert stat.S_IMODE((here / "export.key").stat().st_mode) == 0o600
 
 
-def test_verifying_needs_no_settings(run, here, tmp_path, monkeypatch):
+def test_verifying_needs_no_settings(here, tmp_path, monkeypatch):
     out = tmp_path / "all.car"
-    run(environment_of(here), "export", "--out", str(out))
-    for name in environment_of(here):
-        monkeypatch.delenv(name)
+    run(environment_of(here), "export", "--out", out)
     monkeypatch.chdir(tmp_path)
-    assert run({}, "verify", str(out)).exit_code == 0
+    assert run({}, "verify", out).exit_code == 0
 
 
-def test_the_files_of_one_owner_are_exported_alone(run, here, tmp_path):
+def test_the_files_of_one_owner_are_exported_alone(here, tmp_path):
     owner = files_in(here)[0].owner
     out = tmp_path / "one.car"
-    result = run(environment_of(here), "export", "--out", str(out), "--owner", owner.upper()[2:])
+    result = run(environment_of(here), "export", "--out", out, "--owner", owner.upper()[2:])
     assert result.exit_code == 2
-    result = run(environment_of(here), "export", "--out", str(out), "--owner", owner)
+    result = run(environment_of(here), "export", "--out", out, "--owner", owner)
     assert "2 files are in" in result.output
 
 
 @pytest.mark.parametrize("command", ["verify", "import"])
-def test_a_damaged_export_is_refused_in_words(run, here, tmp_path, command):
+def test_a_damaged_export_is_refused(here, tmp_path, command):
     out = tmp_path / "all.car"
-    run(environment_of(here), "export", "--out", str(out))
+    run(environment_of(here), "export", "--out", out)
     damaged = bytearray(out.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     out.write_bytes(damaged)
     there = tmp_path / "there"
-    result = run(environment_of(there), command, str(out))
+    result = run(environment_of(there), command, out)
     assert result.exit_code == 1
     assert "damaged" in result.output
     assert "Traceback" not in result.output
@@ -90,16 +65,16 @@ def test_a_damaged_export_is_refused_in_words(run, here, tmp_path, command):
         assert files_in(there) == []
 
 
-def test_an_export_does_not_replace_a_file(run, here, tmp_path):
+def test_an_export_does_not_replace_a_file(here, tmp_path):
     out = tmp_path / "all.car"
     out.write_text("precious")
-    result = run(environment_of(here), "export", "--out", str(out))
+    result = run(environment_of(here), "export", "--out", out)
     assert (result.exit_code, out.read_text()) == (2, "precious")
 
 
-def test_a_key_that_is_none_is_refused(run, here, tmp_path):
+def test_a_malformed_key_and_a_wrong_key_are_refused(here, tmp_path):
     out = tmp_path / "all.car"
-    run(environment_of(here), "export", "--out", str(out))
-    assert run({}, "verify", str(out), "--key", "12").exit_code == 2
-    wrong = run({}, "verify", str(out), "--key", "12" * 32)
+    run(environment_of(here), "export", "--out", out)
+    assert run({}, "verify", out, "--key", "12").exit_code == 2
+    wrong = run({}, "verify", out, "--key", "12" * 32)
     assert (wrong.exit_code, "another key" in wrong.output) == (1, True)

@@ -1,0 +1,53 @@
+"""What a command prints, and its exit status, when it cannot go on."""
+
+import pytest
+
+from imprint.bootstrap import CannotStart
+from imprint.cli.errors import reporting_errors
+from imprint.domain.errors import Code, Unavailable
+from imprint.services.backup import NotABackup
+from imprint.services.exports import ImportConflicts
+from imprint.settings import SettingsProblems
+
+
+def exit_of(error: Exception) -> int:
+    with pytest.raises(SystemExit) as raised, reporting_errors():
+        raise error
+    assert isinstance(raised.value.code, int)
+    return raised.value.code
+
+
+def test_wrong_settings_are_listed_all_at_once(capsys):
+    assert exit_of(SettingsProblems(["A is missing.", "B is wrong."])) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "These settings are wrong:",
+        "  • A is missing.",
+        "  • B is wrong.",
+        "All settings are described in docs/configuration.md.",
+    ]
+
+
+def test_a_command_that_cannot_start_says_why(capsys):
+    assert exit_of(CannotStart("The port is in use.")) == 2
+    assert capsys.readouterr().err == "Imprint cannot start. The port is in use.\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NotABackup("It is damaged."), Unavailable(Code.STORAGE_UNAVAILABLE, "It is damaged.")],
+)
+def test_a_command_that_fails_midway_says_why(capsys, error: Exception):
+    assert exit_of(error) == 1
+    assert capsys.readouterr().err == "It is damaged.\n"
+
+
+def test_an_import_that_contradicts_the_catalog_lists_every_conflict(capsys):
+    assert exit_of(ImportConflicts(["one", "two"])) == 1
+    printed = capsys.readouterr().err
+    assert "Nothing was written." in printed
+    assert printed.endswith("  • one\n  • two\n")
+
+
+def test_a_defect_keeps_its_traceback():
+    with pytest.raises(ZeroDivisionError), reporting_errors():
+        raise ZeroDivisionError

@@ -1,0 +1,26 @@
+"""`imprint reconcile`."""
+
+import asyncio
+
+from tests.cli.installations import environment_beside, files_in, run
+from tests.world import World
+
+from imprint.domain.files import State
+
+
+async def test_posts_that_no_webhook_reported_are_found_on_the_chain(world: World):
+    alice = world.wallet(1)
+    draft = await world.create(alice, "A draft.")
+    block = world.create_post(alice, draft["cid"])
+    environ = environment_beside(world)
+    result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")
+    assert result.exit_code == 0, result.output
+    assert f"agrees with the chain from block 0 to {block.number}." in result.output
+    (file,) = await asyncio.to_thread(files_in, world.settings.storage.data_dir)
+    assert file.state is State.ONCHAIN
+
+
+async def test_a_node_of_another_chain_is_refused(world: World):
+    environ = environment_beside(world) | {"IMPRINT_CHAIN_ID": "5"}
+    result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")
+    assert (result.exit_code, "chain 5 is configured" in result.output) == (2, True)
