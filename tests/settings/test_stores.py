@@ -1,4 +1,4 @@
-"""What is told to the places where documents are kept."""
+"""The settings of databases and content stores."""
 
 import pytest
 
@@ -37,5 +37,5 @@ def test_a_gateway_is_a_host_or_an_origin(text: str, origin: str):
     assert parse_gateway(text) == origin
 
 
-def test_a_base_ends_without_a_slash():
+def test_a_base_url_has_no_trailing_slash():
     assert parse_base_url("https://api.example/v3/") == "https://api.example/v3"

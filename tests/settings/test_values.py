@@ -1,0 +1,66 @@
+"""What is derived from the settings: login domains, page token secrets, texts to hide in logs."""
+
+import pytest
+from tests.settings.environments import JWT, REQUIRED, read
+
+from imprint.settings import DEVELOPMENT, SETTINGS, Secret, read_settings
+
+
+def test_the_host_of_the_public_url_is_always_a_login_domain():
+    settings = read(PUBLIC_URL="https://Imprint.Example", LOGIN_DOMAINS="App.example:3000")
+    assert settings.login_domains == ("imprint.example", "app.example:3000")
+
+
+def test_every_development_default_is_a_setting():
+    assert set(DEVELOPMENT) <= {each.name for each in SETTINGS}
+
+
+def test_printed_settings_show_no_secret():
+    settings = read_settings(REQUIRED)
+    assert JWT not in repr(settings)
+    assert "abcdefghijk" not in repr(settings)
+
+
+def test_the_secrets_include_the_keys_in_urls():
+    url = "postgresql://me:correcthorse@db/x"
+    secrets = read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
+    assert {JWT, "abcdefghijk", "correcthorse"} <= set(secrets)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://canary-0123@node.example",
+        "https://canary-0123:x@node.example",
+        "https://me:canary-0123@node.example",
+        "https://node.example/v2/canary-0123",
+        "https://node.example/?network=main&apikey=canary-0123",
+        "https://node.example/?canary-0123",
+        "https://me:canary%2D0123@node.example",
+        "https://node.example/?key=canary%2D0123",
+    ],
+)
+def test_a_key_is_found_anywhere_in_the_url_of_a_node(address: str):
+    assert "canary-0123" in read_settings(REQUIRED | {"IMPRINT_CHAIN_RPC_URL": address}).secrets
+
+
+def test_the_user_of_a_database_is_no_secret():
+    url = "postgresql://postgres:correcthorse@db/x"
+    assert "postgres" not in read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
+
+
+def test_the_derived_secret_of_page_tokens_differs_from_that_of_sessions():
+    current, previous = read_settings(REQUIRED).page_token_secrets
+    assert current.reveal() != JWT
+    assert previous is None
+
+
+def test_a_given_page_token_secret_is_used_as_it_is():
+    given = {"IMPRINT_PAGE_TOKEN_SECRET": JWT[::-1]}
+    assert read_settings(REQUIRED | given).page_token_secrets == (Secret(JWT[::-1]), None)
+
+
+def test_derived_page_token_secrets_rotate_with_the_sessions():
+    old, _ = read_settings(REQUIRED).page_token_secrets
+    rotated = {"IMPRINT_JWT_SECRET": JWT[::-1], "IMPRINT_JWT_SECRET_PREVIOUS": JWT}
+    assert read_settings(REQUIRED | rotated).page_token_secrets[1] == old
