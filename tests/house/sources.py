@@ -1,4 +1,4 @@
-"""The project as its own tests see it: files, syntax trees and pages."""
+"""The files of the project and their syntax trees."""
 
 import ast
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "imprint"
 
-MADE = {".venv", "node_modules", "__pycache__", "data", "build", "dist"} | {
+CREATED = {".venv", "node_modules", "__pycache__", "data", "build", "dist"} | {
     f".{tool}_cache" for tool in ("mypy", "pytest", "ruff", "import_linter")
 }
 
@@ -18,13 +18,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def kept_files() -> tuple[Path, ...]:
-    """Every file that belongs to the project: tracked by git, or written and not ignored.
+    """Every file of the project: tracked by git, or untracked and not ignored.
 
-    In a copy without its history, everything counts but what the make targets leave behind.
+    Without a git repository: every file, except what the make targets create.
     """
     if not (ROOT / ".git").exists():
         found = (path for path in ROOT.rglob("*") if path.is_file())
-        return tuple(p for p in found if not MADE.intersection(p.relative_to(ROOT).parts))
+        return tuple(p for p in found if not CREATED.intersection(p.relative_to(ROOT).parts))
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -69,5 +69,5 @@ def imports_in(tree: ast.AST) -> Iterator[str]:
 
 
 def place(path: Path) -> str:
-    """The path as it is written within the project."""
+    """The path relative to the project."""
     return path.relative_to(ROOT).as_posix()

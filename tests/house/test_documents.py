@@ -1,8 +1,9 @@
-"""What the pages state and a machine can check."""
+"""Statements of the documentation that a machine can check."""
 
 import re
+from pathlib import Path
 
-from tests.house.sources import ROOT, kept_files, place
+from tests.house.sources import ROOT, SOURCE, kept_files, place
 from tools.write_tables import update_codes, update_settings
 
 from imprint.domain.errors import Code
@@ -11,7 +12,13 @@ from imprint.web.problems import FAILURE, STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.py)`")
 ROW = re.compile(r"^\| (\d{3}) \| `(\w+)` \| .+\.? \|$", re.MULTILINE)
+
+
+def _pages() -> list[Path]:
+    return [path for path in kept_files() if path.suffix == ".md"]
 
 
 def test_the_table_of_settings_is_up_to_date():
@@ -19,41 +26,39 @@ def test_the_table_of_settings_is_up_to_date():
     assert page == update_settings(page), "run: make fix"
 
 
-def test_every_setting_has_one_name_and_a_sentence():
+def test_every_setting_has_its_own_name_and_a_sentence():
     assert len({each.name for each in SETTINGS}) == len(SETTINGS)
     assert [each.name for each in SETTINGS if not each.sentence.endswith(".")] == []
 
 
-def test_every_refusal_is_documented_under_its_status():
+def test_every_error_code_is_documented_with_its_status():
     documented = {code: int(status) for status, code in ROW.findall(ERRORS.read_text("utf-8"))}
     assert documented == {code.value: STATUS_OF[code] for code in Code} | {FAILURE: 500}
 
 
-def test_the_table_of_codes_says_what_the_interface_says():
+def test_the_table_of_error_codes_is_up_to_date():
     page = ERRORS.read_text(encoding="utf-8")
     assert page == update_codes(page), "run: make fix"
 
 
-def test_every_setting_that_a_page_names_exists():
+def test_every_setting_named_in_a_page_exists():
     known = {each.name for each in SETTINGS} | {"IMPRINT_CONFIG"}
     known |= {f"{name}_FILE" for name in known}
-    pages = [path for path in kept_files() if path.suffix == ".md"]
     unknown = {
         (place(path), name)
-        for path in pages
+        for path in _pages()
         for name in re.findall(r"IMPRINT_[A-Z0-9_]*[A-Z0-9]", path.read_text(encoding="utf-8"))
         if name not in known
     }
     assert unknown == set()
 
 
-def test_every_make_target_that_a_page_names_exists():
+def test_every_make_target_named_in_a_page_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    pages = [path for path in kept_files() if path.suffix == ".md"]
     named = {
         (place(path), target)
-        for path in pages
+        for path in _pages()
         for target in re.findall(
             r"(?:^|[`$;&] ?)make ([a-z-]+)", path.read_text("utf-8"), re.MULTILINE
         )
@@ -61,13 +66,22 @@ def test_every_make_target_that_a_page_names_exists():
     assert {(page, target) for page, target in named if target not in targets} == set()
 
 
-def test_every_link_between_pages_leads_somewhere():
+def test_every_link_between_pages_has_a_target():
     link = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
     broken = [
         (place(page), target)
-        for page in kept_files()
-        if page.suffix == ".md"
+        for page in _pages()
         for target in link.findall(page.read_text(encoding="utf-8"))
         if "://" not in target and not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_every_path_named_for_contributors_exists():
+    named = PATH.findall(CONTRIBUTING.read_text(encoding="utf-8"))
+    assert named
+    assert [name for name in named if not _exists(name)] == []
+
+
+def _exists(name: str) -> bool:
+    return any((folder / name).exists() for folder in (ROOT, SOURCE))

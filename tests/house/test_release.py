@@ -1,4 +1,4 @@
-"""What a clean machine and a stranger would trip over."""
+"""What must hold for a fresh clone on another machine."""
 
 import os
 import re
@@ -19,7 +19,7 @@ def _texts() -> list[tuple[str, str]]:
     return found
 
 
-def test_no_lock_names_the_address_of_a_registry():
+def test_no_lock_names_the_url_of_a_registry():
     assert [
         (name, line.strip())
         for name, text in _texts()
@@ -36,22 +36,22 @@ def test_every_package_in_the_lock_has_hashes():
     assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_the_lock_has_every_package_that_the_project_asks_for():
-    asked = re.findall(
+def test_the_lock_has_every_dependency_of_the_project():
+    required = re.findall(
         r'^\s*"([a-z0-9-]+)>=', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
     )
     locked = re.findall(
         r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE
     )
-    assert asked
-    assert set(asked) - set(locked) == set()
+    assert required
+    assert set(required) - set(locked) == set()
 
 
-def test_no_file_points_outside_the_project():
+def test_no_file_names_a_path_outside_the_project():
     outside = "../" + "shared"
     assert [name for name, text in _texts() if outside in text or HOME_PATHS.search(text)] == []
 
 
-def test_what_must_run_is_executable():
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
-    assert os.access(ROOT / "tools" / "set-up", os.X_OK)
+def test_scripts_are_executable():
+    scripts = [path for path in (ROOT / "tools").iterdir() if not path.suffix and path.is_file()]
+    assert [path for path in (ROOT / ".ci" / "run", *scripts) if not os.access(path, os.X_OK)] == []

@@ -1,18 +1,60 @@
-"""The shape of the code: small files, small functions, telling names, imports at the top."""
+"""The shape of the code: sizes of files and functions, names, imports and layers."""
 
 import ast
 import sys
+from pathlib import Path
 
-from tests.house.sources import SOURCE, functions_in, imports_in, place, python_files, syntax_tree
+from tests.house.sources import (
+    ROOT,
+    SOURCE,
+    functions_in,
+    imports_in,
+    place,
+    python_files,
+    syntax_tree,
+)
 
 LONGEST_FILE = 500
 LONGEST_FUNCTION = 60
 VAGUE_FILES = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
 VAGUE_VERBS = ("get_", "do_", "handle_", "process_", "manage_")
-FRAMEWORK_NAMES = {"get_command"}  # click asks a group for its commands by this name
+FRAMEWORK_NAMES = {"get_command"}  # click calls this method of a group
+NOUNS_IN_ING = {"routing"}
+KNOWN_GERUNDS = {
+    f"src/imprint/adapters/catalog/{name}.py"
+    for name in (
+        "adding",
+        "adopting",
+        "following",
+        "holding",
+        "keeping",
+        "listing",
+        "ordering",
+        "pacing",
+        "remembering",
+        "settling",
+    )
+}
+MIRRORED = ("adapters", "auth", "cli", "devchain", "domain", "server", "services", "settings")
+KNOWN_STRAYS = {
+    "tests/adapters/catalog/test_invariants.py",
+    "tests/adapters/catalog/test_moving.py",
+    "tests/adapters/catalog/test_plans.py",
+    "tests/adapters/catalog/test_processes.py",
+    "tests/adapters/catalog/test_races.py",
+    "tests/adapters/catalog/test_upgrades.py",
+    "tests/adapters/chain/test_contract.py",
+    "tests/adapters/content/test_conformance.py",
+    "tests/devchain/test_actions.py",
+    "tests/devchain/test_deliveries.py",
+    "tests/devchain/test_hostility.py",
+    "tests/devchain/test_payloads.py",
+    "tests/devchain/test_queries.py",
+    "tests/devchain/test_server.py",
+}
 
 
-def test_no_file_is_longer_than_its_ceiling():
+def test_no_file_is_too_long():
     long = {
         place(path): lines
         for path in python_files("src", "tools")
@@ -21,7 +63,7 @@ def test_no_file_is_longer_than_its_ceiling():
     assert long == {}
 
 
-def test_no_function_is_longer_than_its_ceiling():
+def test_no_function_is_too_long():
     long = {
         f"{place(path)}:{node.name}": lines
         for path in python_files("src", "tools")
@@ -31,14 +73,40 @@ def test_no_function_is_longer_than_its_ceiling():
     assert long == {}
 
 
-def test_no_file_has_a_name_that_says_nothing():
+def test_no_file_has_a_vague_name():
     vague = [
         place(path) for path in python_files("src", "tests", "tools") if path.stem in VAGUE_FILES
     ]
     assert vague == []
 
 
-def test_no_function_begins_with_a_verb_that_says_nothing():
+def test_no_module_is_named_with_a_gerund():
+    gerunds = [
+        place(path)
+        for path in python_files("src")
+        for name in (path.stem, path.parent.name)
+        if name.endswith("ing") and name not in NOUNS_IN_ING
+    ]
+    assert set(gerunds) - KNOWN_GERUNDS == set()
+
+
+def test_every_test_module_is_named_after_a_source_module():
+    strays = [
+        place(path)
+        for path in python_files(*(f"tests/{room}" for room in MIRRORED))
+        if path.stem.startswith("test_") and not _tested_modules(path)
+    ]
+    assert set(strays) - KNOWN_STRAYS == set()
+
+
+def _tested_modules(path: Path) -> list[str]:
+    """The modules beside which `test_<module>.py` or `test_<module>_<aspect>.py` would stand."""
+    folder = SOURCE / path.parent.relative_to(ROOT / "tests")
+    modules = {each.stem for each in folder.glob("*.py")} - {"__init__"} | {folder.name}
+    return [each for each in modules if f"{path.stem}_".startswith(f"test_{each}_")]
+
+
+def test_no_function_begins_with_a_vague_verb():
     vague = [
         f"{place(path)}:{node.name}"
         for path in python_files("src", "tools")
@@ -67,7 +135,7 @@ def test_every_module_opens_with_one_sentence():
     assert silent == []
 
 
-def test_values_are_frozen_and_slotted_or_openly_mutable():
+def test_every_dataclass_has_slots():
     bare = [
         f"{place(path)}:{node.name}"
         for path in python_files("src")
@@ -80,7 +148,7 @@ def test_values_are_frozen_and_slotted_or_openly_mutable():
     assert bare == []
 
 
-def test_the_domain_imports_the_standard_library_and_one_hash():
+def test_the_domain_imports_only_the_standard_library_and_one_hash():
     allowed = set(sys.stdlib_module_names) | {"imprint"}
     foreign = {
         (place(path), name)
@@ -91,23 +159,23 @@ def test_the_domain_imports_the_standard_library_and_one_hash():
     assert foreign == {("src/imprint/domain/addresses.py", "Crypto.Hash")}
 
 
-def test_only_the_wiring_knows_concrete_adapters():
-    wiring = (SOURCE / "adapters", SOURCE / "bootstrap", SOURCE / "bootstrap.py")
-    knowing = [
-        place(path)
-        for path in python_files("src")
-        if not any(path.is_relative_to(each) for each in wiring)
-        and any(name.startswith("imprint.adapters") for name in imports_in(syntax_tree(path)))
-    ]
-    assert knowing == []
-
-
-def test_only_the_wiring_and_the_commands_set_logging_up():
-    above = (SOURCE / "bootstrap", SOURCE / "bootstrap.py", SOURCE / "cli", SOURCE / "cli.py")
+def test_only_bootstrap_imports_concrete_adapters():
+    allowed = (SOURCE / "adapters", SOURCE / "bootstrap")
     others = [
         place(path)
         for path in python_files("src")
-        if not any(path.is_relative_to(each) for each in above)
+        if not any(path.is_relative_to(each) for each in allowed)
+        and any(name.startswith("imprint.adapters") for name in imports_in(syntax_tree(path)))
+    ]
+    assert others == []
+
+
+def test_only_bootstrap_and_commands_configure_logging():
+    allowed = (SOURCE / "bootstrap", SOURCE / "cli")
+    others = [
+        place(path)
+        for path in python_files("src")
+        if not any(path.is_relative_to(each) for each in allowed)
         and "imprint.logs" in imports_in(syntax_tree(path))
     ]
     assert others == []
