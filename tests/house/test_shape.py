@@ -100,7 +100,7 @@ def test_every_test_module_is_named_after_a_source_module():
 
 
 def _tested_modules(path: Path) -> list[str]:
-    """The modules beside which `test_<module>.py` or `test_<module>_<aspect>.py` would stand."""
+    """The modules that `test_<module>.py` or `test_<module>_<aspect>.py` can be named after."""
     folder = SOURCE / path.parent.relative_to(ROOT / "tests")
     modules = {each.stem for each in folder.glob("*.py")} - {"__init__"} | {folder.name}
     return [each for each in modules if f"{path.stem}_".startswith(f"test_{each}_")]
