@@ -2,9 +2,8 @@
 
 import pytest
 
-from imprint.bootstrap import CannotStart
 from imprint.cli.errors import reporting_errors
-from imprint.domain.errors import Code, Unavailable
+from imprint.domain.errors import CannotStart, Code, Unavailable
 from imprint.services.backup import NotABackup
 from imprint.services.exports import ImportConflicts
 from imprint.settings import SettingsProblems

@@ -148,7 +148,7 @@ def test_every_dataclass_has_slots():
     assert bare == []
 
 
-def test_the_domain_imports_only_the_standard_library_and_one_hash():
+def test_the_domain_imports_the_standard_library_and_one_hash():
     allowed = set(sys.stdlib_module_names) | {"imprint"}
     foreign = {
         (place(path), name)

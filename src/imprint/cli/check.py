@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from imprint.bootstrap import CannotStart, examine_chain
+from imprint.bootstrap import examine_chain
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
-from imprint.domain.errors import Unavailable
+from imprint.domain.errors import CannotStart, Unavailable
 
 CLOCK_TOLERANCE = timedelta(seconds=15)
 """How far this clock may be behind the newest block; beyond it, fresh signatures seem to be from

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from imprint.bootstrap import CannotStart
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
 from imprint.devchain.journal import JournalDamaged, JournalInUse
 from imprint.devchain.rpc import rpc_app
 from imprint.devchain.webhooks import Destination, Provider, Sender
 from imprint.domain.addresses import checksum_address
+from imprint.domain.errors import CannotStart
 from imprint.server.http import HttpServer
 from imprint.settings import Settings
 

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 
 import click
 
-from imprint.bootstrap import CannotStart
-from imprint.domain.errors import Problem
+from imprint.domain.errors import CannotStart, Problem
 from imprint.domain.exports import NotAnExport
 from imprint.ports.archives import ImportConflict
 from imprint.server.supervisor import MISCONFIGURED

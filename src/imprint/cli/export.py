@@ -12,12 +12,12 @@ from typing import BinaryIO
 import click
 
 from imprint.auth.export_keys import SEED_BYTES
-from imprint.bootstrap import CannotStart
 from imprint.bootstrap.archives import build_exporting, build_importing, open_archive
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest
 from imprint.ports.archives import Archive, ImportOutcome
 from imprint.services.exports import check_export, open_export

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from imprint.bootstrap import CannotStart
 from imprint.bootstrap.adapters import move_database, open_content
 from imprint.bootstrap.archives import build_moving, describe_place, open_move_journal
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
+from imprint.domain.errors import CannotStart
 from imprint.services.content_migration import Moved
 from imprint.settings import PostgresqlDatabase, Settings, SqliteDatabase, read_settings
 from imprint.settings.declaration import InvalidSetting

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from imprint.bootstrap import CannotStart
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
+from imprint.domain.errors import CannotStart
 from imprint.services.key_rotation import KeyRotation
 from imprint.services.key_rotation import Progress as Rotated
 

@@ -15,13 +15,14 @@ import click
 import uvloop
 from prometheus_client import make_asgi_app
 
-from imprint.bootstrap import CannotStart, build_service
+from imprint.bootstrap import build_service
 from imprint.cli.errors import report_cannot_start, reporting_errors
 from imprint.cli.installation import (
     config_option,
     configure_service_logging,
     open_checked_adapters,
 )
+from imprint.domain.errors import CannotStart
 from imprint.server.http import HttpServer, listen, serve_all
 from imprint.server.supervisor import Supervisor
 from imprint.settings import Settings, read_settings
