@@ -1,4 +1,4 @@
-"""The interface of a service with the usual facts about itself."""
+"""The OpenAPI document of a service with default settings."""
 
 from typing import Any
 

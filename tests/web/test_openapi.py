@@ -1,4 +1,4 @@
-"""The description of the interface: complete, exact, and with examples that hold."""
+"""The OpenAPI document: complete, valid, and with examples that verify."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from imprint.domain.files import Action
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS, parse_hashtags
 from imprint.web.docs import examples, schemas
 from imprint.web.docs.errors import MEANINGS
-from imprint.web.docs.openapi import OPERATIONS
+from imprint.web.docs.operations import OPERATIONS
 from imprint.web.problems import STATUS_OF
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -34,7 +34,7 @@ OPERATIONS_BY_PLACE = {
 }
 
 NEVER_AN_OPERATION = {Code.METHOD_NOT_ALLOWED}
-"""What only a request that is no operation meets."""
+"""Returned only for requests that match no operation."""
 
 
 def request_example(path: str) -> dict[str, Any]:
@@ -43,15 +43,15 @@ def request_example(path: str) -> dict[str, Any]:
     return example
 
 
-async def test_what_is_described_is_what_is_routed(world: World) -> None:
+async def test_the_described_operations_are_the_routes(world: World) -> None:
     app: Any = world.app
     while not hasattr(app, "routes"):
         app = app.app
-    # Every GET also answers HEAD, which the guide says once for all.
+    # Every GET also accepts HEAD, which the guide says once.
     assert set(OPERATIONS_BY_PLACE) == {(each.method.lower(), each.path) for each in app.routes}
 
 
-async def test_the_service_tells_the_same_facts_everywhere(world: World) -> None:
+async def test_the_description_contains_the_facts_of_the_service(world: World) -> None:
     facts = (await world.client.get("/.well-known/imprint.json")).json()
     described = (await world.client.get("/openapi.json")).json()
     assert described["info"]["version"] == facts["version"]
@@ -69,7 +69,7 @@ def test_operation_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_every_code_is_answered_by_some_operation() -> None:
+def test_every_code_is_listed_by_some_operation() -> None:
     used = {code for operation in OPERATIONS for code in operation.codes}
     assert used == set(Code) - NEVER_AN_OPERATION
 
@@ -79,7 +79,7 @@ def test_every_code_has_a_meaning_and_a_status() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
-def test_codes_stand_under_their_status(operation: Any) -> None:
+def test_every_code_is_listed_under_its_status(operation: Any) -> None:
     responses = DOCUMENT["paths"][operation.path][operation.method]["responses"]
     listed = {}
     for status, response in responses.items():
@@ -90,7 +90,7 @@ def test_codes_stand_under_their_status(operation: Any) -> None:
     assert listed == {code: STATUS_OF[code] for code in operation.codes}
 
 
-def test_every_alias_says_whose_it_is() -> None:
+def test_every_alias_names_its_operation() -> None:
     aliases = {
         path: operation["x-alias-of"]
         for (_, path), operation in OPERATIONS_BY_PLACE.items()
@@ -102,7 +102,7 @@ def test_every_alias_says_whose_it_is() -> None:
     }
 
 
-def test_exactly_the_protected_reads_need_a_session() -> None:
+def test_only_private_reads_need_a_session() -> None:
     protected = {path for (_, path), each in OPERATIONS_BY_PLACE.items() if "security" in each}
     assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"}
 
@@ -136,14 +136,14 @@ def test_every_example_satisfies_its_schema(schema: dict[str, Any], example: Any
         ("/delete/file", Action.DELETE),
     ],
 )
-def test_the_signatures_of_the_examples_hold(path: str, action: Action) -> None:
+def test_the_signatures_of_the_examples_verify(path: str, action: Action) -> None:
     body = request_example(path)
     verifier = WriteVerifier(SigningDomain("Imprint", "1", 31337))
     claim = TypedDataClaim(body["salt"], body["address"], body["signature"])
     assert verifier.verify(claim, action, examples.MOMENT).signer == examples.OWNER
 
 
-def test_the_login_of_the_example_holds() -> None:
+def test_the_login_of_the_example_verifies() -> None:
     body = request_example("/auth/login")
     verifier = LoginVerifier(FACTS["login"]["domains"], 31337)
     claim = LoginClaim(body["salt"], body["address"], body["signature"])
@@ -153,25 +153,25 @@ def test_the_login_of_the_example_holds() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.from_regex(re.compile(SCHEMAS["LoginMessage"]["pattern"], re.ASCII), fullmatch=True))
-def test_every_message_of_the_pattern_is_a_login_message(message: str) -> None:
-    # The pattern's `$` would let one more line feed through in Python alone.
+def test_every_login_message_that_matches_the_pattern_is_valid(message: str) -> None:
+    # Only in Python does `$` also match before a final line feed.
     message = message.removesuffix("\n")
     assert parse_login_message(message).domain in FACTS["login"]["domains"]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.from_regex(SCHEMAS["Cid"]["pattern"].removesuffix("$") + r"\Z"))
-def test_every_cid_of_the_pattern_is_canonical(cid: str) -> None:
+def test_every_cid_that_matches_the_pattern_is_canonical(cid: str) -> None:
     assert parse_cid(cid) == cid
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.from_regex(SCHEMAS["Address"]["pattern"].removesuffix("$") + r"\Z"))
-def test_every_address_of_the_pattern_is_one(address: str) -> None:
+def test_every_address_that_matches_the_pattern_is_valid(address: str) -> None:
     assert parse_address(address) == address.lower()
 
 
-def test_every_character_of_the_pattern_may_be_in_a_hashtag() -> None:
+def test_every_character_of_the_pattern_is_allowed_in_a_hashtag() -> None:
     allowed = re.compile(f"[{schemas.TAG_CHARACTERS}]")
     characters = [chr(point) for point in range(0x10000) if allowed.match(chr(point))]
     assert len(characters) > 30_000
@@ -182,19 +182,19 @@ def test_every_character_of_the_pattern_may_be_in_a_hashtag() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.from_regex(SCHEMAS["HashtagsOrNone"]["pattern"].removesuffix("$") + r"\Z"))
-def test_every_list_of_the_pattern_is_one_of_hashtags(text: str) -> None:
+def test_every_hashtag_list_that_matches_the_pattern_is_valid(text: str) -> None:
     assert len(parse_hashtags(text)) <= MAX_TAGS
 
 
 @pytest.mark.parametrize("spelled", [31337, "31337", "0x7a69", "0x7A69", "0x0007a69"])
-def test_a_chain_id_may_be_spelled_in_three_ways(spelled: object) -> None:
+def test_the_chain_id_may_be_a_number_or_a_string_in_decimal_or_hex(spelled: object) -> None:
     body = request_example("/create/group")
     domain = body["salt"]["domain"] | {"chainId": spelled}
     whole = {"components": DOCUMENT["components"], **SCHEMAS["CreateFileTypedData"]}
     jsonschema_rs.validate(whole, body["salt"] | {"domain": domain})
 
 
-def test_the_number_of_a_post_has_at_most_seventy_seven_digits_in_the_pattern() -> None:
+def test_the_post_id_pattern_allows_77_digits() -> None:
     largest = "9" * 77
     assert re.fullmatch(schemas.POST_ID_PATTERN, largest)
     assert int(largest) < 2**256

@@ -1,15 +1,18 @@
-"""The page for people: everything is on it, and nothing on it runs or comes from elsewhere."""
+"""The /docs page: it shows every operation, runs no script and loads nothing."""
 
 import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
 
+import pytest
 from tests.web.described import DOCUMENT, FACTS
 from tests.world import World
 
 from imprint.web.docs.html import Markup, element, render_json, render_line, render_text
-from imprint.web.docs.openapi import OPERATIONS, describe_interface
+from imprint.web.docs.openapi import describe_interface
+from imprint.web.docs.operation import Operation
+from imprint.web.docs.operations import OPERATIONS
 from imprint.web.docs.page import DOCS_POLICY, docs_page
 
 PAGE = docs_page(DOCUMENT)
@@ -17,7 +20,7 @@ VOID = {"meta"}
 
 
 class Reader(HTMLParser):
-    """Collects what a browser would act on."""
+    """Collects the tags, anchors, links and styles of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,29 +55,50 @@ def read(page: str) -> Reader:
     return reader
 
 
-def test_every_operation_code_and_parameter_is_on_the_page() -> None:
-    for operation in OPERATIONS:
-        assert f'id="{operation.name}"' in PAGE
-        for word in (operation.path, operation.alias, *operation.codes):
-            assert word is None or word in PAGE
-        for parameter in operation.parameters:
-            assert parameter.name in PAGE
+def article_of(operation: Operation) -> str:
+    (article,) = re.findall(rf'<article id="{operation.name}">(.*?)</article>', PAGE, re.DOTALL)
+    return str(article)
 
 
-def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing() -> None:
+def section_of(article: str, opening: str) -> str:
+    """The definition list that starts with this tag or title; empty if the article has none."""
+    return article.partition(opening)[2].partition("</dl>")[0]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_an_article_shows_the_method_path_and_alias_of_its_operation(operation: Operation) -> None:
+    route = article_of(operation).partition('<p class="route">')[2].partition("</p>")[0]
+    assert f">{operation.method.upper()}</span><span>{operation.path}</span>" in route
+    assert re.findall(r"also at ([^<]+)<", route) == [operation.alias] * bool(operation.alias)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_an_article_lists_exactly_the_codes_of_its_operation(operation: Operation) -> None:
+    errors = section_of(article_of(operation), '<dl class="errors">')
+    assert sorted(re.findall(r"<li><code>(\w+)</code>", errors)) == sorted(operation.codes)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_an_article_lists_exactly_the_parameters_of_its_operation(operation: Operation) -> None:
+    parameters = section_of(article_of(operation), "<h4>Parameters</h4>")
+    names = [parameter.name for parameter in operation.parameters]
+    assert re.findall(r"<dt><code>([^<]+)</code>", parameters) == names
+
+
+def test_the_page_loads_no_resource_and_runs_no_script() -> None:
     reader = read(PAGE)
     assert {"script", "img", "link", "iframe", "form"}.isdisjoint(reader.names)
     assert not any(name.startswith("on") or name == "style" for name in reader.attributes)
     assert [link for link in reader.links if not link.startswith("#")] == ["openapi.json"]
 
 
-def test_every_link_leads_to_a_place_of_its_own() -> None:
+def test_every_anchor_is_unique_and_every_link_has_one() -> None:
     reader = read(PAGE)
     assert len(set(reader.anchors)) == len(reader.anchors)
     assert {link[1:] for link in reader.links if link.startswith("#")} <= set(reader.anchors)
 
 
-def test_the_policy_admits_the_style_sheet_and_nothing_else() -> None:
+def test_the_content_security_policy_allows_only_the_style_sheet() -> None:
     (style,) = read(PAGE).styles
     digest = b64encode(sha256(style.encode()).digest()).decode()
     assert f"style-src 'sha256-{digest}'" in DOCS_POLICY
@@ -82,7 +106,7 @@ def test_the_policy_admits_the_style_sheet_and_nothing_else() -> None:
     assert "unsafe" not in DOCS_POLICY
 
 
-def test_what_an_operator_names_is_escaped() -> None:
+def test_names_from_the_settings_are_escaped() -> None:
     hostile = "<script>alert(1)</script>"
     facts = {**FACTS, "name": hostile, "signing": {**FACTS["signing"], "name": hostile}}
     page = docs_page(describe_interface(facts))
@@ -90,15 +114,15 @@ def test_what_an_operator_names_is_escaped() -> None:
     assert "&lt;script&gt;" in page
 
 
-def test_an_attribute_cannot_be_left() -> None:
+def test_attribute_values_are_escaped() -> None:
     assert element("a", "x", href='"><b>') == '<a href="&quot;&gt;&lt;b&gt;">x</a>'
 
 
-def test_only_markup_passes_unescaped() -> None:
+def test_every_child_but_markup_is_escaped() -> None:
     assert element("p", "<i>", Markup("<b></b>")) == "<p>&lt;i&gt;<b></b></p>"
 
 
-def test_a_text_is_rendered_with_its_lists_headings_and_code() -> None:
+def test_text_is_rendered_with_headings_lists_code_and_emphasis() -> None:
     text = "## A title\n\nOne `<b>` and **two**.\n\n- a\n- b\n\n1. c"
     assert render_text(text) == (
         '<h2 id="guide-a-title">A title</h2>'
@@ -107,24 +131,24 @@ def test_a_text_is_rendered_with_its_lists_headings_and_code() -> None:
     )
 
 
-def test_a_line_without_marks_stays_as_it_is() -> None:
+def test_a_line_without_markup_is_only_escaped() -> None:
     assert render_line("a < b") == "a &lt; b"
 
 
-def test_json_keeps_every_character_between_its_colors() -> None:
+def test_highlighting_json_keeps_every_character() -> None:
     value = {"a<b": ['x "quoted" \\ \n', 1, None]}
     plain = re.sub(r"<[^>]*>", "", render_json(value))
     assert plain == '{\n  "a&lt;b": [\n    "x \\"quoted\\" \\\\ \\n",\n    1,\n    null\n  ]\n}'
 
 
-def test_a_command_quotes_what_a_shell_would_take_for_its_own() -> None:
+def test_a_command_quotes_its_arguments_for_the_shell() -> None:
     facts = {**FACTS, "signing": {**FACTS["signing"], "name": "Anna's"}}
     page = docs_page(describe_interface(facts))
     assert "Anna'\\''s" in page
 
 
-async def test_the_page_is_served_under_its_policy(world: World) -> None:
-    answer = await world.client.get("/docs")
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert answer.headers["content-security-policy"] == DOCS_POLICY
-    assert answer.text.startswith("<!doctype html>")
+async def test_the_page_is_served_with_its_content_security_policy(world: World) -> None:
+    response = await world.client.get("/docs")
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert response.headers["content-security-policy"] == DOCS_POLICY
+    assert response.text.startswith("<!doctype html>")

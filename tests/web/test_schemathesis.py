@@ -13,7 +13,7 @@ from schemathesis.engine import Status, events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
 from tests.web.live import Live, run_live
 
-from imprint.web.docs.openapi import OPERATIONS
+from imprint.web.docs.operations import OPERATIONS
 
 LABELS = [
     f"{each.method.upper()} {path}"

@@ -1,1 +1,1 @@
-"""The manual: the interface as data, which machines read as OpenAPI and people as a page."""
+"""The API documentation: operations as data, rendered as an OpenAPI document and an HTML page."""

@@ -3,58 +3,61 @@
 from imprint.domain.errors import Code
 
 MEANINGS: dict[Code, str] = {
-    Code.INVALID_REQUEST: "A field is missing, given twice, of the wrong type, or has a NUL in it; "
-    "or the request is no HTTP, or its headers are too long.",
-    Code.INVALID_JSON: "The body is not JSON, is nested too deeply, names a member twice, or has "
-    "half a surrogate pair.",
-    Code.INVALID_CID: "The parameter is no cid in any spelling, or is not given exactly once.",
-    Code.INVALID_ADDRESS: "Not an address, or its mixed case does not satisfy EIP-55.",
+    Code.INVALID_REQUEST: "A field is missing, repeated, of the wrong type, or contains a NUL; or "
+    "the request is not valid HTTP, or its headers are too long.",
+    Code.INVALID_JSON: "The body is not JSON, is nested too deeply, repeats a member name, or "
+    "contains a lone surrogate.",
+    Code.INVALID_CID: "The parameter is not a cid, is missing, or is repeated.",
+    Code.INVALID_ADDRESS: "Not an address, or its mixed case does not match EIP-55.",
     Code.INVALID_POST_ID: "Not a decimal number below 2^256.",
-    Code.INVALID_TAGS: "A hashtag is empty, too long or has another character than letters, "
-    "digits, `_` and `-`, or there are too many.",
+    Code.INVALID_TAGS: "A hashtag is empty, too long, or contains a character other than letters, "
+    "digits, `_` and `-`; or there are too many hashtags.",
     Code.INVALID_PAGE_TOKEN: "The page token was changed, was not issued here, or has expired.",
-    Code.INVALID_TYPED_DATA: "The typed data is not exactly the one for this endpoint, chain and "
+    Code.INVALID_TYPED_DATA: "The typed data is not exactly that of this endpoint, chain and "
     "signing domain.",
-    Code.INVALID_LOGIN_MESSAGE: "The message does not follow EIP-4361, or is meant for another "
-    "address, domain or chain.",
-    Code.INVALID_IMAGE: "The file begins like a picture, but cannot be decoded completely, or has "
-    "too many pixels.",
-    Code.SIGNATURE_INVALID: "The signature is malformed, or not of the given address.",
-    Code.SIGNATURE_STALE: "The time of a write is more than 60 seconds away; or a login message is "
-    "too old, from the future, expired or not yet valid.",
-    Code.SESSION_MISSING: "There is no Authorization header.",
+    Code.INVALID_LOGIN_MESSAGE: "The message does not follow EIP-4361, or is for another address, "
+    "domain or chain.",
+    Code.INVALID_IMAGE: "The file starts like a PNG or JPEG, but cannot be decoded, or has too "
+    "many pixels.",
+    Code.SIGNATURE_INVALID: "The signature is malformed, or was not made by the given address.",
+    Code.SIGNATURE_STALE: "The timestamp of a write is more than 60 seconds before or after now; "
+    "or a login message is too old, from the future, expired or not yet valid.",
+    Code.SESSION_MISSING: "The Authorization header is missing.",
     Code.SESSION_INVALID: "The session was not issued here.",
     Code.SESSION_EXPIRED: "The session is older than two hours: log in again.",
-    Code.WEBHOOK_SIGNATURE_INVALID: "The delivery is not signed by its provider, or is out of "
-    "its time.",
+    Code.WEBHOOK_SIGNATURE_INVALID: "The delivery was not signed by its provider, or its "
+    "timestamp is too far from now.",
     Code.NOT_OWNER: "The file belongs to somebody else.",
-    Code.SUBJECT_MISMATCH: "The session belongs to another address than the one asked for.",
+    Code.SUBJECT_MISMATCH: "The session belongs to another address than the one in the request.",
     Code.NOT_ENTITLED: "The reader holds no token of this post and is not its author.",
     Code.NOT_FREE: "The price of this post is not zero.",
-    Code.NOT_FOUND: "There is no such file, post or path, or none that may be seen.",
-    Code.METHOD_NOT_ALLOWED: "The path exists, but takes another method; `Allow` lists them.",
+    Code.NOT_FOUND: "There is no such file, post or path, or it is not visible to this caller.",
+    Code.METHOD_NOT_ALLOWED: "The path exists, but does not accept this method; `Allow` lists "
+    "those it accepts.",
     Code.REQUEST_TIMEOUT: "The body took too long to arrive.",
-    Code.NONCE_USED: "This signer has used this nonce; `file` is what it produced, or `null`.",
-    Code.NOT_PENDING: "The file is published, or another request has changed it meanwhile.",
+    Code.NONCE_USED: "This signer has already used this nonce; `file` is the record that the "
+    "write produced, or `null`.",
+    Code.NOT_PENDING: "The file is published, or another request has changed it in the meantime.",
     Code.ALREADY_ONCHAIN: "The file is published on the chain and cannot be deleted.",
-    Code.NOT_CACHED: "The caller wants only what is here already (`only-if-cached`), and this is "
-    "not.",
-    Code.TOO_LARGE: "The body, the content or the picture is larger than allowed.",
-    Code.UNSUPPORTED_MEDIA_TYPE: "The body or the picture is of another type than expected.",
-    Code.RANGE_NOT_SATISFIABLE: "The range begins behind the end of the document; `Content-Range` "
-    "tells its size.",
+    Code.NOT_CACHED: "The request accepts only what is cached (`only-if-cached`), and this "
+    "document is not.",
+    Code.TOO_LARGE: "The body, the content or the picture is too large.",
+    Code.UNSUPPORTED_MEDIA_TYPE: "The body or the picture has a media type that is not accepted.",
+    Code.RANGE_NOT_SATISFIABLE: "The range starts after the end of the document; `Content-Range` "
+    "gives its size.",
     Code.RATE_LIMITED: "Too many requests: try again after `Retry-After` seconds.",
-    Code.CHAIN_UNAVAILABLE: "The chain cannot be asked, so the answer is neither yes nor no.",
-    Code.STORAGE_UNAVAILABLE: "The content store cannot be reached, or the bytes that it has are "
+    Code.CHAIN_UNAVAILABLE: "The chain cannot be reached, so access can be neither granted nor "
+    "denied.",
+    Code.STORAGE_UNAVAILABLE: "The content store cannot be reached, or the document in it is "
     "missing or damaged.",
     Code.DATABASE_UNAVAILABLE: "The database cannot be reached.",
-    Code.OVERLOADED: "Too many requests are being answered at the same time: try again after "
+    Code.OVERLOADED: "The service is handling too many requests at once: try again after "
     "`Retry-After` seconds.",
 }
-"""The meaning of each code of a refusal."""
+"""A sentence for each code."""
 
 FAILURE_MEANING = (
-    "A failure that nobody foresaw. The body says nothing but this code; the id in `X-Request-Id` "
-    "finds the cause in the log."
+    "An unexpected error. The body contains only this code; find the cause in the log by the id "
+    "in `X-Request-Id`."
 )
-"""The meaning of the code for a defect of the service."""
+"""What the code of an unhandled exception means."""

@@ -1,7 +1,7 @@
-"""One author, one story: the values that every example of the manual is made of.
+"""Example requests and responses: one author creates, publishes and reads one draft.
 
-They fit together: the cid is that of the document, and whoever recovers a signature finds the
-owner. The author's key is the number 1, which everybody has.
+The values are consistent: the cid is that of the document, and every signature recovers to the
+owner, whose private key is the number 1.
 """
 
 import hashlib
@@ -22,71 +22,53 @@ from imprint.domain.cids import document_cid
 from imprint.domain.documents import write_document
 from imprint.domain.files import Action, file_name
 from imprint.domain.marketplace import POST_CREATED
-from imprint.web.responses import (
-    ContentAnswer,
-    CreatedAnswer,
-    DeletedAnswer,
-    DeletedFile,
-    DeliveryAnswer,
-    EventAnswer,
-    FilesAnswer,
-    KeyValues,
-    LoginAnswer,
-    PublishedAnswer,
-    ReadRecord,
-    Record,
-    TaggedFilesAnswer,
-    UpdatedAnswer,
-)
+from imprint.web import responses
 
 _KEY = PrivateKey.from_int(1)
 
 OWNER = Address("0x" + keccak256(_KEY.public_key.format(compressed=False)[1:])[12:].hex())
-"""The author."""
+"""The author's address."""
 
 MOMENT = datetime(2026, 1, 15, 9, 30, tzinfo=UTC)
-"""When the story happens."""
+"""When every example request is sent."""
 
 TIMESTAMP = str(int(MOMENT.timestamp()))
-"""The same, in the words of a signed write."""
+"""`MOMENT` as the timestamp of a signed write."""
 
 NONCE = f"{OWNER}_{TIMESTAMP}"
-"""The nonce of the author's writes, as clients usually make it."""
+"""The nonce of the signed writes, in the form that clients usually choose."""
 
-NUMBER = int(MOMENT.timestamp()) * 1_000_000
-"""The number in the name of the author's draft."""
-
-NAME = file_name(OWNER, NUMBER)
-"""The name of the author's draft."""
+NAME = file_name(OWNER, int(MOMENT.timestamp()) * 1_000_000)
+"""The name of the draft."""
 
 CONTENT = "The ink is still wet."
-"""What the author wrote."""
+"""The text of the draft."""
 
 _DOCUMENT = write_document(CONTENT, NAME, bytes(range(16)))
 
 CID = document_cid(_DOCUMENT)
-"""The cid of the author's draft."""
+"""The cid of the draft."""
 
 SIZE = len(_DOCUMENT)
-"""How many bytes are stored for it."""
+"""The size of the stored document in bytes."""
 
 THUMBNAIL_CID = document_cid(b"\x89PNG\r\n\x1a\n")
-"""The cid of a very small picture."""
+"""The cid of the thumbnail."""
 
 FILE_ID = "6f1c1a52-93c4-4b0e-8f0e-0d9d1f6a7b21"
 GROUP_ID = "0b8f5f0e-5c3e-4e0a-9a53-2f8f1d1f5c10"
 
 POST_ID = "1"
-"""Under which id the draft is published."""
+"""The post id under which the draft is published."""
 
 TAGS = "essay,ink"
-"""What the author says it is about."""
+"""The hashtags of the draft."""
 
 TX_HASH = "0x" + keccak256(b"transaction").hex()
 BLOCK_HASH = "0x" + keccak256(b"block").hex()
 
 PAGE_TOKEN = urlsafe_b64encode(keccak256(b"page") + keccak256(b"token")).decode().rstrip("=")
-"""What a page token looks like; nobody can make one up."""
+"""A text with the form of a page token; the service refuses it."""
 
 LOG_TOPICS = [
     "0x" + topic.hex()
@@ -100,58 +82,27 @@ LOG_DATA = "0x" + encode_call(b"", b"Wet ink", CID.encode(), THUMBNAIL_CID.encod
 DELIVERY_NONCE = "5d1b6e0c-7a3f-4c2e-9b1d-8e2f4a6c0d13"
 DELIVERY_TIMESTAMP = TIMESTAMP
 DELIVERY_SIGNATURE = hmac.new(b"secret", TIMESTAMP.encode(), hashlib.sha256).hexdigest()
-"""What the signature of a delivery looks like."""
-
-
-def sign(digest: bytes) -> str:
-    """The author's signature."""
-    signature = _KEY.sign_recoverable(digest, hasher=None)
-    return "0x" + signature[:64].hex() + f"{27 + signature[64]:02x}"
-
-
-def session() -> str:
-    """What a session looks like: a JWT that this service would refuse."""
-    expires = int((MOMENT + timedelta(hours=2)).timestamp())
-    header = {"alg": "HS256", "typ": "JWT", "kid": "sample"}
-    claims = {"sub": OWNER, "iat": int(TIMESTAMP), "exp": expires}
-    signed = b".".join(_base64url(msgspec.json.encode(part)) for part in (header, claims))
-    return (signed + b"." + _base64url(keccak256(signed))).decode()
-
-
-def _base64url(data: bytes) -> bytes:
-    return urlsafe_b64encode(data).rstrip(b"=")
-
-
-_DRAFT = Record(
-    FILE_ID,
-    NAME,
-    CID,
-    SIZE,
-    MOMENT,
-    GROUP_ID,
-    KeyValues(OWNER, "pending"),
-)
-
+"""A text with the form of a delivery's signature; the service refuses it."""
 
 UNREADY = {
     "status": "unavailable",
     "checks": {"database": "ok", "storage": "unavailable", "chain": "ok"},
 }
-"""What readiness looks like while the content store does not answer."""
+"""The readiness response while the content store cannot be reached."""
 
 
 def build_examples(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """An example for every component that a body or an answer names."""
+    """An example for every component that is a request body or a response."""
     signing = facts["signing"]
     domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
     content = {"content": CONTENT}
-    publication = _signed(domain, Action.PUBLISH) | {"hashtags": TAGS}
+    thumbnail = {"file": "thumbnail.png"}
     return {
         "LoginBody": _login(facts),
-        "CreateBody": _signed(domain, Action.CREATE) | content,
-        "UpdateBody": _signed(domain, Action.UPDATE) | content,
-        "DeleteBody": _signed(domain, Action.DELETE),
-        "PublishForm": {"file": "thumbnail.png", **publication},
+        "CreateBody": _signed_write(domain, Action.CREATE) | content,
+        "UpdateBody": _signed_write(domain, Action.UPDATE) | content,
+        "DeleteBody": _signed_write(domain, Action.DELETE),
+        "PublishForm": thumbnail | _signed_write(domain, Action.PUBLISH) | {"hashtags": TAGS},
         "ProviderADelivery": _delivery_a(facts["chain"]["marketplace"]),
         "ProviderBDelivery": _delivery_b(facts["chain"]["marketplace"]),
         "Facts": dict(facts),
@@ -160,31 +111,7 @@ def build_examples(facts: Mapping[str, Any]) -> dict[str, Any]:
             "status": "ready",
             "checks": {"database": "ok", "storage": "ok", "chain": "ok"},
         },
-        **msgspec.to_builtins(_answers()),
-    }
-
-
-def typed_data(domain: SigningDomain, action: Action) -> dict[str, Any]:
-    """The envelope of the author's write."""
-    kind = WRITE_TYPES[action].name
-    return {
-        "domain": {"name": domain.name, "version": domain.version, "chainId": domain.chain_id},
-        "types": {kind: [{"name": n, "type": "string"} for n in ("action", "nonce", "timestamp")]},
-        "primaryType": kind,
-        "message": {
-            "action": action.value,
-            "nonce": NONCE,
-            "timestamp": TIMESTAMP,
-        },
-    }
-
-
-def _signed(domain: SigningDomain, action: Action) -> dict[str, Any]:
-    digest = domain.digest(action, NONCE, TIMESTAMP)
-    return {
-        "salt": typed_data(domain, action),
-        "address": OWNER,
-        "signature": sign(digest),
+        **msgspec.to_builtins(_responses()),
     }
 
 
@@ -204,47 +131,28 @@ def _login(facts: Mapping[str, Any]) -> dict[str, Any]:
             f"Issued At: {MOMENT:%Y-%m-%dT%H:%M:%SZ}",
         ]
     )
-    signature = sign(personal_digest(message.encode()))
+    signature = _sign(personal_digest(message.encode()))
     return {"salt": message, "address": OWNER, "signature": signature}
 
 
-def _answers() -> dict[str, msgspec.Struct]:
-    draft = _read_record("pending")
-    post = _read_record("onchain")
-    event = EventAnswer(POST_ID, CID, "onchain")
-    tags = tuple(TAGS.split(","))
-    expires = MOMENT.replace(hour=MOMENT.hour + 2)
+def _signed_write(domain: SigningDomain, action: Action) -> dict[str, Any]:
+    signature = _sign(domain.digest(action, NONCE, TIMESTAMP))
+    return {"salt": _typed_data(domain, action), "address": OWNER, "signature": signature}
+
+
+def _typed_data(domain: SigningDomain, action: Action) -> dict[str, Any]:
+    kind = WRITE_TYPES[action].name
     return {
-        "LoginAnswer": LoginAnswer(session(), OWNER, "2h", expires),
-        "CreatedAnswer": CreatedAnswer(_DRAFT),
-        "UpdatedAnswer": UpdatedAnswer(_DRAFT),
-        "PublishedAnswer": PublishedAnswer(THUMBNAIL_CID),
-        "DeletedAnswer": DeletedAnswer(DeletedFile(FILE_ID, "deleted")),
-        "DraftAnswer": ContentAnswer(CONTENT, draft),
-        "PostAnswer": ContentAnswer(CONTENT, post),
-        "FilesAnswer": FilesAnswer([post], None),
-        "DraftsAnswer": FilesAnswer([draft], None),
-        "TaggedFilesAnswer": TaggedFilesAnswer([post], 1, tags, PAGE_TOKEN),
-        "DeliveryAnswer": DeliveryAnswer(True, 1, 0, False, [event]),
+        "domain": {"name": domain.name, "version": domain.version, "chainId": domain.chain_id},
+        "types": {kind: [{"name": n, "type": "string"} for n in ("action", "nonce", "timestamp")]},
+        "primaryType": kind,
+        "message": {"action": action.value, "nonce": NONCE, "timestamp": TIMESTAMP},
     }
 
 
-def _read_record(status: str) -> ReadRecord:
-    published = status == "onchain"
-    return ReadRecord(
-        FILE_ID,
-        NAME,
-        CID,
-        SIZE,
-        MOMENT,
-        GROUP_ID,
-        KeyValues(OWNER, status),
-        tuple(TAGS.split(",")),
-        THUMBNAIL_CID,
-        POST_ID if published else None,
-        MOMENT.replace(minute=45) if published else None,
-        TX_HASH if published else None,
-    )
+def _sign(digest: bytes) -> str:
+    signature = _KEY.sign_recoverable(digest, hasher=None)
+    return "0x" + signature[:64].hex() + f"{27 + signature[64]:02x}"
 
 
 def _delivery_a(marketplace: str) -> dict[str, Any]:
@@ -277,3 +185,55 @@ def _delivery_b(marketplace: str) -> dict[str, Any]:
         "removed": False,
     }
     return {"data": [[log]], "metadata": {"dataset": "logs", "batch_start_range": 7}}
+
+
+def _responses() -> dict[str, msgspec.Struct]:
+    owned = responses.KeyValues(OWNER, "pending")
+    written = responses.Record(FILE_ID, NAME, CID, SIZE, MOMENT, GROUP_ID, owned)
+    draft, post = _read_record("pending"), _read_record("onchain")
+    event = responses.EventAnswer(POST_ID, CID, "onchain")
+    tags = tuple(TAGS.split(","))
+    expires = MOMENT + timedelta(hours=2)
+    return {
+        "LoginAnswer": responses.LoginAnswer(_session(expires), OWNER, "2h", expires),
+        "CreatedAnswer": responses.CreatedAnswer(written),
+        "UpdatedAnswer": responses.UpdatedAnswer(written),
+        "PublishedAnswer": responses.PublishedAnswer(THUMBNAIL_CID),
+        "DeletedAnswer": responses.DeletedAnswer(responses.DeletedFile(FILE_ID, "deleted")),
+        "DraftAnswer": responses.ContentAnswer(CONTENT, draft),
+        "PostAnswer": responses.ContentAnswer(CONTENT, post),
+        "FilesAnswer": responses.FilesAnswer([post], None),
+        "DraftsAnswer": responses.FilesAnswer([draft], None),
+        "TaggedFilesAnswer": responses.TaggedFilesAnswer([post], 1, tags, PAGE_TOKEN),
+        "DeliveryAnswer": responses.DeliveryAnswer(True, 1, 0, False, [event]),
+    }
+
+
+def _read_record(status: str) -> responses.ReadRecord:
+    published = status == "onchain"
+    return responses.ReadRecord(
+        FILE_ID,
+        NAME,
+        CID,
+        SIZE,
+        MOMENT,
+        GROUP_ID,
+        responses.KeyValues(OWNER, status),
+        tuple(TAGS.split(",")),
+        THUMBNAIL_CID,
+        POST_ID if published else None,
+        MOMENT.replace(minute=45) if published else None,
+        TX_HASH if published else None,
+    )
+
+
+def _session(expires: datetime) -> str:
+    """A JWT with the form of a session; the service refuses it."""
+    header = {"alg": "HS256", "typ": "JWT", "kid": "sample"}
+    claims = {"sub": OWNER, "iat": int(TIMESTAMP), "exp": int(expires.timestamp())}
+    signed = b".".join(_base64url(msgspec.json.encode(part)) for part in (header, claims))
+    return (signed + b"." + _base64url(keccak256(signed))).decode()
+
+
+def _base64url(data: bytes) -> bytes:
+    return urlsafe_b64encode(data).rstrip(b"=")

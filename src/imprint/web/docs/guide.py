@@ -1,57 +1,59 @@
-"""The guide: what has to be known once, before any single operation."""
+"""The guide: the introduction of the OpenAPI description, which the docs page starts with."""
 
 from collections.abc import Mapping
 from typing import Any
 
 _GUIDE = """\
-An author keeps drafts here, publishes them on the chain, and readers read what they hold a token \
-of. The service stores the texts and decides who may read them; the marketplace contract says who \
-holds what.
+Authors keep drafts in this service, publish them on the chain, and readers read the posts whose \
+token they hold. The service stores the texts and decides who may read them, from what the \
+marketplace contract says about holders and prices.
 
-Addresses below are relative to where this page is. Every `GET` also answers `HEAD`.
+Paths are relative to the address of this page. Every `GET` also accepts `HEAD`.
 
 ## Signed writes
 
-Creating, updating, publishing and deleting a draft needs no account: the author's wallet signs \
-EIP-712 typed data, for example with `eth_signTypedData_v4`, and sends it as `salt`, with \
-`address` and `signature`.
+To create, update, publish or delete a draft you need no account. The author's wallet signs \
+EIP-712 typed data, for example with `eth_signTypedData_v4`. Send it as `salt`, with `address` \
+and `signature`.
 
 - The domain is name `{name}`, version `{version}`, chainId `{chain_id}`.
-- The message has three texts: `action`, `nonce` and `timestamp`.
-- The timestamp is Unix time in seconds, at most {freshness} seconds away from now, either way.
-- A nonce is used once by each signer. It is spent when the write takes effect: a write that was \
-refused may be sent again as it is. A write that is repeated is answered `nonce_used`, with the \
-`file` it produced, so a client whose answer got lost can go on.
+- The message has three strings: `action`, `nonce` and `timestamp`.
+- The timestamp is Unix time in seconds, at most {freshness} seconds before or after now.
+- A signer can use a nonce once. A write spends it when it takes effect, so you can repeat a write \
+that was refused. If you repeat a write that took effect, the response is `nonce_used` with the \
+`file` it produced; a client that lost the first response can continue with that.
 
 ## Sessions
 
-Drafts and posts are read with a session. Log in with a message of EIP-4361 for one of \
-{domains}, and send the `token` as `Authorization: Bearer <token>`. It is good for two hours.
+Reading drafts and posts needs a session. Log in with an EIP-4361 message for one of \
+{domains}, and send the `token` as `Authorization: Bearer <token>`. It is valid for two hours.
 
 ## From draft to post
 
-1. Create the draft, and update it as often as you like. Its cid changes each time.
+1. Create the draft, and update it as often as you like. Each update changes its cid.
 2. Prepare it with a thumbnail and hashtags.
-3. Call `createPost` of the marketplace at `{marketplace}` on chain {chain_id}, with the \
-draft's cid and the thumbnail's.
-4. When the event arrives, the file is `onchain`: it never changes again.
+3. Call `createPost` of the marketplace at `{marketplace}` on chain {chain_id}, with the cids of \
+the draft and the thumbnail.
+4. When the event arrives, the file becomes `onchain`. It cannot be changed any more.
 
-## Refusals
+## Errors
 
-Every refusal is `application/problem+json` (RFC 9457). `code` is for programs and never changes \
-its meaning; `detail` is for people, and `error` repeats it. Each operation lists all the codes it \
-knows. Besides, an unknown path is 404 `not_found` and a wrong method 405 `method_not_allowed`. \
-A 503 is neither a yes nor a no: try again after `Retry-After` seconds.
+Every error response is `application/problem+json` (RFC 9457). `code` is for programs and never \
+changes its meaning; `detail` is for people, and `error` repeats it. Each operation lists all its \
+codes. In addition, an unknown path is 404 `not_found`, and a wrong method is 405 \
+`method_not_allowed`. A 503 neither grants nor denies anything: try again after `Retry-After` \
+seconds.
 
 ## Lists
 
-Lists are newest first. `next_page_token` is `null` on the last page; otherwise hand it, \
-unchanged, to `GET /filesByNextPageToken`. Every file is seen once, whatever is written meanwhile.
+Lists are newest first. `next_page_token` is `null` on the last page; otherwise send it, \
+unchanged, to `GET /filesByNextPageToken`. Paging returns every file once, even if others write \
+meanwhile.
 
 ## Caching
 
-Contents and thumbnails carry an `ETag`, which is their quoted cid: send it as `If-None-Match`, \
-and 304 says that your copy is current. Whatever only one reader may see is `no-store`.
+Contents and thumbnails carry an `ETag`, which is their quoted cid. Send it as `If-None-Match`; \
+304 means that your copy is current. Responses for a single reader are `no-store`.
 
 ## Limits
 
@@ -62,13 +64,13 @@ and 304 says that your copy is current. Whatever only one reader may see is `no-
 
 ## Versions
 
-This is version {interface} of the interface. Within a major version changes only add: ignore \
-members you do not know. What will go is announced with the headers `Deprecation` and `Sunset`.
+This is version {interface} of the interface. Within a major version it only grows: ignore members \
+you do not know. The headers `Deprecation` and `Sunset` announce what will be removed.
 """
 
 
 def write_guide(facts: Mapping[str, Any]) -> str:
-    """The guide for a service with these facts about itself, in CommonMark."""
+    """The guide for a service with these facts, in CommonMark."""
     signing, limits = facts["signing"], facts["limits"]
     numbers = {name: f"{value:,}".replace(",", " ") for name, value in limits.items()}
     return _GUIDE.format(

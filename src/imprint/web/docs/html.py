@@ -1,4 +1,4 @@
-"""Markup: HTML that is escaped unless it was made here, from texts, values and CommonMark."""
+"""HTML markup with automatic escaping, rendered from elements, JSON and CommonMark."""
 
 import json
 import re
@@ -12,13 +12,13 @@ _TOKEN = re.compile(r'(?P<key>"(?:[^"\\]|\\.)*"(?=:))|(?P<text>"(?:[^"\\]|\\.)*"
 
 
 class Markup(str):
-    """HTML that is safe to send: whatever strangers wrote in it is escaped."""
+    """HTML whose texts are escaped."""
 
     __slots__ = ()
 
 
 def element(name: str, *children: str, **attributes: str) -> Markup:
-    """An element; children that are no markup are escaped. `class_` stands for `class`."""
+    """An element; children that are not markup are escaped. `class_` gives `class`."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
@@ -27,20 +27,20 @@ def element(name: str, *children: str, **attributes: str) -> Markup:
 
 
 def join(pieces: Iterable[str]) -> Markup:
-    """Pieces one after the other, each escaped unless it is markup."""
+    """The concatenated pieces, each escaped unless it is markup."""
     return Markup("".join(p if isinstance(p, Markup) else escape(p, quote=False) for p in pieces))
 
 
 def render_text(text: str) -> Markup:
-    """The paragraphs, headings and lists of a text in CommonMark; nothing more is understood.
+    """A text in the subset of CommonMark with paragraphs, second-level headings and lists.
 
-    Headings are found under their own words, after `guide-`.
+    The id of a heading is `guide-` and its anchor.
     """
     return join(_render_block(block) for block in text.strip().split("\n\n") if block.strip())
 
 
 def render_line(text: str) -> Markup:
-    """A line of text with its code and its emphasis."""
+    """A line of text with inline code and strong emphasis."""
     pieces: list[str] = []
     position = 0
     for match in _INLINE.finditer(text):
@@ -52,17 +52,17 @@ def render_line(text: str) -> Markup:
 
 
 def render_json(value: Any) -> Markup:
-    """A value as indented JSON, with its names and texts told apart."""
+    """A value as indented JSON, highlighted."""
     return render_code(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def render_code(source: str) -> Markup:
-    """Source whose quoted names and texts are told apart."""
-    return join(_color(source))
+    """Source code in which member names and strings are highlighted."""
+    return join(_highlight(source))
 
 
 def anchor_of(heading: str) -> str:
-    """The fragment under which a heading is found."""
+    """The URL fragment of a heading."""
     return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
@@ -77,7 +77,7 @@ def _render_block(block: str) -> Markup:
     return element("p", render_line(" ".join(lines)))
 
 
-def _color(source: str) -> Iterator[str]:
+def _highlight(source: str) -> Iterator[str]:
     position = 0
     for match in _TOKEN.finditer(source):
         yield source[position : match.start()]

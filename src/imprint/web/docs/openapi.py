@@ -1,4 +1,4 @@
-"""The interface as an OpenAPI 3.1 document, put together from the manual."""
+"""The OpenAPI 3.1 document of the HTTP API."""
 
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -9,57 +9,49 @@ from imprint.web.docs.errors import MEANINGS
 from imprint.web.docs.examples import UNREADY, build_examples
 from imprint.web.docs.guide import write_guide
 from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter
-from imprint.web.docs.operations import (
-    READ_OPERATIONS,
-    SERVICE_OPERATIONS,
-    SIGNED_OPERATIONS,
-    TELL_READINESS,
-)
-from imprint.web.docs.schemas import Schema, describe_answers, describe_requests, ref
+from imprint.web.docs.operations import OPERATIONS, READINESS
+from imprint.web.docs.schemas import Schema, describe_requests, describe_responses, ref
 from imprint.web.problems import CHALLENGED, MEDIA_TYPE, STATUSES
-
-OPERATIONS = (*SIGNED_OPERATIONS, *READ_OPERATIONS, *SERVICE_OPERATIONS)
-"""Every operation, in the order in which a reader meets them."""
 
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": {
-        "description": "The request's id, as it stands in the log.",
+        "description": "The id of the request, which the log repeats.",
         "required": True,
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{8,64}$"},
     },
     "Cache-Control": {
-        "description": "Who may keep the answer, and for how long.",
+        "description": "Who may cache the response, and for how long.",
         "required": True,
         "schema": {"type": "string"},
     },
     "ETag": {
-        "description": "The quoted cid; another representation than the usual is named after it.",
+        "description": "The quoted cid; a representation other than the default has a suffix.",
         "required": True,
         "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z]+)*"$'},
     },
     "Content-Range": {
-        "description": "Which bytes these are, and of how many; or only how many there are.",
+        "description": "The byte range and the size of the document, or only the size.",
         "required": True,
         "schema": {"type": "string", "pattern": "^bytes ([0-9]+-[0-9]+|\\*)/[0-9]+$"},
     },
     "Retry-After": {
-        "description": "Seconds after which it is worth trying again.",
+        "description": "Seconds to wait before trying again.",
         "required": True,
         "schema": {"type": "integer", "minimum": 1},
     },
     "WWW-Authenticate": {
-        "description": "The scheme of the session.",
+        "description": "The authentication scheme of the session.",
         "required": True,
         "schema": {"type": "string", "pattern": "^Bearer"},
     },
 }
 
 _RETRIED = (429, 503)
-"""Statuses of refusals that say when to try again."""
+"""Statuses whose responses carry `Retry-After`."""
 
 
 def describe_interface(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The OpenAPI document of a service with these facts about itself."""
+    """The OpenAPI document of a service with these facts."""
     examples = build_examples(facts)
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
@@ -80,14 +72,14 @@ def describe_interface(facts: Mapping[str, Any]) -> dict[str, Any]:
         "tags": [{"name": topic, "description": text} for topic, text in TOPICS.items()],
         "paths": paths,
         "components": {
-            "schemas": {**describe_requests(facts), **describe_answers(facts)},
+            "schemas": {**describe_requests(facts), **describe_responses(facts)},
             "headers": _HEADERS,
             "securitySchemes": {
                 "session": {
                     "type": "http",
                     "scheme": "bearer",
                     "bearerFormat": "JWT",
-                    "description": "The `token` that `POST /auth/login` answers.",
+                    "description": "The `token` that `POST /auth/login` returns.",
                 }
             },
         },
@@ -117,7 +109,7 @@ def _describe_alias(operation: Operation, described: dict[str, Any]) -> dict[str
         "operationId": f"{operation.name}ByAlias",
         "x-alias-of": operation.path,
         "summary": f"{operation.summary} (alias)",
-        "description": f"Another path of `{operation.path}`, and in nothing else different.",
+        "description": f"Another path of `{operation.path}`; the operation is the same.",
     }
 
 
@@ -146,25 +138,25 @@ def _describe_body(body: Body, examples: Mapping[str, Any]) -> dict[str, Any]:
 def _describe_responses(
     operation: Operation, examples: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    answer = operation.answer
-    media: dict[str, Any] = {"schema": ref(answer.component)}
-    if answer.component in examples:
-        media["example"] = examples[answer.component]
-    tag = ["ETag"] if answer.tagged else []
-    content = dict.fromkeys(answer.media_types, media)
-    content |= {kind: {"schema": ref(component)} for kind, component in answer.others}
-    yield "200", _response(answer.description, tag, content)
-    if answer.ranged:
-        yield "206", _response("The part that was asked for.", [*tag, "Content-Range"], content)
-    if answer.tagged:
-        yield "304", _response("The caller's copy is current. There is no body.", tag)
+    response = operation.response
+    media: dict[str, Any] = {"schema": ref(response.component)}
+    if response.component in examples:
+        media["example"] = examples[response.component]
+    tag = ["ETag"] if response.tagged else []
+    content = dict.fromkeys(response.media_types, media)
+    content |= {kind: {"schema": ref(component)} for kind, component in response.others}
+    yield "200", _response(response.description, tag, content)
+    if response.ranged:
+        yield "206", _response("The requested byte range.", [*tag, "Content-Range"], content)
+    if response.tagged:
+        yield "304", _response("The client's copy is current. There is no body.", tag)
     for status, codes in STATUSES.items():
         possible = [code for code in codes if code in operation.codes]
         if possible:
-            yield str(status), _describe_refusals(operation, status, possible)
+            yield str(status), _describe_errors(operation, status, possible)
 
 
-def _describe_refusals(operation: Operation, status: int, codes: list[Code]) -> dict[str, Any]:
+def _describe_errors(operation: Operation, status: int, codes: list[Code]) -> dict[str, Any]:
     headers = [
         *(["Retry-After"] if status in _RETRIED else []),
         *(["WWW-Authenticate"] if set(codes) <= set(CHALLENGED) else []),
@@ -176,8 +168,8 @@ def _describe_refusals(operation: Operation, status: int, codes: list[Code]) -> 
     schema = {"allOf": [ref("Problem"), {"type": "object", "properties": members}]}
     content = {MEDIA_TYPE: {"schema": schema, "example": _example_problem(status, codes[0])}}
     text = "\n".join(f"- `{code}`: {MEANINGS[code]}" for code in codes)
-    if operation is TELL_READINESS:
-        text = f"A dependency does not answer, or else:\n\n{text}"
+    if operation is READINESS:
+        text = f"A dependency cannot be reached, or:\n\n{text}"
         content["application/json"] = {"schema": ref("Readiness"), "example": UNREADY}
         headers.remove("Retry-After")
     return _response(text, headers, content)

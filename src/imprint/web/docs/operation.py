@@ -1,4 +1,4 @@
-"""Operations: what a caller sends to an endpoint, and everything it can be answered."""
+"""The types that describe an API operation, and the error codes that operations share."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from imprint.domain.errors import Code
 
 
 class Topic(StrEnum):
-    """What operations are grouped by, in the order in which a reader meets them."""
+    """The tags that group operations, in the order in which the docs show them."""
 
     SESSIONS = "Sessions"
     DRAFTS = "Drafts"
@@ -19,14 +19,14 @@ class Topic(StrEnum):
 
 
 TOPICS = {
-    Topic.SESSIONS: "A reader signs a login message and gets a session, good for two hours.",
-    Topic.DRAFTS: "What an author's wallet signs for. No session is needed: the signature is one.",
-    Topic.CONTENT: "The texts and their thumbnails, for those who may read them.",
+    Topic.SESSIONS: "A reader signs a login message and gets a session, valid for two hours.",
+    Topic.DRAFTS: "Writes signed by the author's wallet. They need no session.",
+    Topic.CONTENT: "Texts, for those who may read them, and public thumbnails.",
     Topic.LISTS: "Records without their content, newest first, page by page.",
-    Topic.DELIVERIES: "Where the two providers bring the marketplace's events.",
-    Topic.SERVICE: "What the service says about itself.",
+    Topic.DELIVERIES: "Webhooks through which two providers deliver the marketplace's events.",
+    Topic.SERVICE: "Information about the service: parameters, documentation and health.",
 }
-"""Every topic, with the sentence that introduces it."""
+"""The description of every tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request's body; `component` names its schema and its example."""
+    """A request body; `component` names its schema and its example."""
 
     component: str
     description: str
@@ -53,23 +53,23 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer 200; `component` names its schema and its example."""
+class Response:
+    """The 200 response; `component` names its schema and its example."""
 
     description: str
     component: str
     media_types: tuple[str, ...] = ("application/json",)
     tagged: bool = False
-    """Whether it carries an entity tag, and is 304 for a caller who holds it already."""
+    """Whether it carries an `ETag`, so that `If-None-Match` can give 304."""
     others: tuple[tuple[str, str], ...] = ()
-    """Other media types that may be asked for, with their components."""
+    """Other media types that a client can request, with their components."""
     ranged: bool = False
-    """Whether a part of it may be asked for, which is 206."""
+    """Whether a client can request a byte range, which gives 206."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path; `codes` are all the refusals it knows."""
+    """One method of one path; `codes` lists every error code it can return."""
 
     name: str
     method: Literal["get", "post"]
@@ -77,40 +77,40 @@ class Operation:
     topic: Topic
     summary: str
     description: str
-    answer: Answer
+    response: Response
     codes: tuple[Code, ...]
     parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     needs_session: bool = False
     alias: str | None = None
-    """Another path under which the same endpoint is found."""
+    """Another path of the same endpoint."""
 
 
-EVERYWHERE = (Code.RATE_LIMITED, Code.OVERLOADED)
-"""What the edge may answer before an endpoint is asked."""
+MIDDLEWARE_CODES = (Code.RATE_LIMITED, Code.OVERLOADED)
+"""Codes that the middleware can return before a route is called."""
 
 BODY_CODES = (Code.REQUEST_TIMEOUT, Code.TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
-"""What may be wrong with any body that has a fixed media type."""
+"""Codes for a body with a fixed media type."""
 
 SESSION_CODES = (Code.SESSION_MISSING, Code.SESSION_INVALID, Code.SESSION_EXPIRED)
-"""What may be wrong with a session."""
+"""Codes for a missing or invalid session."""
 
 SIGNATURE_CODES = (Code.INVALID_ADDRESS, Code.SIGNATURE_STALE, Code.SIGNATURE_INVALID)
-"""What may be wrong with anything that a wallet signs."""
+"""Codes for a login or write that a wallet signed."""
 
-STORED_CODES = (
+DOCUMENT_CODES = (
     Code.NOT_FOUND,
     Code.STORAGE_UNAVAILABLE,
     Code.DATABASE_UNAVAILABLE,
-    *EVERYWHERE,
+    *MIDDLEWARE_CODES,
 )
-"""What may keep a stored document from being read."""
+"""Codes for reading a stored document."""
 
 IF_NONE_MATCH = Parameter(
     "If-None-Match",
     "EntityTags",
-    "Entity tags of copies that the caller holds; if one is current, the answer is 304.",
+    "Entity tags of the copies that the client has; if one is current, the response is 304.",
     place="header",
     required=False,
 )
-"""The header of every operation whose answer carries an entity tag."""
+"""The header of every operation whose response carries an `ETag`."""

@@ -1,4 +1,4 @@
-"""The operations that a wallet signs for: login and the four writes."""
+"""Every operation of the HTTP API: summary, parameters, body, response and error codes."""
 
 from imprint.domain.errors import Code
 from imprint.web.docs.examples import (
@@ -14,32 +14,48 @@ from imprint.web.docs.examples import (
 )
 from imprint.web.docs.operation import (
     BODY_CODES,
-    EVERYWHERE,
+    DOCUMENT_CODES,
     IF_NONE_MATCH,
+    MIDDLEWARE_CODES,
     SESSION_CODES,
     SIGNATURE_CODES,
-    STORED_CODES,
-    Answer,
     Body,
     Operation,
     Parameter,
+    Response,
     Topic,
 )
 
-_DRAFT_CID = Parameter(
-    "cid", "Cid", "The draft's cid as it is now; it changes with every update.", CID
+_JSON_CODES = (
+    Code.INVALID_REQUEST,
+    Code.INVALID_JSON,
+    *SIGNATURE_CODES,
+    *BODY_CODES,
+    *MIDDLEWARE_CODES,
 )
-
-_JSON_CODES = (Code.INVALID_REQUEST, Code.INVALID_JSON, *SIGNATURE_CODES, *BODY_CODES, *EVERYWHERE)
-
 _WRITE_CODES = (*_JSON_CODES, Code.INVALID_TYPED_DATA, Code.NONCE_USED, Code.DATABASE_UNAVAILABLE)
-
 _DRAFT_CODES = (
     *_WRITE_CODES,
     Code.INVALID_CID,
     Code.NOT_OWNER,
     Code.NOT_FOUND,
     Code.NOT_PENDING,
+)
+_POST_CODES = (Code.INVALID_POST_ID, Code.CHAIN_UNAVAILABLE, *DOCUMENT_CODES)
+_LIST_CODES = (Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
+_DELIVERY_CODES = (
+    Code.WEBHOOK_SIGNATURE_INVALID,
+    Code.NOT_FOUND,
+    Code.REQUEST_TIMEOUT,
+    Code.TOO_LARGE,
+    Code.UNSUPPORTED_MEDIA_TYPE,
+    Code.DATABASE_UNAVAILABLE,
+    Code.OVERLOADED,
+)
+
+_DRAFT_CID = Parameter("cid", "Cid", "The draft's current cid; every update changes it.", CID)
+_POST_ID = Parameter(
+    "postId", "PostId", "The post's id, which is its token id in the marketplace.", POST_ID
 )
 
 LOG_IN = Operation(
@@ -49,47 +65,48 @@ LOG_IN = Operation(
     Topic.SESSIONS,
     "Log in",
     "Sign a login message (EIP-4361) with `personal_sign` and send its exact text as `salt`.\n\n"
-    "The message names one of the allowed domains, the chain, and the address that signs; its "
-    "`Issued At` is at most 60 seconds old, and its nonce has never been used by this address. "
-    "The `URI` line may be left out. Contract wallets cannot log in: the signature must be that "
-    "of a key.",
-    Answer("A session. Keep it secret: it is all that a protected read asks for.", "LoginAnswer"),
+    "The message names one of the allowed domains, the chain, and the address that signs. "
+    "`Issued At` is at most 60 seconds old, and the address has never used the nonce before. "
+    "The `URI` line is optional. Contract wallets cannot log in: the signature must be made with "
+    "a private key.",
+    Response("A session. Keep it secret: it is the only credential for reads.", "LoginAnswer"),
     (*_JSON_CODES, Code.INVALID_LOGIN_MESSAGE, Code.NONCE_USED, Code.DATABASE_UNAVAILABLE),
     body=Body("LoginBody", "The signed message."),
 )
 
-CREATE = Operation(
+CREATE_DRAFT = Operation(
     "createDraft",
     "post",
     "/create/group",
     Topic.DRAFTS,
     "Create a draft",
-    "Stores the content as a new draft in a group of its own. Sign typed data of the type "
-    "`CreateFile` with the action `create`.\n\n"
-    "What is stored is a small document of the content, the file's name and a random salt: so "
-    "equal contents have different cids, and no cid can be guessed.",
-    Answer("The new draft.", "CreatedAnswer"),
+    "Stores the content as a new draft in a new group. Sign typed data of the type `CreateFile` "
+    "with the action `create`.\n\n"
+    "The stored document contains the content, the file's name and a random salt. Therefore "
+    "equal contents have different cids, and nobody can guess a cid.",
+    Response("The new draft.", "CreatedAnswer"),
     (*_WRITE_CODES, Code.STORAGE_UNAVAILABLE),
-    body=Body("CreateBody", "The signed write, and the content."),
+    body=Body("CreateBody", "The signed write and the content."),
 )
 
-UPDATE = Operation(
+UPDATE_DRAFT = Operation(
     "updateDraft",
     "post",
     "/update/file",
     Topic.DRAFTS,
     "Update a draft",
-    "Puts new content in the place of a draft. Sign typed data of the type `UpdateFile` with the "
-    "action `update`.\n\n"
-    "The answer has a new id, name and cid, and the same `group_id`; hashtags and thumbnail stay. "
-    "The old version is inaccessible at once. Of two updates of the same cid one wins.",
-    Answer("The draft's new version.", "UpdatedAnswer"),
+    "Replaces the content of a draft. Sign typed data of the type `UpdateFile` with the action "
+    "`update`.\n\n"
+    "The new version has a new id, name and cid, and the same `group_id`; hashtags and thumbnail "
+    "stay. The old version is inaccessible at once. If two requests update the same cid, one "
+    "succeeds.",
+    Response("The new version of the draft.", "UpdatedAnswer"),
     (*_DRAFT_CODES, Code.STORAGE_UNAVAILABLE),
     parameters=(_DRAFT_CID,),
-    body=Body("UpdateBody", "The signed write, and the new content."),
+    body=Body("UpdateBody", "The signed write and the new content."),
 )
 
-PUBLISH = Operation(
+PUBLISH_DRAFT = Operation(
     "publishDraft",
     "post",
     "/publish/file",
@@ -97,11 +114,11 @@ PUBLISH = Operation(
     "Prepare a draft for publication",
     "Stores a public thumbnail and the hashtags. Sign typed data of the type `PublishFile` with "
     "the action `publish`, and send its JSON as the form field `salt`.\n\n"
-    "The picture is a PNG or JPEG by its bytes, whatever its name; it is encoded anew without "
-    "metadata. Publishing again replaces thumbnail and hashtags.\n\n"
-    "The file stays `pending`: publish it by calling `createPost` of the marketplace contract "
-    "with the draft's cid and this `thumbnailCid`. It becomes `onchain` when the event arrives.",
-    Answer("Where the thumbnail is: `GET /ipfs/{thumbnailCid}`.", "PublishedAnswer"),
+    "The picture must be a PNG or JPEG; its bytes decide, not its name. The service re-encodes it "
+    "without metadata. Publishing again replaces thumbnail and hashtags.\n\n"
+    "The file stays `pending`. To publish it, call `createPost` of the marketplace contract with "
+    "the draft's cid and this `thumbnailCid`; it becomes `onchain` when the event arrives.",
+    Response("The thumbnail's cid: fetch it from `GET /ipfs/{thumbnailCid}`.", "PublishedAnswer"),
     (*_DRAFT_CODES, Code.INVALID_TAGS, Code.INVALID_IMAGE, Code.STORAGE_UNAVAILABLE),
     parameters=(_DRAFT_CID,),
     body=Body(
@@ -112,7 +129,7 @@ PUBLISH = Operation(
     ),
 )
 
-DELETE = Operation(
+DELETE_DRAFT = Operation(
     "deleteDraft",
     "post",
     "/delete/file",
@@ -120,17 +137,67 @@ DELETE = Operation(
     "Delete a draft",
     "Makes a draft inaccessible at once. Sign typed data of the type `DeleteFile` with the action "
     "`delete`.\n\n"
-    "The chain is asked first: a draft that its owner has published, even a moment ago, is not "
-    "deleted.",
-    Answer("What is left to say of the draft.", "DeletedAnswer"),
+    "The service asks the chain first: a draft that its owner has just published is not deleted.",
+    Response("The id of the deleted draft.", "DeletedAnswer"),
     (*_DRAFT_CODES, Code.ALREADY_ONCHAIN, Code.CHAIN_UNAVAILABLE),
     parameters=(_DRAFT_CID,),
     body=Body("DeleteBody", "The signed write."),
 )
 
-SIGNED_OPERATIONS = (LOG_IN, CREATE, UPDATE, PUBLISH, DELETE)
-"""Everything that costs a signature."""
+READ_DRAFT = Operation(
+    "readDraft",
+    "get",
+    "/fileByCid",
+    Topic.CONTENT,
+    "Read a draft",
+    "Returns the content of one of the reader's own drafts. A file that is `onchain` is not found "
+    "here: read it as a post.",
+    Response("The content and its record.", "DraftAnswer", tagged=True),
+    (Code.INVALID_CID, Code.NOT_OWNER, *SESSION_CODES, *DOCUMENT_CODES),
+    parameters=(Parameter("cid", "Cid", "The draft's cid.", CID), IF_NONE_MATCH),
+    needs_session=True,
+)
 
+READ_POST = Operation(
+    "readPost",
+    "get",
+    "/fileByPostId",
+    Topic.CONTENT,
+    "Read a post",
+    "Returns the content of a post to its author, to every holder of its ERC-6909 token, and to "
+    "everybody with a session if its price is zero.\n\n"
+    "The marketplace contract decides. The service caches a granted access for a few seconds (5 "
+    "by default), and drops it when it sees a log that changes access to the post. It never "
+    "caches a denied access, so a buyer can read at once. If the chain cannot be reached, the "
+    "response is 503.",
+    Response("The content and its record.", "PostAnswer", tagged=True),
+    (
+        Code.INVALID_ADDRESS,
+        Code.SUBJECT_MISMATCH,
+        Code.NOT_ENTITLED,
+        *SESSION_CODES,
+        *_POST_CODES,
+    ),
+    parameters=(
+        Parameter("user", "Address", "The reader: the address of the session.", OWNER),
+        _POST_ID,
+        IF_NONE_MATCH,
+    ),
+    needs_session=True,
+)
+
+READ_FREE_POST = Operation(
+    "readFreePost",
+    "get",
+    "/freeFileByPostId",
+    Topic.CONTENT,
+    "Read a free post",
+    "Returns the content of a post whose price on the chain is zero, without a session. The "
+    "service caches a price of zero for a few seconds, like every granted access.",
+    Response("The content and its record.", "PostAnswer", tagged=True),
+    (Code.NOT_FREE, *_POST_CODES),
+    parameters=(_POST_ID, IF_NONE_MATCH),
+)
 
 FETCH_DOCUMENT = Operation(
     "fetchDocument",
@@ -138,13 +205,13 @@ FETCH_DOCUMENT = Operation(
     "/ipfs/{cid}",
     Topic.CONTENT,
     "Fetch a public document",
-    "The thumbnail of a file. It never changes, so it may be cached for ever, and `HEAD` tells of "
-    "it without sending it. The cid of a draft or a post is not found here, in no format.\n\n"
-    "This is a trustless gateway of IPFS: with `format=raw` the answer is the root block, with "
-    "`format=car` all blocks, depth first, in a CAR of version 1. `Accept` with the media type "
-    "asks for the same, and its parameter `dups=n` for each block only once; `format` wins. "
-    "With `Cache-Control: only-if-cached` what is not here is 412 rather than 404.",
-    Answer(
+    "Returns the thumbnail of a file. It never changes, so it may be cached for ever. The cid of "
+    "a draft or a post is not found here, in any format.\n\n"
+    "This is a trustless IPFS gateway. `format=raw` returns the root block; `format=car` returns "
+    "all blocks, depth first, as a CAR of version 1. The media types in `Accept` select the same "
+    "formats, and its parameter `dups=n` sends each block only once; `format` takes precedence. "
+    "With `Cache-Control: only-if-cached`, a document that is not here is 412 instead of 404.",
+    Response(
         "The document.",
         "Picture",
         ("image/png", "image/jpeg"),
@@ -161,95 +228,36 @@ FETCH_DOCUMENT = Operation(
         Code.INVALID_CID,
         Code.NOT_CACHED,
         Code.RANGE_NOT_SATISFIABLE,
-        *STORED_CODES,
+        *DOCUMENT_CODES,
     ),
     parameters=(
         Parameter("cid", "Cid", "The `thumbnailCid` of a publication.", THUMBNAIL_CID, "path"),
-        Parameter("format", "Format", "Another representation than the picture.", required=False),
-        Parameter("dag-scope", "Scope", "How much a CAR contains.", required=False),
+        Parameter("format", "Format", "A representation other than the picture.", required=False),
+        Parameter("dag-scope", "Scope", "Which blocks a CAR contains.", required=False),
         IF_NONE_MATCH,
         Parameter(
             "Range",
             "Range",
-            "The part that is wanted, of the picture or of the root block. Only one range is cut "
-            "out; whoever asks for several gets the whole, as with every other unit.",
+            "A byte range of the picture or of the root block. Several ranges, or another unit, "
+            "give the whole document.",
             place="header",
             required=False,
         ),
         Parameter(
             "If-Range",
             "EntityTags",
-            "The entity tag that the part must belong to; otherwise the whole is sent.",
+            "Apply the range only if the document has this entity tag; otherwise send all of it.",
             place="header",
             required=False,
         ),
         Parameter(
             "Cache-Control",
             "CacheDirective",
-            "`only-if-cached` asks for what is here already.",
+            "`only-if-cached` requests only what the service already has.",
             place="header",
             required=False,
         ),
     ),
-)
-
-
-_POST_ID_PARAMETER = Parameter(
-    "postId", "PostId", "The post's id, which is its token id in the marketplace.", POST_ID
-)
-
-_LIST_CODES = (Code.DATABASE_UNAVAILABLE, *EVERYWHERE)
-_POST_CODES = (Code.INVALID_POST_ID, Code.CHAIN_UNAVAILABLE, *STORED_CODES)
-
-READ_DRAFT = Operation(
-    "readDraft",
-    "get",
-    "/fileByCid",
-    Topic.CONTENT,
-    "Read a draft",
-    "The content of one of the reader's own drafts. A file that is `onchain` is not found here: "
-    "read it as a post.",
-    Answer("The content and its record.", "DraftAnswer", tagged=True),
-    (Code.INVALID_CID, Code.NOT_OWNER, *SESSION_CODES, *STORED_CODES),
-    parameters=(Parameter("cid", "Cid", "The draft's cid.", CID), IF_NONE_MATCH),
-    needs_session=True,
-)
-
-READ_POST = Operation(
-    "readPost",
-    "get",
-    "/fileByPostId",
-    Topic.CONTENT,
-    "Read a post",
-    "The content of a post, for its author, for everybody who holds its ERC-6909 token, and for "
-    "everybody with a session if its price is zero. The marketplace is asked at each request; "
-    "if it cannot be asked the answer is 503, never a guess.",
-    Answer("The content and its record.", "PostAnswer", tagged=True),
-    (
-        Code.INVALID_ADDRESS,
-        Code.SUBJECT_MISMATCH,
-        Code.NOT_ENTITLED,
-        *SESSION_CODES,
-        *_POST_CODES,
-    ),
-    parameters=(
-        Parameter("user", "Address", "The reader: the address of the session.", OWNER),
-        _POST_ID_PARAMETER,
-        IF_NONE_MATCH,
-    ),
-    needs_session=True,
-)
-
-READ_FREE_POST = Operation(
-    "readFreePost",
-    "get",
-    "/freeFileByPostId",
-    Topic.CONTENT,
-    "Read a free post",
-    "The content of a post whose price on the chain is zero now, for everybody.",
-    Answer("The content and its record.", "PostAnswer", tagged=True),
-    (Code.NOT_FREE, *_POST_CODES),
-    parameters=(_POST_ID_PARAMETER, IF_NONE_MATCH),
 )
 
 LIST_BY_TAGS = Operation(
@@ -258,8 +266,8 @@ LIST_BY_TAGS = Operation(
     "/filesByTags",
     Topic.LISTS,
     "List posts by hashtags",
-    "Posts that carry all of the given hashtags, newest first, up to 9.",
-    Answer("A page of records.", "TaggedFilesAnswer"),
+    "Returns up to 9 posts that have all of the given hashtags, newest first.",
+    Response("A page of records.", "TaggedFilesAnswer"),
     (Code.INVALID_TAGS, *_LIST_CODES),
     parameters=(Parameter("tags", "Hashtags", "Hashtags, separated by commas.", TAGS),),
 )
@@ -269,31 +277,31 @@ LIST_DRAFTS = Operation(
     "get",
     "/pendingFilesByOwner",
     Topic.LISTS,
-    "List one's own drafts",
-    "The reader's drafts, newest first, up to 12. The token of its next page is good for 15 "
-    "minutes, and never longer than the session.",
-    Answer("A page of records.", "DraftsAnswer"),
+    "List your drafts",
+    "Returns up to 12 drafts of the reader, newest first. The token of the next page is valid for "
+    "15 minutes, and never longer than the session.",
+    Response("A page of records.", "DraftsAnswer"),
     (Code.INVALID_ADDRESS, Code.SUBJECT_MISMATCH, *SESSION_CODES, *_LIST_CODES),
     parameters=(Parameter("owner", "Address", "The address of the session.", OWNER),),
     needs_session=True,
 )
 
-LIST_ON = Operation(
+NEXT_PAGE = Operation(
     "listOn",
     "get",
     "/filesByNextPageToken",
     Topic.LISTS,
-    "Go on with a list",
-    "The next page of any list, up to 9 files. The token says which list it was and where it "
-    "stopped, and is itself the permission to go on: no session is needed. Every file is seen "
-    "exactly once, whatever is written meanwhile.",
-    Answer("A page of records.", "FilesAnswer"),
+    "Get the next page of a list",
+    "Returns the next page of any list, up to 9 files. The token contains the list and the "
+    "position, and authorizes the request: no session is needed. Paging returns every file "
+    "exactly once, even if others write meanwhile.",
+    Response("A page of records.", "FilesAnswer"),
     (Code.INVALID_PAGE_TOKEN, *_LIST_CODES),
     parameters=(
         Parameter(
             "next_page_token",
             "PageToken",
-            "The `next_page_token` of the page before; never one that was made up.",
+            "The `next_page_token` of the previous page, unchanged.",
             PAGE_TOKEN,
         ),
     ),
@@ -304,42 +312,19 @@ LIST_METADATA = Operation(
     "get",
     "/filesMetaData",
     Topic.LISTS,
-    "List the newest posts, or one file",
-    "Without `cid`, the newest posts, up to 9. With `cid`, the record of that file, draft or "
-    "post, as a list of one.",
-    Answer("A page of records.", "FilesAnswer"),
+    "List the newest posts, or get one record",
+    "Without `cid`, returns up to 9 of the newest posts. With `cid`, returns the record of that "
+    "draft or post, as a list of one.",
+    Response("A page of records.", "FilesAnswer"),
     (Code.INVALID_CID, Code.NOT_FOUND, *_LIST_CODES),
     parameters=(Parameter("cid", "Cid", "The cid of one file.", CID, required=False),),
 )
 
-READ_OPERATIONS = (
-    READ_DRAFT,
-    READ_POST,
-    READ_FREE_POST,
-    FETCH_DOCUMENT,
-    LIST_BY_TAGS,
-    LIST_DRAFTS,
-    LIST_ON,
-    LIST_METADATA,
-)
-"""Everything that is only asked for."""
-
-
-_DELIVERY_CODES = (
-    Code.WEBHOOK_SIGNATURE_INVALID,
-    Code.NOT_FOUND,
-    Code.REQUEST_TIMEOUT,
-    Code.TOO_LARGE,
-    Code.UNSUPPORTED_MEDIA_TYPE,
-    Code.DATABASE_UNAVAILABLE,
-    Code.OVERLOADED,
-)
-
-_CONSEQUENCE = (
+_EFFECT = (
     "\n\nEvery `PostCreated` log of the marketplace in the delivery moves its file from `pending` "
-    "to `onchain`, if its author is the file's owner. What is signed is never refused for what it "
-    "says: other logs and heartbeats are ignored with 200, and a delivery or an event that comes "
-    "again has no effect. Without a secret in the settings the path is 404."
+    "to `onchain`, if its author is the file's owner. A signed delivery is never refused for its "
+    "content: other logs and heartbeats are ignored with 200, and a repeated delivery or event "
+    "has no effect. If the provider has no secret in the settings, the path is 404."
 )
 
 
@@ -348,128 +333,141 @@ def _signature_header(name: str, signed: str) -> Parameter:
     return Parameter(name, "DeliverySignature", text, DELIVERY_SIGNATURE, "header")
 
 
-RECEIVE_A = Operation(
+RECEIVE_FROM_PROVIDER_A = Operation(
     "receiveFromProviderA",
     "post",
     "/webhook/provider-a/publish",
     Topic.DELIVERIES,
-    "Receive from provider a",
+    "Receive a delivery from provider a",
     "For Alchemy Notify, with a custom (GraphQL) webhook whose logs are at "
-    "`event.data.block.logs[]`." + _CONSEQUENCE,
-    Answer("What became of the delivery.", "DeliveryAnswer"),
+    "`event.data.block.logs[]`." + _EFFECT,
+    Response("The result of the delivery.", "DeliveryAnswer"),
     _DELIVERY_CODES,
     parameters=(_signature_header("X-Alchemy-Signature", "the raw body"),),
     body=Body("ProviderADelivery", "A delivery as the provider sends it."),
     alias="/webhook/alchemy/publish",
 )
 
-RECEIVE_B = Operation(
+RECEIVE_FROM_PROVIDER_B = Operation(
     "receiveFromProviderB",
     "post",
     "/webhook/provider-b/publish",
     Topic.DELIVERIES,
-    "Receive from provider b",
+    "Receive a delivery from provider b",
     "For QuickNode Streams. Logs (`address`, `topics`, `data`) are found in any nesting of "
-    "arrays and objects; the body may be compressed with gzip." + _CONSEQUENCE,
-    Answer("What became of the delivery.", "DeliveryAnswer"),
+    "arrays and objects; the body may be compressed with gzip." + _EFFECT,
+    Response("The result of the delivery.", "DeliveryAnswer"),
     _DELIVERY_CODES,
     parameters=(
         Parameter(
             "X-QN-Nonce",
             "DeliveryNonce",
-            "Unique for each delivery; one seen before makes it a duplicate.",
+            "Unique for each delivery; a nonce seen before makes it a duplicate.",
             DELIVERY_NONCE,
             "header",
         ),
         Parameter(
             "X-QN-Timestamp",
             "Timestamp",
-            "Unix time in seconds, at most 300 seconds away from now.",
+            "Unix time in seconds, at most 300 seconds before or after now.",
             DELIVERY_TIMESTAMP,
             "header",
         ),
-        _signature_header("X-QN-Signature", "nonce, timestamp and the body (after gzip is undone)"),
+        _signature_header("X-QN-Signature", "nonce, timestamp and the uncompressed body"),
     ),
     body=Body("ProviderBDelivery", "A delivery as the provider sends it."),
     alias="/webhook/quicknode/publish",
 )
 
-TELL_FACTS = Operation(
+SERVICE_FACTS = Operation(
     "tellFacts",
     "get",
     "/.well-known/imprint.json",
     Topic.SERVICE,
-    "What a client needs to know",
-    "The domain to sign for, the domains that may log in, the chain, the limits and the sizes "
-    "of pages.",
-    Answer("The facts.", "Facts"),
-    EVERYWHERE,
+    "Get the service's parameters",
+    "Returns the signing domain, the login domains, the chain, the limits and the page sizes.",
+    Response("The parameters.", "Facts"),
+    MIDDLEWARE_CODES,
 )
 
-TELL_CONTACT = Operation(
+SECURITY_CONTACT = Operation(
     "tellContact",
     "get",
     "/.well-known/security.txt",
     Topic.SERVICE,
-    "Where to report a weakness",
-    "The operator's contact, as RFC 9116 has it. Without one in the settings the path is 404.",
-    Answer("The contact.", "Contact", ("text/plain",)),
-    (Code.NOT_FOUND, *EVERYWHERE),
+    "Get the security contact",
+    "Returns where to report a vulnerability (RFC 9116). If the operator has set no contact, the "
+    "path is 404.",
+    Response("The contact.", "Contact", ("text/plain",)),
+    (Code.NOT_FOUND, *MIDDLEWARE_CODES),
 )
 
-DESCRIBE = Operation(
+OPENAPI_DOCUMENT = Operation(
     "describe",
     "get",
     "/openapi.json",
     Topic.SERVICE,
-    "This interface, for machines",
-    "The OpenAPI 3.1 description that this page is made from.",
-    Answer("The description.", "Description"),
-    EVERYWHERE,
+    "Get the OpenAPI description",
+    "Returns the OpenAPI 3.1 document that the `/docs` page is rendered from.",
+    Response("The OpenAPI document.", "Description"),
+    MIDDLEWARE_CODES,
 )
 
-SHOW_MANUAL = Operation(
+DOCS_PAGE = Operation(
     "showManual",
     "get",
     "/docs",
     Topic.SERVICE,
-    "This interface, for people",
-    "One page, without scripts and without anything from elsewhere.",
-    Answer("The page.", "Page", ("text/html",)),
-    EVERYWHERE,
+    "Get the documentation page",
+    "Returns one HTML page without scripts and without external resources.",
+    Response("The page.", "Page", ("text/html",)),
+    MIDDLEWARE_CODES,
 )
 
-TELL_HEALTH = Operation(
+HEALTH = Operation(
     "tellHealth",
     "get",
     "/healthz",
     Topic.SERVICE,
-    "Whether the process lives",
-    "The process alone, without its dependencies.",
-    Answer("It lives.", "Health"),
+    "Check that the process runs",
+    "Checks the process only, not its dependencies.",
+    Response("The process runs.", "Health"),
     (),
 )
 
-TELL_READINESS = Operation(
+READINESS = Operation(
     "tellReadiness",
     "get",
     "/readyz",
     Topic.SERVICE,
-    "Whether the dependencies answer",
-    "`ready`, or `degraded` while only the chain is away: most reads still work then. Without "
-    "the database or the content store it is `unavailable`, with status 503.",
-    Answer("Requests can be served.", "Readiness"),
+    "Check the dependencies",
+    "Returns `ready`, or `degraded` if only the chain cannot be reached: most reads still work "
+    "then. Without the database or the content store it returns `unavailable`, with status 503.",
+    Response("The service can handle requests.", "Readiness"),
     (Code.OVERLOADED,),
 )
 
-SERVICE_OPERATIONS = (
-    RECEIVE_A,
-    RECEIVE_B,
-    TELL_FACTS,
-    TELL_CONTACT,
-    DESCRIBE,
-    SHOW_MANUAL,
-    TELL_HEALTH,
-    TELL_READINESS,
+OPERATIONS = (
+    LOG_IN,
+    CREATE_DRAFT,
+    UPDATE_DRAFT,
+    PUBLISH_DRAFT,
+    DELETE_DRAFT,
+    READ_DRAFT,
+    READ_POST,
+    READ_FREE_POST,
+    FETCH_DOCUMENT,
+    LIST_BY_TAGS,
+    LIST_DRAFTS,
+    NEXT_PAGE,
+    LIST_METADATA,
+    RECEIVE_FROM_PROVIDER_A,
+    RECEIVE_FROM_PROVIDER_B,
+    SERVICE_FACTS,
+    SECURITY_CONTACT,
+    OPENAPI_DOCUMENT,
+    DOCS_PAGE,
+    HEALTH,
+    READINESS,
 )
-"""Everything that machines ask of machines."""
+"""Every operation, in the order in which the docs show them."""

@@ -1,7 +1,7 @@
-"""Patterns of the wire's texts, in the dialect that JSON Schema and every language share.
+"""JSON Schemas of the requests and responses, and the patterns of their strings.
 
-They are narrower than the service in one way: what matches is well-formed for certain. Spellings
-that a pattern cannot judge, such as the checksum in an address, are told in words beside it.
+A pattern is stricter than the service in one way: every string that matches it is well-formed. What
+a pattern cannot express, such as the checksum of an address, is in the description.
 """
 
 import re
@@ -17,19 +17,19 @@ from imprint.domain.posts import EventStatus
 from imprint.web import responses
 
 ADDRESS_PATTERN = "^0x([0-9a-f]{40}|[0-9A-F]{40})$"
-"""An address in one case."""
+"""An address in lower or upper case."""
 
 LOWER_ADDRESS_PATTERN = "^0x[0-9a-f]{40}$"
-"""An address as the service writes it."""
+"""An address as the service returns it."""
 
 SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{128}|[0-9a-fA-F]{130})$"
-"""64 or 65 bytes."""
+"""64 or 65 bytes in hex."""
 
 CID_PATTERN = "^baf(kr|yb)ei[a-h][a-z2-7]{50}[aeimquy4]$"
-"""36 bytes in 58 digits: 30 bits and then 2 more are always the same, and the last 2 are spare."""
+"""36 bytes in 58 base32 digits: the first 32 bits are fixed, and the last 2 are padding."""
 
 POST_ID_PATTERN = "^(0|[1-9][0-9]{0,76})$"
-"""Every number of up to 77 digits is below 2^256."""
+"""A number of up to 77 digits, which is always below 2^256."""
 
 TIMESTAMP_PATTERN = "^[0-9]{1,12}$"
 """Unix time in seconds."""
@@ -38,10 +38,10 @@ WITHOUT_NUL_PATTERN = "^[^\\u0000]*$"
 """Any text without NUL."""
 
 PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,2048}$"
-"""Base64url of a nonce, a tag, and what is sealed between them."""
+"""Base64url of a nonce, a ciphertext and an authentication tag."""
 
 TAG_CHARACTERS = "A-Za-z0-9_\\-À-ÖØ-öø-ÿа-яα-ωא-תぁ-ゖァ-ヺ一-龥가-힣"
-"""Letters that normalization leaves alone, of scripts in common use; others are taken too."""
+"""Letters of common scripts that normalization does not change; the service accepts others too."""
 
 _STATEMENT = "[A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;= ]*"
 _SEGMENT = "([A-Za-z0-9\\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*"
@@ -64,7 +64,7 @@ def hashtags_pattern(most: int, longest: int, none_allowed: bool) -> str:
 
 
 def login_message_pattern(domains: Sequence[str], chain_id: int) -> str:
-    """The login messages for each domain: its URI must be there, and nowhere else."""
+    """Login messages for these domains; the host of the URI is the domain."""
     messages = [_login_message_pattern(_literal(domain), chain_id) for domain in domains]
     return f"^({'|'.join(messages)})$"
 
@@ -89,21 +89,21 @@ def _login_message_pattern(domain: str, chain_id: int) -> str:
 
 
 def _literal(text: str) -> str:
-    # Only what a pattern would take for syntax: more escapes than that are errors in JavaScript.
+    # re.escape escapes more than syntax characters, which is an error in JavaScript's `u` mode.
     return re.sub(r"[.*+?^${}()|\[\]\\/]", r"\\\g<0>", text)
 
 
 Schema = dict[str, Any]
 
 WRITE_MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
-"""The members of every signed type."""
+"""The members of every signed EIP-712 type."""
 
 DOMAIN_MEMBERS = [
     {"name": "name", "type": "string"},
     {"name": "version", "type": "string"},
     {"name": "chainId", "type": "uint256"},
 ]
-"""The members of the domain, for clients that spell it out."""
+"""The members of `EIP712Domain`, for clients that send it."""
 
 
 def ref(name: str) -> Schema:
@@ -111,43 +111,43 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def text(description: str, pattern: str | None = None, **more: Any) -> Schema:
-    """A text."""
+def _string(description: str, pattern: str | None = None, **more: Any) -> Schema:
+    """A string, with a pattern if one is given."""
     matching = {} if pattern is None else {"pattern": pattern}
     return {"type": "string", "description": description, **matching, **more}
 
 
-def record(properties: Schema, *optional: str, **more: Any) -> Schema:
+def _object(properties: Schema, *optional: str, **more: Any) -> Schema:
     """An object with these members, all required but the optional ones."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "required": required, "properties": properties, **more}
 
 
-def closed(properties: Schema, *optional: str) -> Schema:
+def _closed_object(properties: Schema, *optional: str) -> Schema:
     """An object with these members and no others."""
-    return record(properties, *optional, additionalProperties=False)
+    return _object(properties, *optional, additionalProperties=False)
 
 
 def describe_requests(facts: Mapping[str, Any]) -> dict[str, Schema]:
-    """Every component that a request is made of."""
+    """The components of requests."""
     return {
         **_texts(facts),
         **{_envelope_name(action): _envelope(facts["signing"], action) for action in Action},
         "LoginMessage": _login_message(facts),
-        "LoginBody": record(
+        "LoginBody": _object(
             {
                 "salt": ref("LoginMessage"),
                 "address": ref("Address"),
                 "signature": ref("Signature"),
             }
         ),
-        "CreateBody": record(_signed(Action.CREATE) | {"content": ref("Content")}),
-        "UpdateBody": record(_signed(Action.UPDATE) | {"content": ref("Content")}),
-        "DeleteBody": record(_signed(Action.DELETE)),
+        "CreateBody": _object(_signed(Action.CREATE) | {"content": ref("Content")}),
+        "UpdateBody": _object(_signed(Action.UPDATE) | {"content": ref("Content")}),
+        "DeleteBody": _object(_signed(Action.DELETE)),
         "PublishForm": _publish_form(facts["limits"]),
         "ProviderADelivery": _delivery_a(),
         "ProviderBDelivery": {
-            "description": "Any nesting of arrays and objects with logs in it.",
+            "description": "Arrays and objects, nested in any way, that contain logs.",
             "type": ["object", "array"],
         },
     }
@@ -157,54 +157,57 @@ def _texts(facts: Mapping[str, Any]) -> dict[str, Schema]:
     limits = facts["limits"]
     most, longest = limits["hashtags"], limits["hashtag_length"]
     return {
-        "Address": text(
+        "Address": _string(
             "An Ethereum address, all lower or all upper case. The mixed case of EIP-55 is "
             "accepted too, if its checksum is right.",
             ADDRESS_PATTERN,
         ),
-        "Signature": text(
+        "Signature": _string(
             "65 bytes (r, s, v) in hex, or the 64 bytes of EIP-2098; with a low s.",
             SIGNATURE_PATTERN,
         ),
-        "Cid": text(
+        "Cid": _string(
             "A content identifier in its canonical spelling: CIDv1, base32, raw or dag-pb, "
-            "SHA-256. Other multibases and CIDv0 are accepted and brought to this one.",
+            "SHA-256. Other multibases and CIDv0 are accepted and converted.",
             CID_PATTERN,
         ),
-        "PostId": text("A decimal number below 2^256.", POST_ID_PATTERN),
-        "Hashtags": text(
+        "PostId": _string("A decimal number below 2^256.", POST_ID_PATTERN),
+        "Hashtags": _string(
             f"1 to {most} hashtags of up to {longest} letters, digits, `_` and `-`, separated by "
-            "commas. A leading `#` and spaces around are dropped, case is ignored, and letters "
-            "of other scripts are accepted too.",
+            "commas. A leading `#` and surrounding spaces are removed, case is ignored, and "
+            "letters of other scripts are accepted too.",
             hashtags_pattern(most, longest, none_allowed=False),
         ),
-        "HashtagsOrNone": text(
-            f"Up to {most} hashtags as in `GET /filesByTags`; an empty text means none.",
+        "HashtagsOrNone": _string(
+            f"Up to {most} hashtags as in `GET /filesByTags`; an empty string means none.",
             hashtags_pattern(most, longest, none_allowed=True),
         ),
-        "PageToken": text("An opaque page token.", PAGE_TOKEN_PATTERN),
-        "Format": {"enum": ["raw", "car"], "description": "The root block, or a CAR."},
+        "PageToken": _string("An opaque page token.", PAGE_TOKEN_PATTERN),
+        "Format": {
+            "enum": ["raw", "car"],
+            "description": "The root block, or a CAR.",
+        },
         "Scope": {
             "enum": ["block", "entity", "all"],
-            "description": "The root block alone, or everything; here `entity` is everything, too.",
+            "description": "The root block or all blocks; `entity` is the same as `all`.",
         },
-        "Range": text("A range of bytes, as RFC 9110 writes it; anything else is ignored."),
-        "CacheDirective": text("A directive of RFC 9111."),
-        "EntityTags": text("One or more entity tags, as RFC 9110 writes them."),
-        "Content": text(
-            f"The text, without NUL; it may be empty. At most {limits['content_bytes']} bytes of "
+        "Range": _string("A byte range (RFC 9110); anything else is ignored."),
+        "CacheDirective": _string("A cache directive (RFC 9111)."),
+        "EntityTags": _string("One or more entity tags (RFC 9110)."),
+        "Content": _string(
+            f"The text, without NUL. It may be empty. At most {limits['content_bytes']} bytes of "
             "UTF-8.",
             WITHOUT_NUL_PATTERN,
         ),
-        "Nonce": text(
+        "Nonce": _string(
             "Unique for each write of this signer; usually the address, `_` and the timestamp.",
             WITHOUT_NUL_PATTERN,
             minLength=1,
             maxLength=MAX_NONCE_LENGTH,
         ),
-        "Timestamp": text("Unix time in seconds.", TIMESTAMP_PATTERN),
-        "DeliverySignature": text("32 bytes in lower-case hex.", "^[0-9a-f]{64}$"),
-        "DeliveryNonce": text("A unique text.", "^[!-~]{1,128}$"),
+        "Timestamp": _string("Unix time in seconds.", TIMESTAMP_PATTERN),
+        "DeliverySignature": _string("32 bytes in lower-case hex.", "^[0-9a-f]{64}$"),
+        "DeliveryNonce": _string("A unique string.", "^[!-~]{1,128}$"),
     }
 
 
@@ -220,7 +223,7 @@ def _envelope(signing: Mapping[str, Any], action: Action) -> Schema:
         {"const": str(chain_id)},
         {"type": "string", "pattern": chain_id_pattern(chain_id)},
     ]
-    chain = {"anyOf": spellings, "description": "As a number, in decimal or in hex."}
+    chain = {"anyOf": spellings, "description": "A number, or a string in decimal or hex."}
     domain = {"name": {"const": signing["name"]}, "version": {"const": signing["version"]}}
     message = {
         "action": {"const": action.value},
@@ -229,13 +232,13 @@ def _envelope(signing: Mapping[str, Any], action: Action) -> Schema:
     }
     types = {kind: {"const": WRITE_MEMBERS}, "EIP712Domain": {"const": DOMAIN_MEMBERS}}
     members = {
-        "domain": closed(domain | {"chainId": chain}),
-        "types": closed(types, "EIP712Domain"),
+        "domain": _closed_object(domain | {"chainId": chain}),
+        "types": _closed_object(types, "EIP712Domain"),
         "primaryType": {"const": kind},
-        "message": closed(message),
+        "message": _closed_object(message),
     }
-    described = "The typed data (EIP-712) that was signed, exactly this and nothing more."
-    return closed(members, "primaryType") | {"description": described}
+    described = "The signed typed data (EIP-712), with exactly these members."
+    return _closed_object(members, "primaryType") | {"description": described}
 
 
 def _signed(action: Action) -> dict[str, Schema]:
@@ -248,22 +251,22 @@ def _signed(action: Action) -> dict[str, Schema]:
 
 def _login_message(facts: Mapping[str, Any]) -> Schema:
     domains, chain_id = facts["login"]["domains"], facts["signing"]["chainId"]
-    return text(
+    return _string(
         "The exact text of a login message (EIP-4361) for one of this service's domains, at most "
-        f"{MAX_MESSAGE_BYTES} bytes: lines end with LF, and the last one with nothing. Its address "
-        "is the one beside it.",
+        f"{MAX_MESSAGE_BYTES} bytes. Lines are separated by LF, with none at the end. Its address "
+        "is the one in `address`.",
         login_message_pattern(domains, chain_id),
     )
 
 
 def _publish_form(limits: Mapping[str, Any]) -> Schema:
-    file = text(
+    file = _string(
         f"A PNG or JPEG of at most {limits['thumbnail_bytes']} bytes and "
         f"{limits['thumbnail_pixels']} pixels, sent as a file.",
         format="binary",
     )
     fields = {"file": file, **_signed(Action.PUBLISH), "hashtags": ref("HashtagsOrNone")}
-    return closed(fields, "hashtags")
+    return _closed_object(fields, "hashtags")
 
 
 def _delivery_a() -> Schema:
@@ -271,28 +274,31 @@ def _delivery_a() -> Schema:
         "data": {"type": "string"},
         "topics": {"type": "array", "items": {"type": "string"}},
         "index": {"type": "integer"},
-        "account": _open({"address": {"type": "string"}}),
-        "transaction": _open({"hash": {"type": "string"}, "status": {"type": "integer"}}),
+        "account": _open_object({"address": {"type": "string"}}),
+        "transaction": _open_object({"hash": {"type": "string"}, "status": {"type": "integer"}}),
     }
     block = {
         "hash": {"type": "string"},
         "number": {"type": "integer"},
         "timestamp": {"type": "integer"},
-        "logs": {"type": "array", "items": _open(log)},
+        "logs": {"type": "array", "items": _open_object(log)},
     }
-    envelope = _within("event", _within("data", _within("block", _open(block))))
-    return {"description": "The answer to the webhook's query, in its envelope.", **envelope}
+    envelope = _within("event", _within("data", _within("block", _open_object(block))))
+    return {
+        "description": "The webhook's query result, in the provider's envelope.",
+        **envelope,
+    }
 
 
-def _open(properties: Schema) -> Schema:
+def _open_object(properties: Schema) -> Schema:
     return {"type": "object", "properties": properties}
 
 
 def _within(name: str, schema: Schema) -> Schema:
-    return _open({name: schema})
+    return _open_object({name: schema})
 
 
-_SHAPES = {
+_STRUCTS: dict[str, type[msgspec.Struct]] = {
     "LoginAnswer": responses.LoginAnswer,
     "CreatedAnswer": responses.CreatedAnswer,
     "UpdatedAnswer": responses.UpdatedAnswer,
@@ -301,19 +307,26 @@ _SHAPES = {
     "ContentAnswer": responses.ContentAnswer,
     "FilesAnswer": responses.FilesAnswer,
     "TaggedFilesAnswer": responses.TaggedFilesAnswer,
+    "EventAnswer": responses.EventAnswer,
     "DeliveryAnswer": responses.DeliveryAnswer,
+    "KeyValues": responses.KeyValues,
+    "Record": responses.Record,
+    "ReadRecord": responses.ReadRecord,
+    "DeletedFile": responses.DeletedFile,
 }
+"""Component names, which clients generate types from, and the structs of the response bodies."""
 
-_SAME_SHAPE = {
+_ALIASES = {
     "DraftAnswer": "ContentAnswer",
     "PostAnswer": "ContentAnswer",
     "DraftsAnswer": "FilesAnswer",
 }
-"""Answers of one shape that are told apart by their examples."""
+"""Components with the schema of another one, but an example of their own."""
 
-_LOWER_ADDRESS = text("An Ethereum address in lower case.", LOWER_ADDRESS_PATTERN)
-_UUID = text("A UUID.", format="uuid")
-_TX_HASH = text("The transaction that published the file.", "^0x[0-9a-f]{64}$")
+
+_LOWER_ADDRESS = _string("An Ethereum address in lower case.", LOWER_ADDRESS_PATTERN)
+_UUID = _string("A UUID.", format="uuid")
+_TX_HASH = _string("The transaction that published the file.", "^0x[0-9a-f]{64}$")
 
 
 def _or_null(schema: Schema) -> Schema:
@@ -322,15 +335,19 @@ def _or_null(schema: Schema) -> Schema:
 
 _RECORD: dict[str, Schema] = {
     "id": _UUID,
-    "name": text("The owner, and a number that rises.", "^0x[0-9a-f]{40}_[0-9]+$"),
+    "name": _string("The owner's address and a rising number.", "^0x[0-9a-f]{40}_[0-9]+$"),
     "cid": ref("Cid"),
-    "size": {"type": "integer", "minimum": 0, "description": "Bytes of the stored document."},
+    "size": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Bytes of the stored document.",
+    },
     "group_id": _UUID,
 }
 
 _NARROWED: dict[str, dict[str, Schema]] = {
     "LoginAnswer": {
-        "token": text("The session, a JWT, for the Authorization header."),
+        "token": _string("The session, a JWT for the Authorization header."),
         "address": _LOWER_ADDRESS,
         "expiresIn": {"const": "2h"},
     },
@@ -352,23 +369,41 @@ _NARROWED: dict[str, dict[str, Schema]] = {
     },
     "DeliveryAnswer": {"success": {"const": True}},
 }
-"""What the types of the bodies leave open, by their names and the names of their members."""
+"""Schemas of members that are stricter than the types of the structs."""
 
 _REACHABLE = {"enum": ["ok", "unavailable"]}
 
 
-def describe_answers(facts: Mapping[str, Any]) -> dict[str, Schema]:
-    """Every component that an answer is made of."""
-    _, components = msgspec.json.schema_components(
-        tuple(_SHAPES.values()), ref_template="#/components/schemas/{name}"
-    )
+def describe_responses(facts: Mapping[str, Any]) -> dict[str, Schema]:
+    """The components of responses."""
+    return {
+        **_struct_schemas(),
+        **{name: ref(other) for name, other in _ALIASES.items()},
+        **_about(facts),
+        "Problem": _problem(),
+    }
+
+
+def _struct_schemas() -> dict[str, Schema]:
+    _, generated = msgspec.json.schema_components(tuple(_STRUCTS.values()), ref_template="{name}")
+    names = {struct.__name__: name for name, struct in _STRUCTS.items()}
+    components = {names[name]: _rename_refs(schema, names) for name, schema in generated.items()}
     for name, members in _NARROWED.items():
-        for member, schema in members.items():
-            components[name]["properties"][member] = schema
+        components[name]["properties"] |= members
     for schema in components.values():
-        schema.pop("title", None)
-    aliases = {name: ref(shape) for name, shape in _SAME_SHAPE.items()}
-    return {**components, **aliases, **_about(facts), "Problem": _problem()}
+        del schema["title"]
+    return components
+
+
+def _rename_refs(schema: Any, names: Mapping[str, str]) -> Any:
+    """The schema with references to components instead of structs."""
+    if isinstance(schema, list):
+        return [_rename_refs(item, names) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return ref(names[schema["$ref"]])
+    return {key: _rename_refs(value, names) for key, value in schema.items()}
 
 
 def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
@@ -376,23 +411,23 @@ def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
     return {
         "Facts": _shape_of(facts),
         "Description": {"type": "object", "description": "An OpenAPI 3.1 document."},
-        "Contact": text("Contact and Expires, a line each.", "^Contact: .+\\nExpires: .+\\n$"),
-        "Page": text("HTML."),
-        "Picture": text("A PNG or JPEG.", format="binary"),
-        "Block": text("The root block.", format="binary"),
-        "Blocks": text("All blocks, in a CAR of version 1.", format="binary"),
-        "Bytes": text("Bytes of no other kind.", format="binary"),
-        "Health": record({"status": {"const": "alive"}}),
-        "Readiness": record(
-            {"status": {"enum": ["ready", "degraded", "unavailable"]}, "checks": record(checks)}
+        "Contact": _string("The lines `Contact` and `Expires`.", "^Contact: .+\\nExpires: .+\\n$"),
+        "Page": _string("HTML."),
+        "Picture": _string("A PNG or JPEG.", format="binary"),
+        "Block": _string("The root block.", format="binary"),
+        "Blocks": _string("A CAR of version 1.", format="binary"),
+        "Bytes": _string("A document that is not a picture.", format="binary"),
+        "Health": _object({"status": {"const": "alive"}}),
+        "Readiness": _object(
+            {"status": {"enum": ["ready", "degraded", "unavailable"]}, "checks": _object(checks)}
         ),
     }
 
 
 def _shape_of(value: Any) -> Schema:
-    """The schema of a value that never changes while the service runs: its names and types."""
+    """The schema of a constant value, from the types of its members."""
     if isinstance(value, Mapping):
-        return record({name: _shape_of(member) for name, member in value.items()})
+        return _object({name: _shape_of(member) for name, member in value.items()})
     if isinstance(value, str):
         return {"type": "string"}
     if isinstance(value, int):
@@ -402,12 +437,12 @@ def _shape_of(value: Any) -> Schema:
 
 def _problem() -> Schema:
     members = {
-        "type": text("The problem's name as a URI.", "^urn:imprint:problem:[a-z_]+$"),
-        "title": text("The status in words."),
+        "type": _string("A URI that identifies the code.", "^urn:imprint:problem:[a-z_]+$"),
+        "title": _string("The reason phrase of the status."),
         "status": {"type": "integer"},
-        "detail": text("What is wrong, for people."),
-        "code": text("What is wrong, for programs; it never changes its meaning."),
-        "error": text("The same sentence as `detail`."),
+        "detail": _string("What is wrong, for people."),
+        "code": _string("What is wrong, for programs; a code never changes its meaning."),
+        "error": _string("The same sentence as `detail`."),
     }
-    described = "The one body of every refusal (RFC 9457)."
-    return record(members) | {"description": described}
+    described = "The body of every error response (RFC 9457)."
+    return _object(members) | {"description": described}
