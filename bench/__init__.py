@@ -1,1 +1,1 @@
-"""Measurements of the service, each beside the floor it stands on."""
+"""Benchmarks of the service, each compared with a floor: the least that the same work can cost."""

@@ -1,4 +1,4 @@
-"""Charts: lines over logarithmic or plain axes, drawn with what the service needs anyway."""
+"""Line charts, drawn with Pillow, which the service needs anyway."""
 
 import math
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, HEIGHT, MARGIN = 900, 540, 80
-"""The size of a chart, and the room for its axes, in pixels."""
+"""The size of a chart and of the margin for its axes, in pixels."""
 
 COLORS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#57606a")
-"""One for each line."""
+"""The colors of the lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A name and its points."""
+    """A line of a chart."""
 
     name: str
     points: Sequence[tuple[float, float]]

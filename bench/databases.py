@@ -1,4 +1,4 @@
-"""The databases of a run: SQLite files, and a PostgreSQL server that comes as a wheel."""
+"""The databases of a run: SQLite files, and a PostgreSQL server from a wheel."""
 
 import asyncio
 import sqlite3
@@ -13,13 +13,13 @@ from typing import Protocol
 import asyncpg
 from tests.postgresql import Server
 
-from bench.filling import fill_sqlite
+from bench.filled_catalog import fill_sqlite
 from bench.processes import SERVICE_CORE, pinned
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.sqlite_connections import connect_writer
 
 COMMITS = 300
-"""How many commits are timed."""
+"""Commits that are timed."""
 
 _INSERT = "INSERT INTO rows (value) VALUES ($1)"
 
@@ -30,11 +30,11 @@ class Database(Protocol):
     name: str
 
     def time_commit(self) -> float:
-        """Seconds of one durable commit, alone, on the core of the service."""
+        """Seconds for one durable commit, on the core of the service."""
         ...
 
     def make(self) -> str:
-        """The address of an empty database."""
+        """The URL of a new empty database."""
         ...
 
 
@@ -52,7 +52,7 @@ class SqliteFiles:
         return f"sqlite:///{self.folder}/{next(_numbers)}.db"
 
     def fill(self, files: int) -> Path:
-        """A database with so many files."""
+        """A database with this many files."""
         path = self.folder / f"filled-{files}.db"
         with closing(connect_writer(path)) as connection:
             migrate(connection, known_migrations())
@@ -74,7 +74,7 @@ class SqliteFiles:
 
 @dataclass(slots=True)
 class PostgresqlServer:
-    """A server of this run, which syncs as a real one does."""
+    """A PostgreSQL server that is started for this run, with fsync on."""
 
     server: Server
     name: str = "postgresql"
@@ -104,11 +104,18 @@ class PostgresqlServer:
 _numbers = count(1)
 
 
-def open_databases(stack: ExitStack, folder: Path) -> Iterator[Database]:
-    """Both kinds, one after the other."""
-    yield SqliteFiles(folder / "sqlite")
+def open_databases(stack: ExitStack, folder: Path, only: str | None) -> Iterator[Database]:
+    """SQLite and then PostgreSQL, which is started on demand; or `only` the one of this name."""
+    if only != "postgresql":
+        yield SqliteFiles(folder / "sqlite")
+    if only != "sqlite":
+        yield start_postgresql(stack)
+
+
+def start_postgresql(stack: ExitStack) -> PostgresqlServer:
+    """A server that stops with the stack."""
     server = Server(options=("max_connections=100",))
     server.make()
     server.start()
     stack.callback(server.stop)
-    yield PostgresqlServer(server)
+    return PostgresqlServer(server)

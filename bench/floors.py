@@ -1,4 +1,4 @@
-"""Floors: what the same bytes, the same signatures and the same commits cost with no work around.
+"""Floors: the cost of the same bytes, signatures and commits without the rest of the service.
 
 python -m bench.floors PORT   serves the empty handlers
 """
@@ -28,20 +28,20 @@ from imprint.domain.files import Action
 from imprint.server.http import HttpServer, listen, serve_all
 
 VERIFICATIONS = 300
-"""How many signatures are verified to time it once."""
+"""Signature verifications in one sample."""
 
 PEER_VERIFICATIONS = 150
-"""How many the peer verifies, which takes longer."""
+"""Verifications by the peer in one sample; it is slower."""
 
-ANSWERS = 1_500
-"""How many empty answers are asked for to time them once."""
+RESPONSES = 1_500
+"""Empty responses in one sample."""
 
 DOMAIN = SigningDomain("Imprint", "1", 31337)
 
 PEER = Path(__file__).parent / "peer"
 
 
-async def _answer(request: Request) -> Response:
+async def _respond(request: Request) -> Response:
     size = int(request.query_params["size"])
     return Response(_BYTES[:size], media_type="application/json")
 
@@ -55,10 +55,10 @@ _BYTES = b"x" * 65_536
 
 
 def empty_app() -> Router:
-    """The web stack of the service, answering bytes with no work."""
+    """The web stack of the service with handlers that only return bytes."""
     routes = [
         Route("/healthz", lambda request: Response(b"")),
-        Route("/bytes", _answer),
+        Route("/bytes", _respond),
         Route("/swallow", _swallow, methods=["POST"]),
     ]
     return Router(routes)
@@ -71,7 +71,7 @@ async def _serve(port: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Something to be compared with: `sample` measures it once, as a rate."""
+    """What a scenario is compared with; `sample` measures its rate once."""
 
     name: str
     sample: Callable[[], float]
@@ -79,16 +79,16 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """The floors of a run, on the core of the service."""
+    """The floors of a run, measured on the core of the service."""
 
     service: Measured
 
-    def answer(self, size: int) -> Floor:
-        """An empty handler that answers so many bytes."""
-        return Floor(f"empty answer, {size} bytes", lambda: self._rate(f"/bytes?size={size}"))
+    def response(self, size: int) -> Floor:
+        """A handler that only returns this many bytes."""
+        return Floor(f"empty response, {size} bytes", lambda: self._rate(f"/bytes?size={size}"))
 
     def write(self, commit: Callable[[], float]) -> Floor:
-        """A body, a verification and a commit, added up."""
+        """The sum of reading a body, verifying a signature and a commit."""
 
         def sample() -> float:
             return 1 / (1 / self._swallow() + time_verification() + commit())
@@ -96,27 +96,27 @@ class Floors:
         return Floor("body + verification + commit", sample)
 
     def delivery(self, commit: Callable[[], float]) -> Floor:
-        """A body and a commit, added up."""
+        """The sum of reading a body and a commit."""
         return Floor("body + commit", lambda: 1 / (1 / self._swallow() + commit()))
 
     def _rate(self, path: str) -> float:
-        return asyncio.run(send_load(self.service.port, [get_request(path)] * ANSWERS)).rate
+        return asyncio.run(send_load(self.service.port, [get_request(path)] * RESPONSES)).rate
 
     def _swallow(self) -> float:
         body = post_request("/swallow", {"content": "x" * 4800})
-        return asyncio.run(send_load(self.service.port, [body] * ANSWERS)).rate
+        return asyncio.run(send_load(self.service.port, [body] * RESPONSES)).rate
 
 
 @contextmanager
 def run_floors() -> Iterator[Floors]:
-    """The empty handlers, served until the block ends."""
+    """Serve the empty handlers until the block ends."""
     port = free_port()
     with run_process(["-m", "bench.floors", str(port)], port, "/healthz", {}) as service:
         yield Floors(service)
 
 
 def time_verification() -> float:
-    """Seconds to verify one signed write: envelope, digest and recovery."""
+    """Seconds to verify one signed write: typed data, digest and recovery."""
     wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN)
     signed = [wallet.sign_write(Action.CREATE) for _ in range(VERIFICATIONS)]
     claims = [TypedDataClaim(one["salt"], one["address"], one["signature"]) for one in signed]
@@ -129,7 +129,7 @@ def time_verification() -> float:
 
 
 def find_peer(folder: Path) -> Floor | None:
-    """viem verifying the same kind of signatures, where Node is."""
+    """viem verifying the same kind of signatures, if Node and viem are installed."""
     if not shutil.which("node") or not (PEER / "node_modules").exists():
         return None
     wallet, path = Wallet(DOMAIN), folder / "signed.json"
@@ -139,8 +139,8 @@ def find_peer(folder: Path) -> Floor | None:
 
     def sample() -> float:
         with pinned(SERVICE_CORE):
-            said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-        return float(said)
+            output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        return float(output)
 
     return Floor("viem verifying", sample)
 

@@ -1,4 +1,4 @@
-"""Processes under measurement: on a core of their own, with the time and memory they took."""
+"""Measured processes: pinned to a core, with their processor time and memory."""
 
 import os
 import secrets
@@ -7,26 +7,29 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from imprint.server.http import listen
 
+CHECKOUT = Path(__file__).parents[1]
+"""The checkout that this file belongs to."""
+
 SERVICE_CORE, LOAD_CORE = 0, 1
-"""The service is measured on one core, and the load is made on the other."""
+"""The service runs on one core, and the load generator on the other."""
 
 WEBHOOK_SECRET = secrets.token_hex(32)
-"""What signs the deliveries of this run."""
+"""Signs the webhook deliveries of this run."""
 
 MARKETPLACE = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
-"""Where the development chain has its marketplace."""
+"""The address of the marketplace on the development chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A process that answers on a port."""
+    """A process that listens on a port."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -40,8 +43,8 @@ class Measured:
 
     @property
     def processor_seconds(self) -> float:
-        """The time that the process and its workers have computed so far."""
-        # In nanoseconds, thread by thread: what the kernel tells of a whole process is in ticks.
+        """Processor time of the process and its workers so far."""
+        # schedstat of a thread is in nanoseconds; stat of a process only in clock ticks.
         total = 0
         for pid in self.pids:
             for task in Path(f"/proc/{pid}/task").iterdir():
@@ -49,13 +52,13 @@ class Measured:
         return total / 1e9
 
     def unpin(self) -> None:
-        """Let the process and its workers run on every core."""
+        """Let the process and its workers run on all cores."""
         for pid in self.pids:
             os.sched_setaffinity(pid, cores())
 
     @property
     def memory_megabytes(self) -> float:
-        """The resident memory of the largest of them."""
+        """Resident memory of the largest of the processes."""
         sizes = []
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -69,21 +72,21 @@ def cores() -> set[int]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port that is not in use."""
     with listen("127.0.0.1", 0) as probe:
         port: int = probe.getsockname()[1]
         return port
 
 
 def pin(core: int, pid: int = 0) -> None:
-    """Keep a process (this one) on one core, where there are several."""
+    """Pin a process (this one by default) to a core, if the machine has it."""
     if (os.cpu_count() or 1) > core:
         os.sched_setaffinity(pid, {core})
 
 
 @contextmanager
 def pinned(core: int) -> Iterator[None]:
-    """Keep this process on one core for a while."""
+    """Pin this process to a core until the block ends."""
     before = os.sched_getaffinity(0)
     pin(core)
     try:
@@ -94,12 +97,20 @@ def pinned(core: int) -> Iterator[None]:
 
 @contextmanager
 def run_process(
-    arguments: list[str], port: int, ready: str, environ: dict[str, str], core: int = SERVICE_CORE
+    arguments: list[str],
+    port: int,
+    ready: str,
+    environ: dict[str, str],
+    core: int = SERVICE_CORE,
+    *,
+    python: str = sys.executable,
+    folder: Path = CHECKOUT,
 ) -> Iterator[Measured]:
-    """Start a Python process and wait until it answers; it ends with the block."""
+    """Start a Python process in a folder and wait until it responds; it ends with the block."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, *arguments],
+        [python, *arguments],
+        cwd=folder,
         env={**os.environ, **environ},
         stderr=subprocess.DEVNULL,
     )
@@ -120,12 +131,12 @@ def _wait(url: str, process: subprocess.Popen[bytes], seconds: float = 30) -> No
                 return
         except OSError:
             time.sleep(0.01)
-    raise RuntimeError(f"{url} did not answer.")
+    raise RuntimeError(f"{url} did not respond.")
 
 
 @contextmanager
 def run_chain(folder: Path) -> Iterator[str]:
-    """A development chain with the marketplace on it; the address of its JSON-RPC."""
+    """Run a development chain with the marketplace; gives the URL of its JSON-RPC."""
     port, rpc_port = free_port(), free_port()
     arguments = ["-m", "imprint", "dev", "--port", str(port), "--rpc-port", str(rpc_port)]
     arguments += ["--data-dir", str(folder)]
@@ -135,11 +146,18 @@ def run_chain(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def run_service(
-    folder: Path, rpc_url: str, database: str, workers: int = 1, **given: str
+    folder: Path,
+    rpc_url: str,
+    database: str,
+    workers: int = 1,
+    *,
+    checkout: Path = CHECKOUT,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Measured]:
-    """`imprint serve`, as an operator would run it but for the rate limits and the follower.
+    """Run `imprint serve` as an operator would, but without rate limits and follower.
 
-    Deliveries that the load makes up would be undone by a follower, and their undoing measured.
+    The follower would undo the deliveries of the load, whose events are not on the chain. Another
+    checkout runs with the Python of its own `.venv`.
     """
     port = free_port()
     environ = {
@@ -155,6 +173,11 @@ def run_service(
         "IMPRINT_LOG_LEVEL": "warning",
         "IMPRINT_WORKERS": str(workers),
         "IMPRINT_CHAIN_FOLLOW_SECONDS": "0",
-    } | given
-    with run_process(["-m", "imprint", "serve"], port, "/healthz", environ) as measured:
+        **(settings or {}),
+    }
+    python = sys.executable if checkout == CHECKOUT else str(checkout / ".venv/bin/python")
+    command = ["-m", "imprint", "serve"]
+    with run_process(
+        command, port, "/healthz", environ, python=python, folder=checkout
+    ) as measured:
         yield measured

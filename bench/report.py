@@ -1,4 +1,4 @@
-"""The report of a run: one table for people, one JSON for machines."""
+"""The report of a run: tables on the terminal, and a JSON file."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.loads import Outcome
-from bench.rounds import Taken
+from bench.rounds import Samples
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One scenario on one database, beside its floor: medians of the rounds."""
+    """One scenario on one database, compared with its floor: medians of the rounds."""
 
     database: str
     name: str
@@ -31,7 +31,7 @@ class Measurement:
 
 @dataclass(slots=True)
 class Report:
-    """Everything that a run found."""
+    """All results of a run."""
 
     measurements: list[Measurement] = field(default_factory=list)
     facts: dict[str, float] = field(default_factory=dict)
@@ -39,22 +39,22 @@ class Report:
     sizes: list[dict[str, Any]] = field(default_factory=list)
     workers: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, database: str, name: str, taken: Taken, floor: str) -> Measurement:
-        """Note a scenario beside its floor."""
+    def add(self, database: str, name: str, samples: Samples, floor: str) -> Measurement:
+        """Add a scenario and its floor."""
         latencies = Outcome()
-        for outcome in taken.outcomes:
+        for outcome in samples.outcomes:
             latencies.latencies += outcome.latencies
             latencies.statuses += outcome.statuses
         measurement = Measurement(
             database,
             name,
-            taken.rate,
+            samples.rate,
             latencies.percentile(0.5),
             latencies.percentile(0.99),
-            median(taken.processor_us),
+            median(samples.processor_us),
             floor,
-            median(taken.beside[floor]),
-            taken.ratio(floor),
+            median(samples.floors[floor]),
+            samples.ratio(floor),
             dict(latencies.statuses),
         )
         self.measurements.append(measurement)
@@ -63,7 +63,7 @@ class Report:
     def print(self) -> None:
         """Print the tables."""
         console = Console(width=120)
-        table = Table(title="Answers in a second, and what the floor gives")
+        table = Table(title="Responses per second, compared with the floor")
         for heading in ("database", "scenario"):
             table.add_column(heading)
         for heading in ("rate/s", "p50 ms", "p99 ms", "cpu µs", "floor/s", "of floor"):
@@ -89,5 +89,5 @@ class Report:
             console.print(grid)
 
     def write(self, path: Path) -> None:
-        """Write everything as JSON."""
+        """Write all results as JSON."""
         path.write_text(json.dumps(asdict(self), indent=1))

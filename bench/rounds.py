@@ -1,7 +1,7 @@
-"""Rounds: a scenario and what it is compared with take turns.
+"""Rounds: a scenario and its floors are measured in turns.
 
-A machine that others use too is slow for seconds at a time. What takes turns is slow together, so
-the ratio of a round hardly changes, and the median of several rounds less so.
+A shared machine is slow for seconds at a time. Measured in turns, both sides are slow together, so
+the ratio of a round hardly changes, and the median over the rounds even less.
 """
 
 import asyncio
@@ -15,55 +15,55 @@ from bench.loads import Outcome, send_load
 from bench.processes import Measured
 
 ROUNDS = 13
-"""How many turns everything takes."""
+"""How often each scenario is measured."""
 
 
 @dataclass(slots=True)
-class Taken:
-    """What the rounds of a scenario gave, and those of the floors beside it."""
+class Samples:
+    """The results of the rounds of a scenario, and the rates of its floors."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     processor_us: list[float] = field(default_factory=list)
-    beside: dict[str, list[float]] = field(default_factory=dict)
+    floors: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
-        """Answers in a second."""
+        """Responses per second."""
         return median(outcome.rate for outcome in self.outcomes)
 
     def ratio(self, name: str) -> float:
-        """The rate over that of a floor."""
-        pairs = zip(self.outcomes, self.beside[name], strict=True)
+        """The rate divided by the rate of a floor."""
+        pairs = zip(self.outcomes, self.floors[name], strict=True)
         return median(outcome.rate / floor for outcome, floor in pairs)
 
-    def load(self, service: Measured, requests: Sequence[bytes]) -> None:
-        """One round."""
+    def send(self, service: Measured, requests: Sequence[bytes]) -> None:
+        """Measure one round. Raises RuntimeError for a response other than 200."""
         outcome, seconds = send_timed(service, requests)
         bad = {status: n for status, n in outcome.statuses.items() if status != 200}
         if bad:
-            raise RuntimeError(f"Some were answered {bad}.")
+            raise RuntimeError(f"Unexpected statuses: {bad}.")
         self.outcomes.append(outcome)
         self.processor_us.append(seconds / len(requests) * 1e6)
 
 
 def cut(requests: Sequence[bytes], rounds: int = ROUNDS) -> list[Sequence[bytes]]:
-    """The requests of each round."""
+    """Divide the requests among the rounds."""
     size = len(requests) // rounds
     return [requests[number * size : (number + 1) * size] for number in range(rounds)]
 
 
-def take_turns(service: Measured, requests: Sequence[bytes], floors: Sequence[Floor]) -> Taken:
-    """Send the requests in rounds, with a sample of every floor before each."""
-    taken = Taken(beside={floor.name: [] for floor in floors})
+def take_turns(service: Measured, requests: Sequence[bytes], floors: Sequence[Floor]) -> Samples:
+    """Send the requests in rounds, and measure every floor before each round."""
+    samples = Samples(floors={floor.name: [] for floor in floors})
     for some in cut(requests):
         for floor in floors:
-            taken.beside[floor.name].append(floor.sample())
-        taken.load(service, some)
-    return taken
+            samples.floors[floor.name].append(floor.sample())
+        samples.send(service, some)
+    return samples
 
 
 def send_timed(service: Measured, requests: Sequence[bytes]) -> tuple[Outcome, float]:
-    """Send a load; what came of it, and the processor time that the service took."""
+    """Send a load; the outcome, and the processor time of the service in seconds."""
     before = service.processor_seconds
     outcome = asyncio.run(send_load(service.port, list(requests)))
     time.sleep(0.02)

@@ -1,6 +1,6 @@
-"""Measure the service: python -m bench.run [--quick] [--out FOLDER]
+"""Measure the service: python -m bench.run [--quick] [--only DATABASE] [--out FOLDER]
 
-Ratios are what counts: every scenario takes turns with its floor, on the same core.
+The ratios are what matters: a scenario and its floor are measured in turns, on the same core.
 """
 
 import argparse
@@ -13,24 +13,31 @@ from statistics import median
 
 from bench.charts import Line, draw_chart
 from bench.databases import Database, open_databases
+from bench.fixture import Fixture
 from bench.floors import Floor, Floors, find_peer, run_floors, time_verification
 from bench.loads import CONNECTIONS, send_load
 from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.report import Report
-from bench.rounds import Taken, cut, take_turns
+from bench.rounds import Samples, cut, take_turns
+from bench.scenarios import WITHOUT_CACHE, cold_reads, warm_reads, writes
 from bench.sizes import measure_sizes
-from bench.stage import Stage
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
-"""How many turns one worker and two take: what the scheduler does with them is a matter of luck."""
+"""Rounds of one worker and two; they vary more, with what the scheduler does."""
 
-FULL_PAGE = 13
-"""How many posts and drafts fill the first page of every list."""
+RESPONSE_BYTES = {
+    "gated read, warm": 5120,
+    "free read": 5120,
+    "list, newest": 4096,
+    "list, drafts": 5120,
+    "gated read, cold": 5120,
+}
+"""The size of the floor's response for each kind of read."""
 
 
 def main() -> None:
-    """Run everything, print the tables, write the JSON and the charts."""
+    """Run all measurements, print the tables, and write the JSON and the charts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer requests and smaller catalogs")
     parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
@@ -46,10 +53,9 @@ def main() -> None:
         peer = find_peer(folder)
         bench = Bench(report, folder, floors, peer, rpc_url, 1_300 if options.quick else 3_900)
         bench.measure_machine()
-        for database in open_databases(stack, folder):
-            if options.only in (None, database.name):
-                bench.measure_scenarios(database)
-                bench.measure_workers(database)
+        for database in open_databases(stack, folder, options.only):
+            bench.measure_scenarios(database)
+            bench.measure_workers(database)
         if options.only != "postgresql":
             sizes = (1_000, 10_000) if options.quick else (1_000, 10_000, 100_000, 1_000_000)
             measure_sizes(report, folder, rpc_url, sizes)
@@ -60,7 +66,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One run; `count` is how many requests a scenario has."""
+    """One run; `count` is the number of requests of a scenario."""
 
     report: Report
     folder: Path
@@ -70,59 +76,45 @@ class Bench:
     count: int
 
     def measure_scenarios(self, database: Database) -> None:
-        """Every kind of request, one worker."""
+        """Measure every scenario with one worker."""
         facts = self.report.facts
         facts["signature verification, µs"] = time_verification() * 1e6
         facts[f"durable commit on {database.name}, µs"] = database.time_commit() * 1e6
         url, folder = database.make(), self.folder / f"content-{database.name}"
         with run_service(folder, self.rpc_url, url) as service:
-            self._measure_writes(database, Stage(service, self.rpc_url))
-            self._measure_reads(database, Stage(service, self.rpc_url))
+            fixture = Fixture(service, self.rpc_url)
+            self._measure_writes(database, fixture)
+            for name, requests in warm_reads(fixture).items():
+                self._measure_read(database, fixture, name, requests(4 * self.count))
             facts[f"start-up on {database.name}, s"] = service.start_seconds
             facts[f"memory of a worker on {database.name}, MB"] = service.memory_megabytes
-        with run_service(folder, self.rpc_url, url, IMPRINT_CHAIN_CACHE_SECONDS="0") as service:
-            stage = Stage(service, self.rpc_url)
-            # As many posts as there are connections: who asks the same at once would ask together.
-            paths = [
-                f"/fileByPostId?user={stage.alice.address}&postId={stage.publish(1)}"
-                for _ in range(CONNECTIONS)
-            ]
-            session = stage.session(stage.alice)
-            reads = [get_request(paths[n % CONNECTIONS], session) for n in range(self.count)]
-            self._run(database, "gated read, cold", stage, reads, self.floors.answer(5120))
+        with run_service(folder, self.rpc_url, url, settings=WITHOUT_CACHE) as service:
+            fixture = Fixture(service, self.rpc_url)
+            for name, requests in cold_reads(fixture).items():
+                self._measure_read(database, fixture, name, requests(self.count))
 
-    def _measure_writes(self, database: Database, stage: Stage) -> None:
-        count, floor = self.count, self.floors.write(database.time_commit)
-        self._run(database, "login", stage, stage.logins(count), floor)
-        beside = [] if self.peer is None else [self.peer]
-        taken = self._run(database, "signed create", stage, stage.creates(count), floor, *beside)
-        for peer in beside:
-            self.report.facts[f"{peer.name}, /s"] = median(taken.beside[peer.name])
-            name = f"signed create on {database.name} / {peer.name}"
-            self.report.ratios[name] = taken.ratio(peer.name)
-        self._run(database, "signed update", stage, stage.updates(count // 2), floor)
-        deliveries = self.floors.delivery(database.time_commit)
-        self._run(database, "webhook", stage, stage.deliveries(count // 2), deliveries)
+    def _measure_writes(self, database: Database, fixture: Fixture) -> None:
+        write = self.floors.write(database.time_commit)
+        delivery = self.floors.delivery(database.time_commit)
+        for name, requests in writes(fixture).items():
+            # Updates and deliveries are about drafts that are created one by one beforehand.
+            prepared = name in ("signed update", "webhook")
+            load = requests(self.count // 2 if prepared else self.count)
+            peers = [self.peer] if self.peer and name == "signed create" else []
+            floor = delivery if name == "webhook" else write
+            samples = self._measure(database, name, fixture, load, floor, *peers)
+            for peer in peers:
+                self.report.facts[f"{peer.name}, /s"] = median(samples.floors[peer.name])
+                ratio = f"{name} on {database.name} / {peer.name}"
+                self.report.ratios[ratio] = samples.ratio(peer.name)
 
-    def _measure_reads(self, database: Database, stage: Stage) -> None:
-        paid, free = stage.publish(1), stage.publish(0)
-        for _ in range(FULL_PAGE):
-            stage.publish(0)
-            stage.create()
-        session = stage.session(stage.alice)
-        drafts = f"/pendingFilesByOwner?owner={stage.alice.address}"
-        gated = f"/fileByPostId?user={stage.alice.address}&postId={paid}"
-        reads = {
-            "gated read, warm": (get_request(gated, session), 5120),
-            "free read": (get_request(f"/freeFileByPostId?postId={free}"), 5120),
-            "list, newest": (get_request("/filesMetaData"), 4096),
-            "list, drafts": (get_request(drafts, session), 5120),
-        }
-        for name, (request, size) in reads.items():
-            self._run(database, name, stage, [request] * (4 * self.count), self.floors.answer(size))
+    def _measure_read(
+        self, database: Database, fixture: Fixture, name: str, load: list[bytes]
+    ) -> None:
+        self._measure(database, name, fixture, load, self.floors.response(RESPONSE_BYTES[name]))
 
     def measure_machine(self) -> None:
-        """Two empty handlers and one, taking turns: what two processes cost the machine alone."""
+        """Measure two empty handlers and one in turns: what a second process costs by itself."""
         with ExitStack() as stack:
             services = [stack.enter_context(run_floors()).service for _ in range(3)]
             for service in services:
@@ -132,35 +124,35 @@ class Bench:
             for _ in range(WORKER_ROUNDS):
                 one = _spend(services[:1], requests)
                 ratios.append(_spend(services[1:], requests) / one)
-        name = "processor time of an empty answer, two processes / one"
+        name = "processor time of an empty response, two processes / one"
         self.report.ratios[name] = median(ratios)
 
     def measure_workers(self, database: Database) -> None:
-        """One worker and two, taking turns: processor time for a request, on whatever cores."""
+        """Measure one worker and two in turns: processor time of a request, on all cores."""
         with ExitStack() as stack:
-            stages = {}
+            fixtures = {}
             for workers in (1, 2):
                 folder = self.folder / f"workers-{database.name}-{workers}"
                 service = stack.enter_context(
                     run_service(folder, self.rpc_url, database.make(), workers)
                 )
                 service.unpin()
-                stages[workers] = Stage(service, self.rpc_url)
-                stages[workers].publish(0)
+                fixtures[workers] = Fixture(service, self.rpc_url)
+                fixtures[workers].publish(0)
             lists = [get_request("/filesMetaData")] * (4 * self.count)
-            self._compare_workers(database, "list", {n: (stages[n], lists) for n in stages})
-            creates = {n: (stages[n], stages[n].creates(self.count)) for n in stages}
+            self._compare_workers(database, "list", {n: (fixtures[n], lists) for n in fixtures})
+            creates = {n: (fixtures[n], fixtures[n].creates(self.count)) for n in fixtures}
             self._compare_workers(database, "create", creates)
 
     def _compare_workers(
-        self, database: Database, scenario: str, loads: dict[int, tuple[Stage, list[bytes]]]
+        self, database: Database, scenario: str, loads: dict[int, tuple[Fixture, list[bytes]]]
     ) -> None:
-        taken = {workers: Taken() for workers in loads}
+        samples = {workers: Samples() for workers in loads}
         turns = {workers: cut(requests, WORKER_ROUNDS) for workers, (_, requests) in loads.items()}
         for some in zip(*turns.values(), strict=True):
             for workers, requests in zip(turns, some, strict=True):
-                taken[workers].load(loads[workers][0].service, requests)
-        for workers, each in taken.items():
+                samples[workers].send(loads[workers][0].service, requests)
+        for workers, each in samples.items():
             self.report.workers.append(
                 {
                     "database": database.name,
@@ -171,27 +163,27 @@ class Bench:
                 }
             )
         name = f"processor time of a {scenario} on {database.name}, two workers / one"
-        pairs = zip(taken[2].processor_us, taken[1].processor_us, strict=True)
+        pairs = zip(samples[2].processor_us, samples[1].processor_us, strict=True)
         self.report.ratios[name] = median(two / one for two, one in pairs)
 
-    def _run(
+    def _measure(
         self,
         database: Database,
         name: str,
-        stage: Stage,
+        fixture: Fixture,
         requests: list[bytes],
         floor: Floor,
         *others: Floor,
-    ) -> Taken:
-        take_turns(stage.service, [get_request("/healthz")] * 200, [])
-        taken = take_turns(stage.service, requests, [floor, *others])
-        measured = self.report.add(database.name, name, taken, floor.name)
+    ) -> Samples:
+        take_turns(fixture.service, [get_request("/healthz")] * 200, [])
+        samples = take_turns(fixture.service, requests, [floor, *others])
+        measured = self.report.add(database.name, name, samples, floor.name)
         self.report.ratios[f"{name} on {database.name} / its floor"] = measured.share
-        return taken
+        return samples
 
 
 def _spend(services: list[Measured], requests: list[bytes]) -> float:
-    """The processor time that services take for requests, which they share."""
+    """The processor time of services that share these requests."""
 
     async def send() -> None:
         share, connections = len(requests) // len(services), CONNECTIONS // len(services)
@@ -205,7 +197,7 @@ def _spend(services: list[Measured], requests: list[bytes]) -> float:
 
 
 def _draw(report: Report, folder: Path) -> None:
-    """The two charts."""
+    """Draw the two charts."""
     busy = [each for each in report.sizes if "writes" in each["scenario"]]
     scenarios = dict.fromkeys(each["scenario"] for each in busy)
     lines = [
@@ -226,7 +218,7 @@ def _draw(report: Report, folder: Path) -> None:
         )
         for database, scenario in kinds
     ]
-    title = "Answers in a second (the load shares the cores)"
+    title = "Responses per second (the load shares the cores)"
     draw_chart(folder / "rate-over-workers.png", title, ("workers", "1/s"), lines)
 
 

@@ -1,8 +1,8 @@
 """What a large deployment needs, from measured costs: python -m bench.scale [bench.json]
 
-Two questions cannot be answered by multiplication and are simulated, with one seed: how often an
-entitlement must be asked of the chain when readers are spread over many processes, and how full a
-process may run before its slowest answers become slow.
+Two figures cannot be multiplied out and are simulated, with one seed: how often access must be read
+from the chain when readers are spread over many processes, and how busy a process may be before its
+slowest responses become slow.
 """
 
 import argparse
@@ -26,12 +26,12 @@ READS = {
     "list, drafts": 0.03,
     "login": 0.02,
 }
-"""What readers ask for, as shares of their requests; thumbnails come from a CDN."""
+"""Shares of the kinds of read requests; thumbnails come from a CDN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The deployment in question, and what is assumed about its people."""
+    """A deployment, and the assumed behaviour of its readers."""
 
     posts: int = 10_000_000
     reads_per_second: int = 100_000
@@ -44,7 +44,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Processor microseconds for each kind of request, as measured."""
+    """Measured processor time of each kind of request, in microseconds."""
 
     requests: dict[str, float]
     cold_read: float
@@ -53,7 +53,7 @@ class Costs:
 
     @classmethod
     def read(cls, path: Path) -> "Costs":
-        """The costs in the JSON of a benchmark run."""
+        """Read the costs from the JSON of a benchmark run."""
         report = json.loads(path.read_text())
         found = {
             each["name"]: each["processor_us"]
@@ -73,33 +73,33 @@ class Costs:
 
 
 def zipf(count: int) -> list[float]:
-    """Running sums of 1/rank, to draw from by popularity."""
+    """Cumulative weights of a Zipf distribution."""
     return list(itertools.accumulate(1 / rank for rank in range(1, count + 1)))
 
 
 def simulate_misses(deployment: Deployment, processes: int, sticky: bool, count: int) -> float:
-    """The share of gated reads that must ask the chain.
+    """The share of gated reads that must read the chain.
 
     `sticky` sends a reader to the same process each time. A reader opens a post and reads on: 1 to
     6 requests (the page, its reloads, what follows) some seconds apart.
     """
     draw = random.Random(deployment.seed)
     weights = zipf(deployment.popular_posts)
-    kept: dict[tuple[int, int, int], float] = {}
-    misses = asked = 0
+    cached: dict[tuple[int, int, int], float] = {}
+    misses = total = 0
     for at, post, reader in itertools.islice(_visits(deployment, draw, weights), count):
         process = reader % processes if sticky else draw.randrange(processes)
-        asked += 1
-        if kept.get((process, post, reader), -1.0) < at:
+        total += 1
+        if cached.get((process, post, reader), -1.0) < at:
             misses += 1
-            kept[process, post, reader] = at + deployment.cache_seconds
-    return misses / asked
+            cached[process, post, reader] = at + deployment.cache_seconds
+    return misses / total
 
 
 def _visits(
     deployment: Deployment, draw: random.Random, weights: list[float]
 ) -> Iterator[tuple[float, int, int]]:
-    """Gated reads in the order of their times: when, which post, which reader."""
+    """Gated reads in order of time: the time, the post and the reader."""
     rate = deployment.reads_per_second * READS["gated read"] / 3.5
     waiting: list[tuple[float, int, int, int]] = []
     now = 0.0
@@ -118,7 +118,7 @@ def _visits(
 
 
 def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) -> float:
-    """The 99th percentile, in milliseconds, of a process that is busy this share of its time."""
+    """The 99th percentile latency in milliseconds of a process with this load."""
     draw = random.Random(seed)
     kinds, shares = list(READS), list(READS.values())
     mean = sum(costs.requests[kind] * share for kind, share in READS.items()) / 1e6
@@ -127,7 +127,7 @@ def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) ->
     for _ in range(count):
         now += draw.expovariate(load / mean)
         kind = draw.choices(kinds, shares)[0]
-        # A request takes its mean and sometimes far more: collection, a page fault, a neighbour.
+        # A request sometimes takes much longer than its mean: garbage collection, page faults.
         takes = costs.requests[kind] / 1e6 * draw.lognormvariate(-0.125, 0.5)
         free_at = max(free_at, now) + takes
         waits.append(free_at - now)
@@ -151,12 +151,12 @@ def plan(costs: Costs, deployment: Deployment) -> dict[str, float]:
         "mean processor time of a read, µs": mean,
         **{f"p99 at a load of {load:.0%}, ms": wait for load, wait in loads.items()},
         "load at which p99 stays below 25 ms": load,
-        "cores for reads, every entitlement kept": cores,
-        "share of gated reads that ask the chain, any process": spread,
-        "share of gated reads that ask the chain, reader stays with a process": sticky,
-        "questions to the chain, /s, any process": gated * spread,
-        "questions to the chain, /s, reader stays with a process": gated * sticky,
-        "further cores for those questions": extra,
+        "cores for reads, every access cached": cores,
+        "share of gated reads that read the chain, any process": spread,
+        "share of gated reads that read the chain, reader stays with a process": sticky,
+        "chain reads, /s, any process": gated * spread,
+        "chain reads, /s, reader stays with a process": gated * sticky,
+        "further cores for these chain reads": extra,
         "cores for writes": deployment.writes_per_second * costs.create / 1e6 / load,
         "catalog, GB": deployment.posts * costs.bytes_per_file / 1e9,
         "documents of 8 KiB, GB": deployment.posts * 8192 / 1e9,
@@ -164,7 +164,7 @@ def plan(costs: Costs, deployment: Deployment) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the plan, and write it beside the measurements."""
+    """Print the plan, and write it next to the measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="?", default=Path("bench/results/bench.json"))
     options = parser.parse_args()

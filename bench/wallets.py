@@ -1,4 +1,4 @@
-"""Wallets that sign fast, so that a load is signed before it is sent."""
+"""Wallets, and the requests that they sign before a load is sent."""
 
 import json
 import secrets
@@ -17,7 +17,7 @@ from imprint.domain.files import Action
 
 @dataclass(slots=True)
 class Wallet:
-    """A key, and what is signed with it."""
+    """A private key that signs writes and logins."""
 
     domain: SigningDomain
     key: PrivateKey = field(default_factory=PrivateKey)
@@ -28,7 +28,7 @@ class Wallet:
         self.address = parse_address("0x" + keccak256(public)[12:].hex())
 
     def sign_write(self, action: Action) -> dict[str, Any]:
-        """What a signed body carries."""
+        """The signed members of the body of a write."""
         nonce, timestamp = secrets.token_hex(16), str(int(time.time()))
         kind = f"{action.value.capitalize()}File"
         members = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
@@ -46,7 +46,7 @@ class Wallet:
         return {"salt": salt, "address": self.address, "signature": signature}
 
     def sign_login(self, authority: str) -> dict[str, Any]:
-        """What a login carries."""
+        """The body of a login."""
         issued = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         message = (
             f"{authority} wants you to sign in with your Ethereum account:\n"
@@ -63,7 +63,7 @@ class Wallet:
 
 
 def post_request(path: str, body: object, headers: str = "") -> bytes:
-    """A POST with a JSON body, as bytes to send."""
+    """The bytes of a POST request with a JSON body."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
@@ -72,5 +72,5 @@ def post_request(path: str, body: object, headers: str = "") -> bytes:
 
 
 def get_request(path: str, headers: str = "") -> bytes:
-    """A GET, as bytes to send."""
+    """The bytes of a GET request."""
     return f"GET {path} HTTP/1.1\r\nHost: bench\r\n{headers}\r\n".encode()

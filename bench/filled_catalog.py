@@ -1,4 +1,4 @@
-"""A catalog of many files, written at once, to measure what its size costs."""
+"""A SQLite catalog with many files, to measure how its size affects reads."""
 
 import json
 import sqlite3
@@ -10,22 +10,22 @@ from pathlib import Path
 from imprint.domain.cids import Codec, cid_of
 
 OWNERS = 1_000
-"""How many owners share the drafts."""
+"""Owners of the drafts."""
 
 FILES_OF_A_RARE_TAG = 10
-"""How many files share a rare hashtag: a million files have 100 000 of them."""
+"""Files with the same rare hashtag: a million files have 100 000 rare hashtags."""
 
 TOPICS = 100
-"""How many hashtags there are that one file in a hundred has."""
+"""Hashtags that one file in a hundred has."""
 
 EPOCH = 1_700_000_000_000_000
-"""The time of the first file, in microseconds."""
+"""Creation time of the first file, in microseconds."""
 
 Row = tuple[str | int | None, ...]
 
 
 def fill_sqlite(path: Path, count: int) -> None:
-    """Add `count` files to a catalog that is there and not in use: nine posts to each draft."""
+    """Add `count` files, nine posts for each draft, to an existing catalog that is not in use."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")
     connection.execute("BEGIN")
@@ -53,22 +53,22 @@ def fill_sqlite(path: Path, count: int) -> None:
 
 
 def is_draft(number: int) -> bool:
-    """Whether the file of this number is a draft."""
+    """Whether the file with this number is a draft."""
     return number % 10 == 0
 
 
 def owner_of(number: int) -> str:
-    """Who owns it."""
+    """The owner of the file with this number."""
     return f"0x{number // 10 % OWNERS:040x}"
 
 
 def tags_of(number: int, count: int) -> list[str]:
-    """Its hashtags, of so many files: a common one, one in a hundred, and a rare one."""
+    """The hashtags of this file among `count`: a common one, one in a hundred, and a rare one."""
     return ["all", f"topic{number % TOPICS}", f"rare{number % rare_tags(count)}"]
 
 
 def rare_tags(count: int) -> int:
-    """How many rare hashtags so many files have; those of one are far from each other."""
+    """Number of rare hashtags among `count` files; the files of one are far from each other."""
     return count // FILES_OF_A_RARE_TAG
 
 

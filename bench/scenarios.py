@@ -1,0 +1,58 @@
+"""The scenarios: which requests each one sends to a service."""
+
+from collections.abc import Callable
+from functools import partial
+
+from bench.fixture import Fixture
+from bench.loads import CONNECTIONS
+from bench.wallets import get_request
+
+Requests = Callable[[int], list[bytes]]
+"""Builds this many requests. Signed requests are valid for 60 seconds."""
+
+WITHOUT_CACHE = {"IMPRINT_CHAIN_CACHE_SECONDS": "0"}
+"""The settings of a service for cold reads."""
+
+_FULL_PAGE = 13
+"""Posts and drafts that fill the first page of every list."""
+
+
+def writes(fixture: Fixture) -> dict[str, Requests]:
+    """Logins, signed writes and webhook deliveries."""
+    return {
+        "login": fixture.logins,
+        "signed create": fixture.creates,
+        "signed update": fixture.updates,
+        "webhook": fixture.deliveries,
+    }
+
+
+def warm_reads(fixture: Fixture) -> dict[str, Requests]:
+    """Reads whose access is cached, and lists; publishes what they need."""
+    paid, free = fixture.publish(1), fixture.publish(0)
+    for _ in range(_FULL_PAGE):
+        fixture.publish(0)
+        fixture.create()
+    session, address = fixture.session(fixture.alice), fixture.alice.address
+    requests = {
+        "gated read, warm": get_request(f"/fileByPostId?user={address}&postId={paid}", session),
+        "free read": get_request(f"/freeFileByPostId?postId={free}"),
+        "list, newest": get_request("/filesMetaData"),
+        "list, drafts": get_request(f"/pendingFilesByOwner?owner={address}", session),
+    }
+    return {name: partial(_repeat, [request]) for name, request in requests.items()}
+
+
+def cold_reads(fixture: Fixture) -> dict[str, Requests]:
+    """Gated reads that each read the chain, if the service runs `WITHOUT_CACHE`."""
+    session, address = fixture.session(fixture.alice), fixture.alice.address
+    # One post for each connection: concurrent reads of one post would share a chain read.
+    posts = [fixture.publish(1) for _ in range(CONNECTIONS)]
+    requests = [
+        get_request(f"/fileByPostId?user={address}&postId={post_id}", session) for post_id in posts
+    ]
+    return {"gated read, cold": partial(_repeat, requests)}
+
+
+def _repeat(requests: list[bytes], number: int) -> list[bytes]:
+    return [requests[n % len(requests)] for n in range(number)]
