@@ -1,0 +1,1 @@
+"""Micro-benchmarks: the figures of the pages in docs/decisions."""
