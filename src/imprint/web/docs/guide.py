@@ -25,8 +25,9 @@ that was refused. If you repeat a write that took effect, the response is `nonce
 
 ## Sessions
 
-Reading drafts and posts needs a session. Log in with an EIP-4361 message for one of \
-{domains}, and send the `token` as `Authorization: Bearer <token>`. It is valid for two hours.
+Reading drafts, and posts that are not free, needs a session. Log in with an EIP-4361 message for \
+one of {domains}, and send the `token` as `Authorization: Bearer <token>`. It is valid for two \
+hours.
 
 ## From draft to post
 
