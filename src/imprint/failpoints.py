@@ -1,13 +1,13 @@
 """Failpoints: named places where a test ends the process, as a power cut would.
 
-A service passes them for nothing. No setting arms them: only a program that calls `arm` itself,
-which the tests of crashes do before they run a command.
+Passing one costs next to nothing. No setting arms them: only a program that calls `arm` itself
+does, as the crash tests do before they run a command.
 
-    before_intent  after_intent                the note that a document will be stored
-    during_put     unsynced_put  after_put     its bytes: written, named, known to be durable
+    before_intent  after_intent                the record that a document will be stored
+    during_put     unsynced_put  after_put     its bytes: written, renamed, known to be durable
     before_commit  during_commit after_commit  the one transaction of the effect
-    before_response                              all is done, and nobody has been told
-    after_condemn  after_remove  after_purge    the janitor, for each document
+    before_response                            everything is done, but no response was sent
+    after_condemn  after_remove  after_purge   the garbage collector, for each document
 """
 
 import os
@@ -28,34 +28,34 @@ NAMES = (
     "after_remove",
     "after_purge",
 )
-"""Every failpoint, in the order in which a write and then the janitor pass them."""
+"""Every failpoint, in the order in which a write and then the garbage collector pass them."""
 
 KILLED = 137
-"""The exit status of a process that ended at a failpoint: that of one that was killed."""
+"""The exit status of a process that ended at a failpoint, the same as after SIGKILL."""
 
 _armed: Callable[[str], None] | None = None
 
 
 def reach(name: str) -> None:
-    """Pass a failpoint; the process ends here if it is armed for this pass."""
+    """Pass a failpoint; ends the process if it is armed for this pass."""
     if _armed is not None:
         _armed(name)
 
 
 def arm(where: str) -> None:
-    """End this process at `where`: the name of a failpoint, and `:3` for the third pass of it.
+    """End this process at `where`: the name of a failpoint, with `:3` for its third pass.
 
-    Refuses, with `ValueError`, a name that no failpoint has.
+    Raises `ValueError` for a name that no failpoint has.
     """
-    global _armed  # noqa: PLW0603 - one process, one end
+    global _armed  # noqa: PLW0603 - a process ends once
     name, _, passes = where.partition(":")
     if name not in NAMES:
         raise ValueError(f"There is no failpoint {name}.")
     last, counted = int(passes or 1), count(1)
 
-    def end_here(reached: str) -> None:
+    def end_process(reached: str) -> None:
         if reached == name and next(counted) == last:
-            # Without any cleaning up: no handler, no buffer, no other thread gets a turn.
+            # Without clean-up: no handler runs, no buffer is flushed, no other thread continues.
             os._exit(KILLED)
 
-    _armed = end_here
+    _armed = end_process

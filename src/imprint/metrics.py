@@ -1,15 +1,15 @@
-"""Measures: what an operator watches, in the words of Prometheus.
+"""Metrics for Prometheus, by which an operator watches the service.
 
-Counters only rise; gauges say how things are now. Labels have few values, so that nothing here
-grows with the number of files, readers or posts.
+Counters only rise; gauges hold a current value. Labels have few values, so that no metric grows
+with the number of files, readers or posts.
 """
 
 from prometheus_client import Counter, Gauge, Histogram
 
-ANSWERS = Counter(
+RESPONSES = Counter(
     "imprint_answers", "Answers by path, status and refusal code.", ["path", "status", "code"]
 )
-ANSWER_SECONDS = Histogram(
+RESPONSE_SECONDS = Histogram(
     "imprint_answer_seconds",
     "How long answers took, by path.",
     ["path"],
@@ -17,12 +17,7 @@ ANSWER_SECONDS = Histogram(
 )
 DELIVERIES = Counter("imprint_deliveries", "Verified deliveries.", ["provider", "duplicate"])
 EVENTS = Counter(
-    "imprint_events",
-    "Events by who brought them and what came of it.",
-    [
-        "source",
-        "status",
-    ],
+    "imprint_events", "Events by who brought them and what came of it.", ["source", "status"]
 )
 EVENTS_UNDONE = Counter("imprint_events_undone", "Events that the chain took back or denied.")
 FOLLOWED_BLOCK = Gauge("imprint_followed_block", "The block up to which the chain is read.")
@@ -34,6 +29,6 @@ ENTITLEMENTS = Counter(
 DOCUMENTS_DESTROYED = Counter(
     "imprint_documents_destroyed", "Documents that the janitor destroyed."
 )
-CHORES_PUT_OFF = Counter(
+ROUNDS_PUT_OFF = Counter(
     "imprint_chores_put_off", "Rounds that a dependency did not allow.", ["chore"]
 )

@@ -9,7 +9,7 @@ from tests.anvil.client import Client
 from tests.anvil.node import Anvil
 from tests.world import problem
 
-from imprint.services.readiness import KEPT
+from imprint.services.readiness import CACHE_TIME
 
 LONGEST_WAIT = 2.0
 """Seconds after which whoever asked has heard."""
@@ -62,7 +62,7 @@ def test_drafts_and_deliveries_need_no_node(
 def test_a_service_without_its_node_is_degraded_and_says_so(anvil: Anvil, client: Client) -> None:
     assert client.http.get("/readyz").json()["status"] == "ready"
     anvil.kill()
-    time.sleep(KEPT.total_seconds())
+    time.sleep(CACHE_TIME.total_seconds())
     condition = client.http.get("/readyz").json()
     assert condition["status"] == "degraded"
     assert condition["checks"] == {"database": "ok", "storage": "ok", "chain": "unavailable"}

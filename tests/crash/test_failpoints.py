@@ -78,7 +78,7 @@ async def sweep(world: World, grace: timedelta = timedelta(hours=24)) -> None:
     world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
     await GarbageCollector(
         world.adapters.catalog, world.adapters.content, world.clock, grace
-    ).sweep()
+    ).collect()
 
 
 @pytest.mark.parametrize(("kind", "at"), CASES)

@@ -15,7 +15,7 @@ from tests.crash.nursery import Nursery
 from tests.crash.victim import open_scene
 from tests.world import World, problem
 
-from imprint.services.readiness import KEPT
+from imprint.services.readiness import CACHE_TIME
 
 MEGABYTE = 1024 * 1024
 SIZE = 8 * MEGABYTE
@@ -82,7 +82,7 @@ async def test_writes_wait_for_space_and_reads_do_not(disk: Path, nursery: Nurse
         ballast.unlink()
         again = await world.send_create(author, "Words with room.")
         assert again.status_code == 200, again.text
-        await asyncio.sleep(KEPT.total_seconds())
+        await asyncio.sleep(CACHE_TIME.total_seconds())
         assert (await world.client.get("/readyz")).status_code == 200
         scene.victim.process.kill()
     assert find_faults(disk) == []

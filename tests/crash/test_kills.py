@@ -55,10 +55,12 @@ async def test_nothing_acknowledged_is_lost(
             faults += await author.find_losses(world)
         world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
         day = timedelta(hours=24)
-        janitor = GarbageCollector(world.adapters.catalog, world.adapters.content, world.clock, day)
-        await janitor.sweep()
+        collector = GarbageCollector(
+            world.adapters.catalog, world.adapters.content, world.clock, day
+        )
+        await collector.collect()
         faults += find_faults(tmp_path)
-        while await janitor.sweep():
+        while await collector.collect():
             pass
     faults += find_faults(tmp_path)
     told = sum((each.told for each in authors), Counter())

@@ -81,7 +81,7 @@ async def test_encrypted_documents_move_to_a_node(node: KuboNode, tmp_path: Path
         with open_journal(tmp_path / "moved.db") as journal:
             parts = world.adapters
             moving = ContentMigration(
-                parts.catalog, parts.content, target, world.clock, journal, strangers_read=True
+                parts.catalog, parts.content, target, world.clock, journal, publicly_readable=True
             )
             moved = await moving.run(ignore)
             assert moved.copied == moved.documents > 5

@@ -44,7 +44,7 @@ async def test_what_a_deleted_draft_was_is_destroyed_on_the_node(
         assert (
             await GarbageCollector(
                 world.adapters.catalog, world.adapters.content, world.clock, day
-            ).sweep()
+            ).collect()
             == 1
         )
     assert not node.block_file(file["cid"]).exists()

@@ -39,18 +39,18 @@ class Ledger:
     def __post_init__(self) -> None:
         self.chain = ScriptedChain(self.clock)
         self.catalog = open_catalog(self.folder / "catalog.db")
-        self.follower = self.hire()
+        self.follower = self.new_follower()
 
-    def hire(self, source: ChainReader | None = None, depth: int = DEPTH) -> Follower:
+    def new_follower(self, chain: ChainReader | None = None, depth: int = DEPTH) -> Follower:
         """Another follower, as another process has one."""
-        return Follower(source or self.chain, self.catalog, self.clock, CHAIN, 0, depth)
+        return Follower(chain or self.chain, self.catalog, self.clock, CHAIN, 0, depth)
 
     async def restart(self) -> None:
         """Close and open again, with a follower that knows nothing."""
         await self.catalog.close()
         self.catalog = open_catalog(self.folder / "catalog.db")
         self.clock.advance(10)
-        self.follower = self.hire()
+        self.follower = self.new_follower()
 
     async def draft(self, owner: Address = ALICE) -> File:
         number = next(self._numbers)
@@ -87,8 +87,8 @@ class Ledger:
         return self.chain.mine(say_created(post_id, file.owner, file.cid))
 
     async def deliver(self, *events: PostCreated) -> list[EventStatus]:
-        settled = await self.catalog.apply_events(None, events, (), self.clock.now())
-        return list(settled.statuses)
+        result = await self.catalog.apply_events(None, events, (), self.clock.now())
+        return list(result.statuses)
 
     async def deliver_block(self, block: ScriptedBlock) -> list[EventStatus]:
         return await self.deliver(*map(decode_post_created, block.logs))

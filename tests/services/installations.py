@@ -20,7 +20,7 @@ def ignore(done: int, total: int) -> None:
     """Nobody watches."""
 
 
-def exporting_of(world: World, **given: Any) -> Export:
+def export_of(world: World, **given: Any) -> Export:
     adapters, chain = world.adapters, world.settings.chain
     made = {"content": adapters.content, "key": KEY} | given
     return Export(
@@ -32,7 +32,7 @@ def exporting_of(world: World, **given: Any) -> Export:
     )
 
 
-def importing_of(world: World, **given: Any) -> Import:
+def import_of(world: World, **given: Any) -> Import:
     adapters, chain = world.adapters, world.settings.chain
     made = {"chain_id": chain.id, "marketplace": chain.marketplace, **given}
     return Import(adapters.catalog, adapters.content, world.clock, **made)
@@ -42,7 +42,7 @@ async def write_export(
     world: World, owner: str | None = None, **given: Any
 ) -> tuple[bytes, Manifest]:
     car = io.BytesIO()
-    manifest = await exporting_of(world, **given).run(owner, io.BytesIO(), car.write, ignore)
+    manifest = await export_of(world, **given).run(owner, io.BytesIO(), car.write, ignore)
     return car.getvalue(), manifest
 
 
@@ -66,7 +66,7 @@ async def take_in(world: World, folder: Path, car: bytes) -> dict[str, int]:
     with opened_car(folder, car) as archive:
         opened = open_export(archive)
         check_export(archive, opened, ignore)
-        counts = await importing_of(world).run(archive, opened, ignore)
+        counts = await import_of(world).run(archive, opened, ignore)
     return {kind.value: count for kind, count in counts.items()}
 
 

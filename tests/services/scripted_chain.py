@@ -53,7 +53,7 @@ def say_priced(post_id: int, price: int) -> Said:
 
 @dataclass(frozen=True)
 class ScriptedBlock:
-    mark: BlockRef
+    ref: BlockRef
     logs: tuple[Log, ...]
     made_at: datetime
 
@@ -83,7 +83,7 @@ class ScriptedChain:
         for left in range(blocks, 0, -1):
             block = self._make(said if left == 1 else ())
             self.blocks.append(block)
-            self.ever[block.mark.block_hash] = block
+            self.ever[block.ref.block_hash] = block
         return self.blocks[-1]
 
     def fork(self, depth: int) -> list[ScriptedBlock]:
@@ -94,16 +94,16 @@ class ScriptedChain:
 
     def _make(self, said: Sequence[Said]) -> ScriptedBlock:
         name = f"0x{next(self._hashes):064x}".replace("0x0", "0xf")
-        mark = BlockRef(len(self.blocks), name)
+        ref = BlockRef(len(self.blocks), name)
         logs = tuple(
-            Log(MARKET, topics, data, LogPlace(CHAIN, name, mark.number, index, "0x" + "7" * 64))
+            Log(MARKET, topics, data, LogPlace(CHAIN, name, ref.number, index, "0x" + "7" * 64))
             for index, (topics, data) in enumerate(said)
         )
-        return ScriptedBlock(mark, logs, self.clock.now())
+        return ScriptedBlock(ref, logs, self.clock.now())
 
     async def head(self) -> BlockRef:
         self._ask("head")
-        return self.blocks[-1].mark
+        return self.blocks[-1].ref
 
     async def head_time(self) -> datetime:
         self._ask("head_time")
@@ -111,7 +111,7 @@ class ScriptedChain:
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         self._ask("block_at", head)
-        return self.blocks[number].mark if number < len(self.blocks) else None
+        return self.blocks[number].ref if number < len(self.blocks) else None
 
     async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
         self._ask("logs", head)
@@ -128,7 +128,7 @@ class ScriptedChain:
     def _ask(self, question: str, head: BlockRef | None = None) -> None:
         self.asked.append(question)
         self.fault(question)
-        if head is not None and head not in [block.mark for block in self.blocks[-200:]]:
+        if head is not None and head not in [block.ref for block in self.blocks[-200:]]:
             raise Unavailable.chain()
 
 

@@ -14,11 +14,12 @@ from tests.services.installations import files_of, ignore
 from tests.services.test_exports import fill
 from tests.world import World, open_world
 
-from imprint.bootstrap import CannotStart, build_follower
-from imprint.bootstrap.archives import build_saving, open_backup, open_backup_writer, open_restoring
+from imprint.bootstrap import build_follower
+from imprint.bootstrap.archives import build_backup, open_backup, open_backup_writer, open_restore
+from imprint.domain.errors import CannotStart
 from imprint.domain.files import Network
 from imprint.services.backup import BackupManifest, NotABackup
-from imprint.services.exports import Incomplete
+from imprint.services.exports import DocumentMissing
 from imprint.services.garbage_collector import GarbageCollector
 
 DRILL_SECONDS = 1.0
@@ -28,12 +29,12 @@ DRILL_SECONDS = 1.0
 async def save(world: World, out: Path) -> BackupManifest:
     scratch = out.parent / f"scratch-{out.name}"
     scratch.mkdir()
-    with open_backup_writer(out) as vault:
-        return await build_saving(world.adapters).run(vault, scratch, ignore)
+    with open_backup_writer(out) as writer:
+        return await build_backup(world.adapters).run(writer, scratch, ignore)
 
 
 async def restore(saved: Path, folder: Path) -> BackupManifest:
-    with open_restoring(folder) as (restoring, store):
+    with open_restore(folder) as (restoring, store):
         try:
             return await restoring.run(open_backup(saved), ignore)
         finally:
@@ -130,27 +131,27 @@ async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path
     await world.send_delete(alice, file["cid"])
     world.clock.advance(25 * 3600)
     content = world.adapters.content
-    janitor = GarbageCollector(world.adapters.catalog, content, world.clock, timedelta(0))
+    collector = GarbageCollector(world.adapters.catalog, content, world.clock, timedelta(0))
     swept = []
 
     class Watched:
         async def read(self, cid, network):
-            swept.append(await janitor.sweep())
+            swept.append(await collector.collect())
             return await content.read(cid, network)
 
-    saving = build_saving(world.adapters)
+    saving = build_backup(world.adapters)
     (tmp_path / "scratch").mkdir()
-    with open_backup_writer(out) as vault:
+    with open_backup_writer(out) as writer:
         watched = replace(saving, content=Watched())
-        manifest = await watched.run(vault, tmp_path / "scratch", ignore)
+        manifest = await watched.run(writer, tmp_path / "scratch", ignore)
     assert (swept, manifest.documents.private) == ([0], 1)
-    assert await janitor.sweep() == 1
+    assert await collector.collect() == 1
 
 
 async def test_a_missing_document_fails_the_backup_and_leaves_none(world, out):
     file = await world.create(world.wallet(1))
     await world.adapters.content.remove(file["cid"], Network.PRIVATE)
-    with pytest.raises(Incomplete, match=file["cid"]):
+    with pytest.raises(DocumentMissing, match=file["cid"]):
         await save(world, out)
     assert not out.exists()
     assert not list(out.parent.glob("*.partial"))

@@ -5,7 +5,12 @@ from tests.services.scripted_chain import ScriptedChain, say_created
 from tests.world import MovableClock
 
 from imprint.domain.errors import Unavailable
-from imprint.services.block_ranges import FIRST_SIZE, LARGEST_SIZE, RESPECT, BlockRangeReader
+from imprint.services.block_ranges import (
+    FIRST_SIZE,
+    LARGEST_SIZE,
+    SUCCESSES_UNTIL_RETRY,
+    BlockRangeReader,
+)
 
 AUTHOR = "0x" + "a1" * 20
 
@@ -19,11 +24,11 @@ def chain() -> ScriptedChain:
 
 
 async def read_all(reader: BlockRangeReader, chain: ScriptedChain) -> list[tuple[int, int]]:
-    head = chain.blocks[-1].mark
-    stretches = [each async for each in reader.read(0, head.number, head)]
-    logs = [log for stretch in stretches for log in stretch.logs]
+    head = chain.blocks[-1].ref
+    ranges = [each async for each in reader.read(0, head.number, head)]
+    logs = [log for each in ranges for log in each.logs]
     assert logs == [log for block in chain.blocks for log in block.logs]
-    return [(stretch.first, stretch.last) for stretch in stretches]
+    return [(each.first, each.last) for each in ranges]
 
 
 async def test_a_short_chain_is_one_stretch(chain: ScriptedChain) -> None:
@@ -33,9 +38,9 @@ async def test_a_short_chain_is_one_stretch(chain: ScriptedChain) -> None:
 @pytest.mark.parametrize("most", [1, 2, 10, 64, 299])
 async def test_stretches_shrink_until_the_node_takes_them(chain: ScriptedChain, most: int) -> None:
     chain.most = most
-    stretches = await read_all(BlockRangeReader(chain), chain)
-    assert [first for first, _ in stretches] == [0, *(last + 1 for _, last in stretches[:-1])]
-    assert max(last - first + 1 for first, last in stretches) <= most
+    ranges = await read_all(BlockRangeReader(chain), chain)
+    assert [first for first, _ in ranges] == [0, *(last + 1 for _, last in ranges[:-1])]
+    assert max(last - first + 1 for first, last in ranges) <= most
 
 
 async def test_the_size_settles_at_what_the_node_takes(chain: ScriptedChain) -> None:
@@ -66,7 +71,7 @@ async def test_a_node_that_keeps_its_limit_refuses_seldom(chain: ScriptedChain) 
     for _ in range(5):
         await read_all(reader, chain)
     refused = sum(size > 3 for size in chain.ranges)
-    assert refused <= 12 * len(chain.ranges) / RESPECT
+    assert refused <= 12 * len(chain.ranges) / SUCCESSES_UNTIL_RETRY
 
 
 async def test_a_size_never_exceeds_the_largest(chain: ScriptedChain) -> None:
@@ -102,7 +107,7 @@ async def test_a_node_that_is_away_is_no_reason_to_ask_for_less(chain: ScriptedC
 
 
 async def test_a_head_that_is_gone_is_no_reason_to_ask_for_less(chain: ScriptedChain) -> None:
-    head = chain.blocks[-1].mark
+    head = chain.blocks[-1].ref
     chain.fork(2)
     chain.mine(blocks=2)
     reader = BlockRangeReader(chain)

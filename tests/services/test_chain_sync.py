@@ -1,7 +1,6 @@
-"""Following: what stands on the chain is the truth, whatever deliveries said or did not say."""
+"""The follower makes the catalog agree with the chain, whatever deliveries said or did not say."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from tests.services.conftest import ALICE, BOB, DEPTH, Ledger, forge, wait_until
@@ -52,7 +51,7 @@ async def test_an_idle_chain_is_not_read_again(ledger: Ledger) -> None:
     assert ledger.chain.asked[asked:] == ["head"] * 3
 
 
-async def test_where_it_stands_survives_a_restart(ledger: Ledger) -> None:
+async def test_the_cursor_survives_a_restart(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=100)
     await ledger.follow()
     await ledger.restart()
@@ -81,9 +80,9 @@ async def test_a_node_that_goes_away_in_the_middle_leaves_what_was_read(ledger: 
     with pytest.raises(Unavailable):
         await ledger.follow()
     assert await ledger.state(early) is State.ONCHAIN
-    stand = await ledger.catalog.cursor(CHAIN)
-    assert stand is not None
-    assert stand.number == 39
+    cursor = await ledger.catalog.cursor(CHAIN)
+    assert cursor is not None
+    assert cursor.number == 39
     ledger.chain.fault = lambda question: None
     await ledger.restart()
     await ledger.follow()
@@ -91,7 +90,7 @@ async def test_a_node_that_goes_away_in_the_middle_leaves_what_was_read(ledger: 
 
 
 async def test_one_of_several_followers_is_active(ledger: Ledger) -> None:
-    other = ledger.hire()
+    other = ledger.new_follower()
     assert await ledger.follower.follow_once()
     assert not await other.follow_once()
     assert await ledger.follower.follow_once()
@@ -99,7 +98,7 @@ async def test_one_of_several_followers_is_active(ledger: Ledger) -> None:
 
 async def test_another_follower_takes_over_when_the_holder_dies(ledger: Ledger) -> None:
     await ledger.follow()
-    other = ledger.hire()
+    other = ledger.new_follower()
     ledger.clock.advance(LEASE_SECONDS - 0.1)
     assert not await other.follow_once()
     ledger.clock.advance(0.2)
@@ -107,20 +106,20 @@ async def test_another_follower_takes_over_when_the_holder_dies(ledger: Ledger) 
     assert not await ledger.follower.follow_once()
 
 
-async def test_a_follower_that_ends_gives_the_lease_back(ledger: Ledger) -> None:
+async def test_a_follower_that_is_stopped_releases_the_lease(ledger: Ledger) -> None:
     task = asyncio.create_task(ledger.follower.run(60))
 
-    async def stands() -> bool:
+    async def has_cursor() -> bool:
         return await ledger.catalog.cursor(CHAIN) is not None
 
-    await wait_until(stands)
+    await wait_until(has_cursor)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await ledger.hire().follow_once()
+    assert await ledger.new_follower().follow_once()
 
 
-async def test_a_follower_that_lost_its_turn_skips_no_block(ledger: Ledger) -> None:
+async def test_a_follower_that_lost_its_lease_skips_no_block(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
     ledger.chain.mine(blocks=100)
@@ -142,9 +141,9 @@ async def test_a_follower_that_lost_its_turn_skips_no_block(ledger: Ledger) -> N
     until = now.replace(year=now.year + 1)
     assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", ledger.clock.now(), until)
     await round_
-    stand = await ledger.catalog.cursor(CHAIN)
-    assert stand is not None
-    assert stand.number == 0
+    cursor = await ledger.catalog.cursor(CHAIN)
+    assert cursor is not None
+    assert cursor.number == 0
 
 
 async def test_a_broken_round_is_not_the_last_one(
@@ -168,7 +167,10 @@ async def test_a_broken_round_is_not_the_last_one(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert [r.message for r in caplog.records] == ["following put off", "following failed"]
+    assert [r.message for r in caplog.records] == [
+        "background task put off",
+        "background task failed",
+    ]
 
 
 async def test_undecodable_logs_are_dead_letters_once(ledger: Ledger) -> None:
@@ -190,7 +192,7 @@ async def test_a_node_with_fewer_blocks_changes_nothing(ledger: Ledger) -> None:
     ledger.post(new, 2)
     await ledger.follow()
     for blocks in (7, 4, 1):
-        ledger.follower.source = ledger.follower.reader.source = copy_chain(ledger.chain, blocks)
+        ledger.follower.chain = ledger.follower.reader.chain = copy_chain(ledger.chain, blocks)
         await ledger.follow()
     assert [await ledger.post_id(file) for file in (old, new)] == [1, 2]
 
@@ -204,10 +206,10 @@ async def test_a_node_below_what_is_final_changes_nothing_even_on_another_branch
     await ledger.follow()
     alien = copy_chain(ledger.chain, 1)
     alien.mine(blocks=DEPTH)
-    ledger.follower.source = ledger.follower.reader.source = alien
+    ledger.follower.chain = ledger.follower.reader.chain = alien
     await ledger.follow()
     assert await ledger.state(draft) is State.ONCHAIN
-    assert not ledger.follower.alarmed
+    assert not ledger.follower.deep_reorg
 
 
 @pytest.mark.parametrize("question", ["logs", "block_at", "logs_of_block"])
@@ -222,8 +224,7 @@ async def test_a_node_that_is_behind_the_one_asked_for_the_head_undoes_nothing(
     ledger.chain.mine()
     both = SeveralNodes([ledger.chain, behind], lambda asked: int(asked == question))
     follower = ledger.follower
-    follower.source = follower.reader.source = both
-    follower.witness = replace(follower.witness, source=both)
+    follower.chain = follower.reader.chain = both
     if question == "block_at":
         await follower.follow_once()
     else:
@@ -232,7 +233,7 @@ async def test_a_node_that_is_behind_the_one_asked_for_the_head_undoes_nothing(
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_rebuilding_needs_no_turn(ledger: Ledger) -> None:
+async def test_a_rebuild_needs_no_lease(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
     until = ledger.clock.now().replace(year=ledger.clock.now().year + 1)
@@ -243,8 +244,8 @@ async def test_rebuilding_needs_no_turn(ledger: Ledger) -> None:
     assert seen == [(1, 1)]
 
 
-async def test_an_advance_without_a_stand_leaves_it(ledger: Ledger) -> None:
-    stand = BlockRef(5, "0x" + "5" * 64)
-    await ledger.catalog.advance(CHAIN, Advance(stand), ledger.clock.now())
+async def test_an_advance_without_a_cursor_leaves_it(ledger: Ledger) -> None:
+    cursor = BlockRef(5, "0x" + "5" * 64)
+    await ledger.catalog.advance(CHAIN, Advance(cursor), ledger.clock.now())
     await ledger.catalog.advance(CHAIN, Advance(), ledger.clock.now())
-    assert await ledger.catalog.cursor(CHAIN) == stand
+    assert await ledger.catalog.cursor(CHAIN) == cursor

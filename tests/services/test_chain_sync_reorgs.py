@@ -112,7 +112,7 @@ async def test_a_reorg_of_every_depth_up_to_the_configured_one_is_followed(
     await ledger.follow()
     kept = [State.ONCHAIN] * (DEPTH - depth) + [State.PENDING] * depth
     assert [await ledger.state(file) for file in posts] == kept
-    assert not ledger.follower.alarmed
+    assert not ledger.follower.deep_reorg
 
 
 async def test_an_old_delivery_revives_nothing_that_left(ledger: Ledger) -> None:
@@ -160,7 +160,7 @@ async def test_a_deeper_reorg_is_an_alarm_and_changes_nothing(
     await ledger.follow()
     ledger.chain.mine(blocks=2 * DEPTH)
     await ledger.follow(3)
-    assert ledger.follower.alarmed
+    assert ledger.follower.deep_reorg
     assert [record.levelname for record in caplog.records] == ["CRITICAL"]
     assert await ledger.holder(1) == old.cid
     assert await ledger.state(new) is State.PENDING
@@ -171,7 +171,7 @@ async def test_the_alarm_is_there_again_after_a_restart(ledger: Ledger) -> None:
     await ledger.follow()
     await ledger.restart()
     await ledger.follow()
-    assert ledger.follower.alarmed
+    assert ledger.follower.deep_reorg
 
 
 async def test_a_node_that_lags_does_not_end_the_alarm(ledger: Ledger) -> None:
@@ -179,28 +179,28 @@ async def test_a_node_that_lags_does_not_end_the_alarm(ledger: Ledger) -> None:
     await ledger.follow()
     ledger.chain.fork(DEPTH + 1)
     await ledger.follow()
-    assert ledger.follower.alarmed
+    assert ledger.follower.deep_reorg
 
 
 async def test_rebuilding_ends_the_alarm_and_takes_the_new_chain(ledger: Ledger) -> None:
     old, new = await make_too_deep(ledger)
     await ledger.follow()
     await ledger.follower.rebuild(0, lambda reached, last: None)
-    assert not ledger.follower.alarmed
+    assert not ledger.follower.deep_reorg
     assert await ledger.state(old) is State.PENDING
     assert await ledger.holder(1) == new.cid
     await ledger.follow()
-    assert not ledger.follower.alarmed
+    assert not ledger.follower.deep_reorg
 
 
 async def test_a_follower_elsewhere_goes_on_after_somebody_rebuilt(ledger: Ledger) -> None:
     await make_too_deep(ledger)
     await ledger.follow()
-    await ledger.hire().rebuild(0, lambda reached, last: None)
+    await ledger.new_follower().rebuild(0, lambda reached, last: None)
     later = await ledger.draft()
     ledger.post(later, 2)
     await ledger.follow()
-    assert not ledger.follower.alarmed
+    assert not ledger.follower.deep_reorg
     assert await ledger.post_id(later) == 2
 
 
@@ -215,6 +215,6 @@ async def test_what_is_final_moves_on_with_the_head(ledger: Ledger) -> None:
     for _ in range(3):
         ledger.chain.mine(blocks=DEPTH)
         await ledger.follow()
-    head = ledger.chain.blocks[-1].mark.number
+    head = ledger.chain.blocks[-1].ref.number
     final = await ledger.catalog.final_block(CHAIN)
-    assert final == ledger.chain.blocks[head - DEPTH].mark
+    assert final == ledger.chain.blocks[head - DEPTH].ref

@@ -75,7 +75,7 @@ async def test_a_node_that_stopped_is_no_witness_against_what_came_later(ledger:
     ledger.clock.advance(1)
     block = ledger.post(draft)
     await ledger.deliver_block(block)
-    ledger.follower = ledger.hire(stopped)
+    ledger.follower = ledger.new_follower(stopped)
     for _ in range(5):
         ledger.clock.advance(60)
         await ledger.follow()

@@ -11,8 +11,8 @@ from imprint.adapters.archives.migration_progress import open_journal
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
-from imprint.services.content_migration import ContentMigration, NotMoved
-from imprint.services.exports import Incomplete
+from imprint.services.content_migration import ContentMigration, NotMigrated
+from imprint.services.exports import DocumentMissing
 
 
 @pytest.fixture
@@ -23,10 +23,10 @@ async def target(world, tmp_path):
 
 
 @pytest.fixture
-def moving(world: World, target, tmp_path):
-    with open_journal(tmp_path / "moved.db") as journal:
+def migration(world: World, target, tmp_path):
+    with open_journal(tmp_path / "moved.db") as migrated:
         yield ContentMigration(
-            world.adapters.catalog, world.adapters.content, target, world.clock, journal
+            world.adapters.catalog, world.adapters.content, target, world.clock, migrated
         )
 
 
@@ -47,13 +47,13 @@ class Watched:
         return await self.store.read(cid, network)
 
 
-async def test_every_document_is_copied(world, target, moving):
+async def test_every_document_is_copied(world, target, migration):
     await fill(world)
-    told = []
-    moved = await moving.run(lambda done, total: told.append((done, total)))
-    assert moved.copied == moved.documents
-    assert told[0] == (0, moved.documents)
-    assert told[-1] == (moved.documents, moved.documents)
+    reported = []
+    result = await migration.run(lambda done, total: reported.append((done, total)))
+    assert result.copied == result.documents
+    assert reported[0] == (0, result.documents)
+    assert reported[-1] == (result.documents, result.documents)
     for each in await files_of(world):
         file = each.file
         there = await target.read(file.cid, Network.PRIVATE)
@@ -63,53 +63,53 @@ async def test_every_document_is_copied(world, target, moving):
             assert await target.read(file.thumbnail_cid, Network.PRIVATE) is None
 
 
-async def test_versions_that_an_event_may_restore_are_copied_too(world, target, moving):
+async def test_versions_that_an_event_may_restore_are_copied_too(world, target, migration):
     alice = world.wallet(1)
     old = await world.create(alice)
     await world.update(alice, old["cid"], "New.")
-    await moving.run(ignore)
+    await migration.run(ignore)
     assert await target.read(old["cid"], Network.PRIVATE) is not None
 
 
-async def test_a_second_run_copies_only_what_is_new(world, target, moving):
+async def test_a_second_run_copies_only_what_is_new(world, target, migration):
     alice = world.wallet(1)
     await fill(world)
-    first = await moving.run(ignore)
+    first = await migration.run(ignore)
     fresh = await world.create(alice)
     thumbnail = await world.publish(alice, fresh["cid"])
     watched = Watched(target)
-    second = await replace(moving, target=watched).run(ignore)
+    second = await replace(migration, target=watched).run(ignore)
     assert {(cid, network) for cid, network, _ in watched.stored} == {
         (fresh["cid"], Network.PRIVATE),
         (thumbnail, Network.PUBLIC),
     }
     assert (second.copied, second.documents) == (2, first.documents + 2)
-    assert (await moving.run(ignore)).copied == 0
+    assert (await migration.run(ignore)).copied == 0
 
 
-async def test_a_run_that_broke_goes_on_where_it_was(world, target, moving, tmp_path):
+async def test_a_run_that_broke_goes_on_where_it_was(world, target, migration, tmp_path):
     alice = world.wallet(1)
     for number in range(20):
         await world.create(alice, f"Number {number}.")
     broken = Watched(target, breaks_after=11)
     with pytest.raises(Unavailable):
-        await replace(moving, target=broken).run(ignore)
+        await replace(migration, target=broken).run(ignore)
     watched = Watched(target)
-    moved = await replace(moving, target=watched).run(ignore)
-    assert moved.documents == 20
+    result = await replace(migration, target=watched).run(ignore)
+    assert result.documents == 20
     assert 20 - 11 <= len(watched.stored) < 20
 
 
-async def test_the_other_store_learns_what_a_document_is(world, target, moving):
+async def test_the_other_store_learns_what_a_document_is(world, target, migration):
     alice = world.wallet(1)
     file = await world.create(alice)
     watched = Watched(target)
-    await replace(moving, target=watched).run(ignore)
+    await replace(migration, target=watched).run(ignore)
     ((_, _, label),) = watched.stored
     assert (label.name, label.owner, label.status) == (file["name"], alice.address, "pending")
 
 
-async def test_a_document_that_does_not_come_back_is_told(world, moving):
+async def test_a_document_that_does_not_come_back_is_told(world, migration):
     class Forgetful:
         async def put(self, cid, document, network, label=None):
             pass
@@ -118,20 +118,20 @@ async def test_a_document_that_does_not_come_back_is_told(world, moving):
             return None
 
     file = await world.create(world.wallet(1))
-    with pytest.raises(NotMoved, match=file["cid"]):
-        await replace(moving, target=Forgetful()).run(ignore)
-    assert (await moving.run(ignore)).copied == 1
+    with pytest.raises(NotMigrated, match=file["cid"]):
+        await replace(migration, target=Forgetful()).run(ignore)
+    assert (await migration.run(ignore)).copied == 1
 
 
-async def test_a_missing_document_is_told(world, moving):
+async def test_a_missing_document_is_told(world, migration):
     file = await world.create(world.wallet(1))
     await world.adapters.content.remove(file["cid"], Network.PRIVATE)
-    with pytest.raises(Incomplete, match=file["cid"]):
-        await moving.run(ignore)
+    with pytest.raises(DocumentMissing, match=file["cid"]):
+        await migration.run(ignore)
 
 
-async def test_readable_documents_are_not_put_where_strangers_fetch_them(world, target, moving):
+async def test_readable_documents_are_not_put_where_strangers_fetch_them(world, target, migration):
     file = await world.create(world.wallet(1))
-    with pytest.raises(NotMoved, match="not encrypted"):
-        await replace(moving, strangers_read=True).run(ignore)
+    with pytest.raises(NotMigrated, match="not encrypted"):
+        await replace(migration, publicly_readable=True).run(ignore)
     assert await target.read(file["cid"], Network.PRIVATE) is None

@@ -30,7 +30,7 @@ AUTHOR = Address("0x" + "a1" * 20)
 READER = Address("0x" + "b2" * 20)
 OTHER = Address("0x" + "d4" * 20)
 CID = document_cid(b"words")
-KEEP = 5.0
+CACHE_SECONDS = 5.0
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Gate:
 
     def __post_init__(self) -> None:
         self.chain = ScriptedChain(self.clock)
-        self.entitlement = Entitlement(self.market, self.clock, timedelta(seconds=KEEP))
+        self.entitlement = Entitlement(self.market, self.clock, timedelta(seconds=CACHE_SECONDS))
         self.watcher = EntitlementWatcher(self.chain, self.entitlement)
 
     async def ask(self, reader: Address | None = READER, cid: Cid = CID) -> Access | None:
@@ -103,7 +103,7 @@ async def test_a_yes_is_kept_for_its_time_and_no_longer(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
     gate.market.balances.clear()
-    gate.clock.advance(KEEP - 0.01)
+    gate.clock.advance(CACHE_SECONDS - 0.01)
     assert await gate.ask() is Access.HOLDER
     assert gate.market.asked == 1
     gate.clock.advance(0.01)
@@ -140,7 +140,7 @@ async def test_a_yes_that_was_kept_for_another_file_is_asked_again(gate: Gate) -
 
 
 async def test_without_a_time_to_keep_nothing_is_kept(gate: Gate) -> None:
-    gate.entitlement.keep = timedelta(0)
+    gate.entitlement.cache_time = timedelta(0)
     gate.market.balances[READER] = 1
     await gate.ask()
     gate.market.balances.clear()
@@ -242,7 +242,7 @@ async def test_a_broken_look_is_not_the_last_one(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert [record.message for record in caplog.records] == ["watching failed"]
+    assert [record.message for record in caplog.records] == ["background task failed"]
 
 
 async def test_what_was_dropped_while_it_was_asked_is_not_kept(gate: Gate) -> None:
@@ -250,7 +250,7 @@ async def test_what_was_dropped_while_it_was_asked_is_not_kept(gate: Gate) -> No
     gate.market.waiting = []
     asking = gate.begin()
     await gate.take_off()
-    gate.entitlement.forget(9, [READER])
+    gate.entitlement.invalidate(9, [READER])
     await gate.land(0)
     assert await asking is Access.HOLDER
     gate.market.waiting = None
@@ -263,7 +263,7 @@ async def test_who_joins_an_exchange_does_not_keep_its_answer_for_longer(gate: G
     gate.market.waiting = []
     first = gate.begin()
     await gate.take_off()
-    gate.clock.advance(KEEP - 1)
+    gate.clock.advance(CACHE_SECONDS - 1)
     second = gate.begin()
     await gate.land(0)
     assert [await first, await second] == [Access.HOLDER] * 2
@@ -336,9 +336,9 @@ async def test_one_who_stops_waiting_does_not_stop_the_others(gate: Gate) -> Non
 
 
 async def test_an_exchange_that_nobody_waits_for_ends_quietly(gate: Gate) -> None:
-    complaints: list[object] = []
+    reported: list[object] = []
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda loop, context: complaints.append(context))
+    loop.set_exception_handler(lambda loop, context: reported.append(context))
     gate.market.problem = Unavailable.chain()
     gate.market.waiting = []
     leaving = gate.begin()
@@ -348,7 +348,7 @@ async def test_an_exchange_that_nobody_waits_for_ends_quietly(gate: Gate) -> Non
     await asyncio.sleep(0.01)
     del leaving
     gc.collect()
-    assert complaints == []
+    assert reported == []
     gate.market.problem = gate.market.waiting = None
     assert await gate.ask(AUTHOR) is Access.AUTHOR
 
@@ -357,7 +357,7 @@ async def test_an_exchange_that_was_ended_is_unavailable(gate: Gate) -> None:
     gate.market.waiting = []
     waiting = gate.begin()
     await gate.take_off()
-    (task,) = gate.entitlement._single_flight._flying.values()
+    (task,) = gate.entitlement._single_flight._running.values()
     task.cancel()
     with pytest.raises(Unavailable):
         await waiting

@@ -20,7 +20,7 @@ from imprint.domain.exports import (
     write_signed_root,
 )
 from imprint.domain.files import Network
-from imprint.services.exports import Incomplete, open_export, walk_export
+from imprint.services.exports import DocumentMissing, open_export, walk_export
 from imprint.services.garbage_collector import GarbageCollector
 
 
@@ -118,7 +118,7 @@ async def test_an_export_is_of_the_moment_when_it_began(world, tmp_path):
     files = [await world.create(alice, f"Number {number}.") for number in range(3)]
     before = await files_of(world)
     content = world.adapters.content
-    janitor = GarbageCollector(world.adapters.catalog, content, world.clock, timedelta(0))
+    collector = GarbageCollector(world.adapters.catalog, content, world.clock, timedelta(0))
     destroyed = []
 
     class Busy:
@@ -127,7 +127,7 @@ async def test_an_export_is_of_the_moment_when_it_began(world, tmp_path):
                 await world.update(alice, files.pop()["cid"], "Changed.")
                 await world.create(alice, "New.")
                 world.clock.advance(1)
-                destroyed.append(await janitor.sweep())
+                destroyed.append(await collector.collect())
             return await content.read(cid, network)
 
     car, _ = await write_export(world, content=Busy())
@@ -136,13 +136,13 @@ async def test_an_export_is_of_the_moment_when_it_began(world, tmp_path):
         found = [each.exported.file.cid for each in walk_export(archive, manifest)]
     assert found == [each.file.cid for each in before]
     assert destroyed == [0, 0, 0]
-    assert await janitor.sweep() == 3
+    assert await collector.collect() == 3
 
 
 async def test_a_missing_document_fails_the_export(world):
     file = await world.create(world.wallet(1))
     await world.adapters.content.remove(file["cid"], Network.PRIVATE)
-    with pytest.raises(Incomplete, match=file["cid"]):
+    with pytest.raises(DocumentMissing, match=file["cid"]):
         await write_export(world)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.services.installations import (
     files_of,
     ignore,
-    importing_of,
+    import_of,
     opened_car,
     take_in,
     write_export,
@@ -85,7 +85,7 @@ async def test_what_was_interrupted_goes_on(world, elsewhere, tmp_path):
             await content.put(cid, document, network, label)
 
     with opened_car(tmp_path, car) as archive:
-        broken = replace(importing_of(elsewhere), content=Breaking())
+        broken = replace(import_of(elsewhere), content=Breaking())
         with pytest.raises(ConnectionError):
             await broken.run(archive, open_export(archive), ignore)
     counts = await take_in(elsewhere, tmp_path, car)
@@ -135,7 +135,7 @@ async def test_a_contradiction_is_told_before_anything_is_written(world, elsewhe
 
 async def test_an_export_of_another_marketplace_is_refused(world, tmp_path):
     car, _ = await write_export(world)
-    other = importing_of(world, chain_id=1)
+    other = import_of(world, chain_id=1)
     with opened_car(tmp_path, car) as archive, pytest.raises(ImportConflicts) as clashes:
         await other.run(archive, open_export(archive), ignore)
     assert "chain 31337" in clashes.value.reasons[0]
@@ -163,5 +163,5 @@ async def test_readable_documents_are_not_put_where_strangers_fetch_them(world, 
     await world.create(world.wallet(1))
     car, _ = await write_export(world)
     with opened_car(tmp_path, car) as archive, pytest.raises(ImportConflicts) as clashes:
-        await importing_of(world, strangers_read=True).run(archive, open_export(archive), ignore)
+        await import_of(world, publicly_readable=True).run(archive, open_export(archive), ignore)
     assert "not encrypted" in clashes.value.reasons[0]

@@ -36,15 +36,15 @@ async def detach(world: World, count: int) -> list[str]:
 async def test_more_than_one_batch_goes_in_one_round(world: World) -> None:
     await detach(world, 5)
     parts, day = world.adapters, timedelta(hours=24)
-    janitor = GarbageCollector(parts.catalog, parts.content, world.clock, day, batch=2)
-    assert await janitor.sweep() == 5
-    assert await janitor.sweep() == 0
+    collector = GarbageCollector(parts.catalog, parts.content, world.clock, day, batch=2)
+    assert await collector.collect() == 5
+    assert await collector.collect() == 0
 
 
 async def test_a_document_that_resists_holds_up_no_other(world: World) -> None:
     cids = await detach(world, 3)
     store = Stubborn(world.adapters.content, {cids[0]})
-    janitor = GarbageCollector(world.adapters.catalog, store, world.clock, timedelta(hours=24))
-    assert await janitor.sweep() == 2
+    collector = GarbageCollector(world.adapters.catalog, store, world.clock, timedelta(hours=24))
+    assert await collector.collect() == 2
     store.kept.clear()
-    assert await janitor.sweep() == 1
+    assert await collector.collect() == 1

@@ -31,40 +31,40 @@ async def leave(world: World, document: bytes, network: Network = Network.PRIVAT
     return cid
 
 
-async def take_stock(world: World) -> int:
+async def scan(world: World) -> int:
     inventory = world.adapters.inventory
     assert inventory is not None
-    return await StrayScan(world.adapters.catalog, inventory, world.clock, AGE).take()
+    return await StrayScan(world.adapters.catalog, inventory, world.clock, AGE).scan()
 
 
-async def sweep(world: World) -> int:
+async def collect(world: World) -> int:
     return await GarbageCollector(
         world.adapters.catalog, world.adapters.content, world.clock, GRACE
-    ).sweep()
+    ).collect()
 
 
 @pytest.mark.parametrize("network", Network)
 async def test_a_stray_is_kept_for_the_grace_and_then_destroyed(world: World, network: Network):
     cid = await leave(world, STRAY, network)
     world.clock.advance(400)
-    assert await take_stock(world) == 1
-    assert await sweep(world) == 0
+    assert await scan(world) == 1
+    assert await collect(world) == 0
     assert await world.adapters.content.read(cid, network) == STRAY
     world.clock.advance(GRACE.total_seconds() + 1)
-    assert await sweep(world) == 1
+    assert await collect(world) == 1
     assert await world.adapters.content.read(cid, network) is None
 
 
 async def test_a_stray_is_found_once(world: World):
     await leave(world, STRAY)
     world.clock.advance(400)
-    assert [await take_stock(world), await take_stock(world)] == [1, 0]
+    assert [await scan(world), await scan(world)] == [1, 0]
 
 
 async def test_a_young_document_may_yet_be_claimed(world: World):
     await leave(world, STRAY)
     world.clock.advance(250)
-    assert await take_stock(world) == 0
+    assert await scan(world) == 0
 
 
 async def test_nothing_that_a_record_is_about_is_a_stray(world: World):
@@ -77,7 +77,7 @@ async def test_nothing_that_a_record_is_about_is_a_stray(world: World):
     await world.send_delete(author, gone["cid"])
     await world.post(author)
     world.clock.advance(3600)
-    assert await take_stock(world) == 0
+    assert await scan(world) == 0
     assert (await world.read_draft(author, kept["cid"])).json()["content"] == "Second."
 
 
@@ -88,7 +88,7 @@ async def test_a_document_whose_write_is_under_way_is_no_stray(world: World):
     await world.adapters.catalog.begin_write(Intent("i", write, cid, Network.PRIVATE, later, 1))
     await leave(world, STRAY)
     world.clock.advance(3600)
-    assert await take_stock(world) == 0
+    assert await scan(world) == 0
 
 
 async def test_a_document_that_was_claimed_meanwhile_is_kept(world: World):
@@ -100,7 +100,7 @@ async def test_a_document_that_was_claimed_meanwhile_is_kept(world: World):
     assert picture is not None
     await world.adapters.catalog.detach_strays([thumbnail], Network.PUBLIC, world.clock.now())
     world.clock.advance(GRACE.total_seconds() + 1)
-    await sweep(world)
+    await collect(world)
     assert await world.adapters.content.read(thumbnail, Network.PUBLIC) == picture
 
 
@@ -108,4 +108,4 @@ async def test_more_strays_than_one_transaction_takes_are_all_found(world: World
     for n in range(450):
         await leave(world, os.urandom(8) + bytes([n % 256]))
     world.clock.advance(400)
-    assert await take_stock(world) == 450
+    assert await scan(world) == 450

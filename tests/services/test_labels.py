@@ -25,9 +25,9 @@ class Console:
 async def test_a_post_is_shown_as_such(world: World) -> None:
     _, file = await world.post(world.wallet(1))
     console = Console()
-    mirror = LabelUpdater(world.adapters.catalog, console)
-    mirror.note(file["cid"])
-    await mirror.show()
+    labels = LabelUpdater(world.adapters.catalog, console)
+    labels.enqueue(file["cid"])
+    await labels.update_all()
     assert console.shown == [(file["name"], "onchain")]
 
 
@@ -36,20 +36,20 @@ async def test_a_file_that_is_gone_is_not_shown(world: World) -> None:
     file = await world.create(alice)
     await world.update(alice, file["cid"], "Better words.")
     console = Console()
-    mirror = LabelUpdater(world.adapters.catalog, console)
-    mirror.note(file["cid"])
-    await mirror.show()
+    labels = LabelUpdater(world.adapters.catalog, console)
+    labels.enqueue(file["cid"])
+    await labels.update_all()
     assert console.shown == []
 
 
 async def test_what_could_not_be_shown_waits(world: World) -> None:
     _, file = await world.post(world.wallet(1))
     console = Console(away=True)
-    mirror = LabelUpdater(world.adapters.catalog, console)
-    mirror.note(file["cid"])
-    running = asyncio.create_task(mirror.run())
+    labels = LabelUpdater(world.adapters.catalog, console)
+    labels.enqueue(file["cid"])
+    running = asyncio.create_task(labels.run())
     await asyncio.sleep(0.05)
     running.cancel()
     console.away = False
-    await mirror.show()
+    await labels.update_all()
     assert [status for _, status in console.shown] == ["onchain"]

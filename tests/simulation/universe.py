@@ -170,8 +170,10 @@ class Universe:
             self.node.fault = None
 
     async def sweep(self) -> None:
-        janitor = GarbageCollector(self.adapters.catalog, self.adapters.content, self.clock, GRACE)
-        while await janitor.sweep():
+        collector = GarbageCollector(
+            self.adapters.catalog, self.adapters.content, self.clock, GRACE
+        )
+        while await collector.collect():
             pass
 
     async def settle(self) -> None:
@@ -185,4 +187,4 @@ class Universe:
             while not await self.follow():
                 # The clock went back, and the lease of the one before has not run out again.
                 self.clock.advance(7)
-        assert not self.follower.alarmed
+        assert not self.follower.deep_reorg

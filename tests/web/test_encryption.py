@@ -14,7 +14,7 @@ from imprint.cli import main
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.files import Network
 from imprint.services import key_rotation
-from imprint.services.key_rotation import KeyRotation, Progress
+from imprint.services.key_rotation import KeyRotation, RotationProgress
 
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 NEW = "e1b8402f7a6dc95301f4827bd0ce593a6f18a5d07b34e29c8855c3f1607ad92e"
@@ -37,7 +37,7 @@ async def content(world: World, cid: str, account: int = 0) -> str:
     return text
 
 
-async def rotate(world: World) -> Progress:
+async def rotate(world: World) -> RotationProgress:
     (*_, last) = [
         done async for done in KeyRotation(world.adapters.catalog, world.adapters.cipher).run()
     ]

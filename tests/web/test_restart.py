@@ -118,7 +118,7 @@ async def test_a_deleted_version_comes_back_only_within_its_grace(
         world.clock.advance(hours * 3600)
         parts = world.adapters
         grace = timedelta(hours=world.settings.retention.grace_hours)
-        await GarbageCollector(parts.catalog, parts.content, world.clock, grace).sweep()
+        await GarbageCollector(parts.catalog, parts.content, world.clock, grace).collect()
         block = world.create_post(alice, file["cid"], 0)
         (event,) = (await world.deliver_a(block)).json()["events"]
         answer = await world.read_free(event["postId"])

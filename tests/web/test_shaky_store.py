@@ -66,7 +66,7 @@ async def test_nothing_told_is_lost_while_the_store_is_shaky(tmp_path: Path):
             reads[(await world.client.get("/filesMetaData")).status_code] += 1
             await asyncio.sleep(0.01)
         stores[0].shaky = False
-        healed = {id(each): each.told["unavailable"] for each in authors}
+        healed = {id(each): each.outcomes["unavailable"] for each in authors}
         await asyncio.sleep(0.1)
         stopping.set()
         await asyncio.gather(*writing)
@@ -75,15 +75,17 @@ async def test_nothing_told_is_lost_while_the_store_is_shaky(tmp_path: Path):
         assert [fault for each in authors for fault in each.faults] == []
         assert max(each.longest_refusal for each in authors) < LONGEST
         # What failed as the store healed may still be told; after that, nothing is refused.
-        late = sum(each.told["unavailable"] - healed[id(each)] for each in authors)
+        late = sum(each.outcomes["unavailable"] - healed[id(each)] for each in authors)
         assert late <= AUTHORS
         assert set(reads) == {200}
         for author in authors:
             assert await author.find_losses(world) == []
         world.clock.advance(LEASE_TIME.total_seconds() + 300)
         day = timedelta(hours=24)
-        janitor = GarbageCollector(world.adapters.catalog, world.adapters.content, world.clock, day)
-        while await janitor.sweep():
+        collector = GarbageCollector(
+            world.adapters.catalog, world.adapters.content, world.clock, day
+        )
+        while await collector.collect():
             pass
     assert find_faults(tmp_path) == []
     assert open_intents(tmp_path) == 0

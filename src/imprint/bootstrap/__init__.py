@@ -11,7 +11,6 @@ from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.bootstrap.adapters import Adapters, check_chain, examine_chain, open_adapters
 from imprint.bootstrap.background import BackgroundTasks, build_follower
 from imprint.bootstrap.well_known import describe_service
-from imprint.domain.errors import CannotStart
 from imprint.domain.rate_limits import RateLimiter
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
@@ -25,7 +24,6 @@ from imprint.settings import Secret, Settings
 from imprint.web.app import Services, WebOptions, build_app
 
 __all__ = [
-    "CannotStart",
     "Adapters",
     "build_follower",
     "build_service",
@@ -37,57 +35,38 @@ __all__ = [
 
 
 def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = None) -> ASGIApp:
-    """The web application over these adapters; `rpc_url` is told to clients (development only)."""
-    catalog, content, clock = adapters.catalog, adapters.content, adapters.clock
-    limits = settings.limits
-    keep = timedelta(seconds=settings.chain.cache_seconds)
-    mirror = LabelUpdater(catalog, content)
-    entitlement = Entitlement(adapters.marketplace, clock, keep)
-    domain = SigningDomain(settings.signing.name, settings.signing.version, settings.chain.id)
-    secret, previous = settings.page_token_secrets
-    tokens = PageTokens(secret.reveal_bytes(), _reveal(previous))
-    flows = Services(
+    """The web application over these adapters; `rpc_url` is shown to clients (development only)."""
+    catalog, content, cipher = adapters.catalog, adapters.content, adapters.cipher
+    marketplace, clock = adapters.marketplace, adapters.clock
+    chain, limits, retention = settings.chain, settings.limits, settings.retention
+    signing = SigningDomain(settings.signing.name, settings.signing.version, chain.id)
+    entitlement = Entitlement(marketplace, clock, timedelta(seconds=chain.cache_seconds))
+    labels = LabelUpdater(catalog, content)
+    services = Services(
         Login(
-            LoginVerifier(settings.login_domains, settings.chain.id),
+            LoginVerifier(settings.login_domains, chain.id),
             _sessions(settings),
             catalog,
             clock,
             limits.enforced(limits.logins),
         ),
         Drafts(
-            WriteVerifier(domain),
+            WriteVerifier(signing),
             catalog,
             content,
-            adapters.cipher,
-            adapters.marketplace,
+            cipher,
+            marketplace,
             adapters.images,
             clock,
             limits.enforced(limits.writes),
-            timedelta(seconds=settings.retention.lease_seconds),
+            timedelta(seconds=retention.lease_seconds),
         ),
-        Reads(catalog, content, adapters.cipher, entitlement),
-        Lists(catalog, tokens, clock, settings.retention.public_drafts),
-        Webhooks(adapters.webhook_providers, catalog, clock, mirror),
-        Readiness(catalog, content, adapters.marketplace, clock),
+        Reads(catalog, content, cipher, entitlement),
+        Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
+        Webhooks(adapters.webhook_providers, catalog, clock, labels),
+        Readiness(catalog, content, marketplace, clock),
     )
-    facts = describe_service(settings, rpc_url)
-    chores = BackgroundTasks(settings, adapters, entitlement, mirror)
-    return build_app(flows, facts, _web_options(settings), clock, chores.lifespan)
-
-
-def _reveal(secret: Secret | None) -> bytes | None:
-    return None if secret is None else secret.reveal_bytes()
-
-
-def _sessions(settings: Settings) -> Sessions:
-    given, origin = settings.sessions, settings.server.public_url
-    keys = SessionKeys(given.jwt_secret.reveal_bytes(), _reveal(given.jwt_secret_previous))
-    return Sessions(keys, origin, origin)
-
-
-def _web_options(settings: Settings) -> WebOptions:
-    limits = settings.limits
-    return WebOptions(
+    options = WebOptions(
         limits.content_bytes,
         limits.image_bytes,
         limits.body_seconds,
@@ -98,3 +77,21 @@ def _web_options(settings: Settings) -> WebOptions:
         frozenset(settings.server.trusted_proxies),
         settings.server.security_contact,
     )
+    background = BackgroundTasks(settings, adapters, entitlement, labels)
+    facts = describe_service(settings, rpc_url)
+    return build_app(services, facts, options, clock, background.lifespan)
+
+
+def _sessions(settings: Settings) -> Sessions:
+    sessions, origin = settings.sessions, settings.server.public_url
+    keys = SessionKeys(sessions.jwt_secret.reveal_bytes(), _reveal(sessions.jwt_secret_previous))
+    return Sessions(keys, origin, origin)
+
+
+def _page_tokens(settings: Settings) -> PageTokens:
+    secret, previous = settings.page_token_secrets
+    return PageTokens(secret.reveal_bytes(), _reveal(previous))
+
+
+def _reveal(secret: Secret | None) -> bytes | None:
+    return None if secret is None else secret.reveal_bytes()

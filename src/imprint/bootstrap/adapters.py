@@ -1,10 +1,13 @@
-"""The content store that the settings name; what only another one needs is not loaded."""
+"""The adapters that the settings name.
+
+An adapter that is not always needed is imported by the function that opens it: aiohttp and asyncpg
+would make every start slower.
+"""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
@@ -26,6 +29,7 @@ from imprint.ports import (
     ContentStore,
     ImageRecoder,
     MarketplaceReader,
+    Progress,
     WebhookProvider,
     utc_now,
 )
@@ -41,97 +45,15 @@ from imprint.settings import (
     decode_key,
 )
 
-_KUBO = "imprint.adapters.content.kubo"
-_PINATA = "imprint.adapters.content.pinata"
-_PINATA_API = "imprint.adapters.content.pinata_api"
-
-
-def open_content(settings: Settings, clock: Clock) -> ContentStore:
-    """The store, not asked yet whether it is there. Raises `CannotStart` for an unusable folder."""
-    storage = settings.storage
-    if isinstance(storage.content, KuboContent):
-        secret = storage.kubo_authorization
-        authorization = None if secret is None else authorization_header(secret)
-        kubo: ContentStore = import_module(_KUBO).KuboStore(storage.content.api, authorization)
-        return kubo
-    if isinstance(storage.content, PinataContent):
-        # Both are there: settings without them have been refused.
-        jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
-        gateway = storage.pinata_gateway or ""
-        account = import_module(_PINATA_API).Account(
-            jwt, gateway, storage.pinata_api, storage.pinata_uploads
-        )
-        make_store = import_module(_PINATA).PinataStore
-        pinata: ContentStore = make_store(account, clock, public=storage.content.public)
-        return pinata
-    try:
-        return EmbeddedStore(storage.data_dir / "content", clock)
-    except ValueError as error:
-        raise CannotStart(str(error)) from error
-
-
-_POSTGRESQL = "imprint.adapters.catalog.postgresql"
-_MOVING = "imprint.adapters.catalog.postgresql_migration"
-
-
-def open_database(database: SqliteDatabase | PostgresqlDatabase, connections: int) -> CatalogBase:
-    """Open the catalog there, its schema brought up to date. Raises `CannotStart`."""
-    try:
-        if isinstance(database, PostgresqlDatabase):
-            return _open_postgresql(database, connections)
-        database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return open_catalog(database.path)
-    except NewerSchema as error:
-        raise CannotStart(str(error)) from error
-    except (Unavailable, OSError, ValueError) as error:
-        raise CannotStart(f"The database {_describe(database)} cannot be opened.") from error
-
-
-def _open_postgresql(database: PostgresqlDatabase, connections: int) -> CatalogBase:
-    adapter = _load(_POSTGRESQL)
-    try:
-        catalog: CatalogBase = adapter.open_catalog(database.url.reveal(), connections)
-    except adapter.Unfinished as error:
-        raise CannotStart(str(error)) from error
-    return catalog
-
-
-def _load(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise CannotStart(
-            "PostgreSQL needs a library that is not installed: pip install 'imprint[postgresql]'."
-        ) from error
-
-
-def _describe(database: SqliteDatabase | PostgresqlDatabase) -> str:
-    # The address of a server carries a password.
-    return str(database.path) if isinstance(database, SqliteDatabase) else "on PostgreSQL"
-
-
-async def move_database(
-    source: SqliteDatabase, target: PostgresqlDatabase, tell: Callable[[int, int], None]
-) -> int:
-    """Move a catalog to an empty database; how many rows it has. Raises `CannotStart`."""
-    moving = _load(_MOVING)
-    try:
-        moved: int = await moving.move_catalog(source.path, target.url.reveal(), tell)
-    except (moving.CannotMove, NewerSchema) as error:
-        raise CannotStart(str(error)) from error
-    except moving.TROUBLE as error:
-        raise CannotStart(
-            f"The move stopped ({type(error).__name__}); run it again to go on."
-        ) from error
-    return moved
-
-
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """The adapters of one process. Tests put others in their places."""
+    """The adapters of one process; tests replace some of them.
+
+    `inventory` is the content store, if it holds nothing but documents of this service.
+    """
 
     catalog: Catalog
     content: ContentStore
@@ -144,30 +66,30 @@ class Adapters:
     inventory: Inventory | None = None
 
     async def close(self) -> None:
-        """Let go of everything, the catalog last."""
+        """Close every adapter, the catalog last."""
         await self.images.close()
         await self.marketplace.close()
         await self.content.close()
         await self.catalog.close()
 
 
-def open_adapters(settings: Settings, clock: Clock | None = None) -> Adapters:
-    """Open what the settings name. Raises `CannotStart` for what cannot be used."""
-    clock = clock or utc_now
+def open_adapters(settings: Settings, clock: Clock = utc_now) -> Adapters:
+    """Open the adapters that the settings name. Raises `CannotStart`."""
+    storage, chain = settings.storage, settings.chain
     try:
-        settings.storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        folder = settings.storage.data_dir
-        raise CannotStart(f"The folder {folder} cannot be made: {error.strerror}.") from error
+        raise CannotStart(
+            f"The folder {storage.data_dir} cannot be made: {error.strerror}."
+        ) from error
     cipher = make_cipher(settings)
     content = open_content(settings, clock)
-    chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     return Adapters(
-        open_database(settings.storage.database, settings.storage.connections),
-        content,
-        cipher,
-        JsonRpcMarketplace(
+        catalog=open_database(storage.database, storage.connections),
+        content=content,
+        cipher=cipher,
+        marketplace=JsonRpcMarketplace(
             rpc,
             chain.id,
             chain.marketplace,
@@ -175,18 +97,127 @@ def open_adapters(settings: Settings, clock: Clock | None = None) -> Adapters:
             timeout=chain.timeout,
             max_head_age=chain.max_head_age,
         ),
-        JsonRpcChainReader(rpc, chain.id, chain.marketplace),
-        SandboxedRecoder(),
-        _delivery_readers(settings),
-        clock,
-        content if isinstance(content, EmbeddedStore) else None,
+        chain=JsonRpcChainReader(rpc, chain.id, chain.marketplace),
+        images=SandboxedRecoder(),
+        webhook_providers=_webhook_providers(settings),
+        clock=clock,
+        inventory=content if isinstance(content, EmbeddedStore) else None,
     )
 
 
-async def examine_chain(marketplace: MarketplaceReader) -> None:
-    """Raise `CannotStart` if the node is for another chain or the contract is not there.
+def open_content(settings: Settings, clock: Clock) -> ContentStore:
+    """Open the content store, without probing it. Raises `CannotStart` for an unusable folder."""
+    store = settings.storage.content
+    if isinstance(store, KuboContent):
+        return _open_kubo(settings, store)
+    if isinstance(store, PinataContent):
+        return _open_pinata(settings, store, clock)
+    try:
+        return EmbeddedStore(settings.storage.data_dir / "content", clock)
+    except ValueError as error:
+        raise CannotStart(str(error)) from error
 
-    Raises `Unavailable` if no node answers.
+
+def _open_kubo(settings: Settings, store: KuboContent) -> ContentStore:
+    from imprint.adapters.content.kubo import KuboStore
+
+    secret = settings.storage.kubo_authorization
+    return KuboStore(store.api, None if secret is None else authorization_header(secret))
+
+
+def _open_pinata(settings: Settings, store: PinataContent, clock: Clock) -> ContentStore:
+    from imprint.adapters.content.pinata import PinataStore
+    from imprint.adapters.content.pinata_api import Account
+
+    storage = settings.storage
+    # Settings without the JWT or the gateway have been refused.
+    jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
+    account = Account(jwt, storage.pinata_gateway or "", storage.pinata_api, storage.pinata_uploads)
+    return PinataStore(account, clock, public=store.public)
+
+
+def open_database(database: SqliteDatabase | PostgresqlDatabase, connections: int) -> CatalogBase:
+    """Open the catalog there and migrate its schema. Raises `CannotStart`."""
+    try:
+        if isinstance(database, PostgresqlDatabase):
+            return _open_postgresql(database, connections)
+        database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return open_catalog(database.path)
+    except NewerSchema as error:
+        raise CannotStart(str(error)) from error
+    except (Unavailable, OSError, ValueError) as error:
+        # The URL of a server contains a password.
+        place = str(database.path) if isinstance(database, SqliteDatabase) else "on PostgreSQL"
+        raise CannotStart(f"The database {place} cannot be opened.") from error
+
+
+def _open_postgresql(database: PostgresqlDatabase, connections: int) -> CatalogBase:
+    with _postgresql_library():
+        from imprint.adapters.catalog.postgresql import open_catalog as open_postgresql
+        from imprint.adapters.catalog.postgresql_schema import Unfinished
+    try:
+        return open_postgresql(database.url.reveal(), connections)
+    except Unfinished as error:
+        raise CannotStart(str(error)) from error
+
+
+async def migrate_database(
+    source: SqliteDatabase, target: PostgresqlDatabase, progress: Progress
+) -> int:
+    """Move a catalog to an empty database; returns how many rows it has. Raises `CannotStart`."""
+    with _postgresql_library():
+        from imprint.adapters.catalog.postgresql_migration import TROUBLE, CannotMove, move_catalog
+    try:
+        return await move_catalog(source.path, target.url.reveal(), progress)
+    except (CannotMove, NewerSchema) as error:
+        raise CannotStart(str(error)) from error
+    except TROUBLE as error:
+        raise CannotStart(
+            f"The move stopped ({type(error).__name__}); run it again to go on."
+        ) from error
+
+
+@contextmanager
+def _postgresql_library() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise CannotStart(
+            "PostgreSQL needs a library that is not installed: pip install 'imprint[postgresql]'."
+        ) from error
+
+
+def make_cipher(settings: Settings) -> DocumentCipher:
+    """The cipher of the settings; with a key it reads encrypted documents. Raises `CannotStart`."""
+    encryption = settings.encryption
+    if encryption.key is None:
+        return PlainCipher()
+    previous = None if encryption.key_previous is None else decode_key(encryption.key_previous)
+    try:
+        cipher = AesCipher(decode_key(encryption.key), previous)
+    except ValueError as error:
+        raise CannotStart(f"IMPRINT_ENCRYPTION_KEY: {error}") from error
+    return cipher if encryption.encrypts(settings.storage.content) else PlainCipher(cipher)
+
+
+def _webhook_providers(settings: Settings) -> dict[str, WebhookProvider]:
+    webhooks, chain = settings.webhooks, settings.chain
+    providers: dict[str, WebhookProvider] = {}
+    if secrets := _revealed(webhooks.a_secret, webhooks.a_secret_previous):
+        providers["provider-a"] = ProviderA(secrets, chain.id, chain.marketplace)
+    if secrets := _revealed(webhooks.b_secret, webhooks.b_secret_previous):
+        providers["provider-b"] = ProviderB(secrets, chain.id, chain.marketplace)
+    return providers
+
+
+def _revealed(*secrets: Secret | None) -> list[str]:
+    return [secret.reveal() for secret in secrets if secret is not None]
+
+
+async def examine_chain(marketplace: MarketplaceReader) -> None:
+    """Check that the node is on the configured chain and the contract is there.
+
+    Raises `CannotStart` if not, and `Unavailable` if no node responds.
     """
     try:
         await marketplace.probe()
@@ -195,38 +226,11 @@ async def examine_chain(marketplace: MarketplaceReader) -> None:
 
 
 async def check_chain(marketplace: MarketplaceReader) -> None:
-    """Raise `CannotStart` as `examine_chain` does; that no node answers is only logged.
+    """Raise `CannotStart` as `examine_chain` does; if no node responds, only log that.
 
-    It is no reason to stay down: most of the service works without.
+    Most of the service works without a node, so that is no reason not to start.
     """
     try:
         await examine_chain(marketplace)
     except Unavailable:
         log.warning("No node answers; posts cannot be read until one does.")
-
-
-def make_cipher(settings: Settings) -> DocumentCipher:
-    """How documents are stored; with keys, also what was encrypted before stays readable."""
-    given = settings.encryption
-    if given.key is None:
-        return PlainCipher()
-    previous = None if given.key_previous is None else decode_key(given.key_previous)
-    try:
-        cipher = AesCipher(decode_key(given.key), previous)
-    except ValueError as error:
-        raise CannotStart(f"IMPRINT_ENCRYPTION_KEY: {error}") from error
-    return cipher if given.encrypts(settings.storage.content) else PlainCipher(cipher)
-
-
-def _delivery_readers(settings: Settings) -> dict[str, WebhookProvider]:
-    hooks, chain = settings.webhooks, settings.chain
-    readers: dict[str, WebhookProvider] = {}
-    if secrets := _present(hooks.a_secret, hooks.a_secret_previous):
-        readers["provider-a"] = ProviderA(secrets, chain.id, chain.marketplace)
-    if secrets := _present(hooks.b_secret, hooks.b_secret_previous):
-        readers["provider-b"] = ProviderB(secrets, chain.id, chain.marketplace)
-    return readers
-
-
-def _present(*secrets: Secret | None) -> list[str]:
-    return [secret.reveal() for secret in secrets if secret is not None]

@@ -1,4 +1,4 @@
-"""What carries files elsewhere, put together from settings: exports, imports, moves, backups."""
+"""Exports, imports, content migrations and backups, built from settings."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -30,75 +30,88 @@ from imprint.services.exports import Export, Import
 from imprint.settings import EmbeddedContent, Settings
 
 EXPORT_KEY = "export.key"
-"""The file in the data folder that the key for exports is kept in."""
+"""The file in the data folder that holds the key for exports."""
 
 
-def build_exporting(settings: Settings, adapters: Adapters) -> Export:
-    """Exports of what the settings name. Raises `CannotStart` if there is no key to sign with."""
+def build_export(settings: Settings, adapters: Adapters) -> Export:
+    """Exports of these adapters. Raises `CannotStart` if there is no key to sign with."""
     chain = settings.chain
-    key = load_export_key(settings.storage.data_dir)
-    return Export(
-        adapters.catalog, adapters.content, adapters.clock, key, chain.id, chain.marketplace
-    )
-
-
-def build_importing(settings: Settings, adapters: Adapters) -> Import:
-    """Imports into what the settings name."""
-    chain = settings.chain
-    exposed = settings.storage.content.public and not settings.encryption.allow_readable
-    return Import(
-        adapters.catalog, adapters.content, adapters.clock, chain.id, chain.marketplace, exposed
-    )
-
-
-def load_export_key(folder: Path) -> ExportKey:
-    """The key that this installation signs exports with. Raises `CannotStart`."""
     try:
-        return ExportKey(load_seed(folder / EXPORT_KEY, SEED_BYTES, os.urandom))
+        seed = load_seed(settings.storage.data_dir / EXPORT_KEY, SEED_BYTES, os.urandom)
     except NoKey as error:
         raise CannotStart(str(error)) from error
+    return Export(
+        adapters.catalog,
+        adapters.content,
+        adapters.clock,
+        ExportKey(seed),
+        chain.id,
+        chain.marketplace,
+    )
+
+
+def build_import(settings: Settings, adapters: Adapters) -> Import:
+    """Imports into these adapters."""
+    return Import(
+        adapters.catalog,
+        adapters.content,
+        adapters.clock,
+        settings.chain.id,
+        settings.chain.marketplace,
+        _is_publicly_readable(settings),
+    )
 
 
 @contextmanager
-def open_archive(path: Path, tell: Progress) -> Iterator[Archive]:
-    """An export's file. Raises `CannotStart` if it cannot be read, and `NotAnExport`."""
+def open_archive(path: Path, progress: Progress) -> Iterator[Archive]:
+    """The file of an export. Raises `CannotStart` if it cannot be read, and `NotAnExport`."""
     try:
-        with open_car(path, tell) as archive:
+        with open_car(path, progress) as archive:
             yield archive
     except OSError as error:
         raise CannotStart(f"The file {path} cannot be read: {error.strerror}.") from error
 
 
-def describe_place(settings: Settings) -> str:
-    """A content store in words that say where it is."""
-    place = settings.storage.content
-    if isinstance(place, EmbeddedContent):
-        return f"embedded in {settings.storage.data_dir.absolute()}"
-    return repr(place)
-
-
-@contextmanager
-def open_move_journal(settings: Settings, target: Settings, afresh: bool) -> Iterator[Journal]:
-    """What has been copied to the target's store, kept in the data folder."""
-    name = sha256(describe_place(target).encode()).hexdigest()[:16]
-    path = settings.storage.data_dir / f"moved-{name}.db"
-    if afresh:
-        path.unlink(missing_ok=True)
-    with open_journal(path) as journal:
-        yield journal
-
-
-def build_moving(
-    adapters: Adapters, target: Settings, store: ContentStore, journal: Journal
+def build_migration(
+    adapters: Adapters, target: Settings, store: ContentStore, migrated: Journal
 ) -> ContentMigration:
-    """A move from the store in use to the one of other settings."""
-    exposed = target.storage.content.public and not target.encryption.allow_readable
+    """A migration from the store in use to the one of other settings."""
     return ContentMigration(
-        adapters.catalog, adapters.content, store, adapters.clock, journal, exposed
+        adapters.catalog,
+        adapters.content,
+        store,
+        adapters.clock,
+        migrated,
+        _is_publicly_readable(target),
     )
 
 
-def build_saving(adapters: Adapters) -> Backup:
+@contextmanager
+def open_migration_progress(
+    settings: Settings, target: Settings, restart: bool
+) -> Iterator[Journal]:
+    """Which documents the target has already, recorded in the data folder."""
+    name = sha256(describe_store(target).encode()).hexdigest()[:16]
+    path = settings.storage.data_dir / f"moved-{name}.db"
+    if restart:
+        path.unlink(missing_ok=True)
+    with open_journal(path) as migrated:
+        yield migrated
+
+
+def describe_store(settings: Settings) -> str:
+    """Text that identifies a content store."""
+    store = settings.storage.content
+    if isinstance(store, EmbeddedContent):
+        return f"embedded in {settings.storage.data_dir.absolute()}"
+    return repr(store)
+
+
+def _is_publicly_readable(settings: Settings) -> bool:
+    return settings.storage.content.public and not settings.encryption.allow_readable
+
+
+def build_backup(adapters: Adapters) -> Backup:
     """Backups of these adapters. Raises `CannotStart` for records in PostgreSQL."""
     if not isinstance(adapters.catalog, SqliteCatalog):
         raise CannotStart(
@@ -112,15 +125,15 @@ def build_saving(adapters: Adapters) -> Backup:
 def open_backup_writer(path: Path) -> Iterator[BackupWriter]:
     """A new backup. Raises `CannotStart` if it cannot be written there."""
     try:
-        with create_backup(path) as vault:
-            yield vault
+        with create_backup(path) as writer:
+            yield writer
     except BackupUnusable as error:
         raise CannotStart(str(error)) from error
 
 
 @contextmanager
-def open_restoring(folder: Path) -> Iterator[tuple[Restore, ContentStore]]:
-    """A restoration into a folder that is empty or not there. Raises `CannotStart`."""
+def open_restore(folder: Path) -> Iterator[tuple[Restore, ContentStore]]:
+    """A restoration into a folder that is empty or does not exist. Raises `CannotStart`."""
     try:
         with make_folder(folder) as partial:
             store = EmbeddedStore(partial / "content", utc_now)
@@ -130,7 +143,7 @@ def open_restoring(folder: Path) -> Iterator[tuple[Restore, ContentStore]]:
 
 
 def open_backup(path: Path) -> Iterable[Entry]:
-    """The entries of a backup, which raise `CannotStart` when they cannot be read."""
+    """The entries of a backup. Raises `CannotStart` when they cannot be read."""
     try:
         yield from read_entries(path)
     except BackupUnusable as error:

@@ -1,4 +1,4 @@
-"""What a service tells clients about itself."""
+"""The facts that a client needs to use this service, served at `/.well-known/imprint.json`."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from imprint.settings import Settings
 
 
 def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
-    """What a client must know to use this service."""
+    """The members of `/.well-known/imprint.json`; `rpc_url` is given under `dev` only."""
     chain: dict[str, Any] = {
         "id": settings.chain.id,
         "marketplace": checksum_address(settings.chain.marketplace),

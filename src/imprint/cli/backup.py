@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from imprint.bootstrap.archives import build_saving, open_backup, open_backup_writer, open_restoring
+from imprint.bootstrap.archives import build_backup, open_backup, open_backup_writer, open_restore
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
@@ -42,7 +42,7 @@ def backup(out: Path, config: Path | None) -> None:
 
 async def _backup(out: Path, config: Path | None) -> BackupManifest:
     async with open_installation(config) as installation:
-        service = build_saving(installation.adapters)
+        service = build_backup(installation.adapters)
         with (
             open_backup_writer(out) as writer,
             tempfile.TemporaryDirectory(dir=out.parent, prefix=".imprint-") as scratch,
@@ -83,7 +83,7 @@ def restore(saved: Path, folder: Path) -> None:
 
 async def _restore(saved: Path, folder: Path) -> BackupManifest:
     with (
-        open_restoring(folder) as (service, store),
+        open_restore(folder) as (service, store),
         show_progress("Checking documents") as progress,
     ):
         try:

@@ -11,8 +11,8 @@ from imprint.domain.exports import NotAnExport
 from imprint.ports.archives import ImportConflict
 from imprint.server.supervisor import MISCONFIGURED
 from imprint.services.backup import NotABackup
-from imprint.services.content_migration import NotMoved
-from imprint.services.exports import ImportConflicts, Incomplete
+from imprint.services.content_migration import NotMigrated
+from imprint.services.exports import DocumentMissing, ImportConflicts
 from imprint.services.garbage_collector import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
@@ -22,10 +22,10 @@ FAILED = 1
 _FAILURES = (
     CollectionNotPaused,
     ImportConflict,
-    Incomplete,
+    DocumentMissing,
     NotABackup,
     NotAnExport,
-    NotMoved,
+    NotMigrated,
 )
 """Errors whose message is printed as it is."""
 

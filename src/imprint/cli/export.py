@@ -12,7 +12,7 @@ from typing import BinaryIO
 import click
 
 from imprint.auth.export_keys import SEED_BYTES
-from imprint.bootstrap.archives import build_exporting, build_importing, open_archive
+from imprint.bootstrap.archives import build_export, build_import, open_archive
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
@@ -50,7 +50,7 @@ def export(out: Path, owner: str | None, config: Path | None) -> None:
 
 async def _export(out: Path, owner: Address | None, config: Path | None) -> tuple[Manifest, bytes]:
     async with open_installation(config) as installation:
-        service = build_exporting(installation.settings, installation.adapters)
+        service = build_export(installation.settings, installation.adapters)
         with (
             _new_file(out) as file,
             tempfile.TemporaryFile(dir=out.parent) as spool,
@@ -105,10 +105,10 @@ def import_(file: Path, key_text: str | None, config: Path | None) -> None:
 
 async def _import(file: Path, key: bytes | None, config: Path | None) -> Counter[ImportOutcome]:
     async with open_installation(config) as installation:
-        service = build_importing(installation.settings, installation.adapters)
+        service = build_import(installation.settings, installation.adapters)
         with _open_archive(file) as archive:
             opened = open_export(archive, key)
-            service.refuse_other_chain(opened)
+            service.check_marketplace(opened)
             with show_progress("Checking files") as progress:
                 check_export(archive, opened, progress)
             with show_progress("Taking files in") as progress:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from imprint.bootstrap.adapters import move_database, open_content
-from imprint.bootstrap.archives import build_moving, describe_place, open_move_journal
+from imprint.bootstrap.adapters import migrate_database, open_content
+from imprint.bootstrap.archives import build_migration, describe_store, open_migration_progress
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
-from imprint.services.content_migration import Moved
+from imprint.services.content_migration import MigrationResult
 from imprint.settings import PostgresqlDatabase, Settings, SqliteDatabase, read_settings
 from imprint.settings.declaration import InvalidSetting
 from imprint.settings.stores import Database, parse_database
@@ -41,7 +41,7 @@ def migrate_catalog(source: str, target: str) -> None:
         if not isinstance(sqlite, SqliteDatabase) or not isinstance(postgresql, PostgresqlDatabase):
             raise CannotStart("Records can be moved from sqlite:/// to postgresql:// only.")
         with show_progress("Moving records") as progress:
-            rows = asyncio.run(move_database(sqlite, postgresql, progress))
+            rows = asyncio.run(migrate_database(sqlite, postgresql, progress))
     click.echo(f"All {rows} records are there, and the same. Set IMPRINT_DATABASE_URL to use them.")
 
 
@@ -76,20 +76,20 @@ def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
     )
 
 
-async def _migrate_content(place: str, afresh: bool, config: Path | None) -> Moved:
+async def _migrate_content(place: str, afresh: bool, config: Path | None) -> MigrationResult:
     async with open_installation(config) as installation:
         settings, adapters = installation.settings, installation.adapters
         target = _read_target(place, config)
-        if describe_place(target) == describe_place(settings):
+        if describe_store(target) == describe_store(settings):
             raise CannotStart("The documents are in this store already.")
         store = open_content(target, adapters.clock)
         try:
             await store.probe()
             with (
-                open_move_journal(settings, target, afresh) as journal,
+                open_migration_progress(settings, target, afresh) as journal,
                 show_progress("Copying documents") as progress,
             ):
-                return await build_moving(adapters, target, store, journal).run(progress)
+                return await build_migration(adapters, target, store, journal).run(progress)
         finally:
             await store.close()
 

@@ -36,6 +36,6 @@ async def _reconcile(from_block: int, config: Path | None) -> int:
                 from_block,
                 lambda block, last: progress(block - from_block + 1, last - from_block + 1),
             )
-            await labels.show()
+            await labels.update_all()
         cursor = await adapters.catalog.cursor(settings.chain.id)
         return from_block if cursor is None else cursor.number

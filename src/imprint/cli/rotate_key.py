@@ -10,8 +10,7 @@ from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
-from imprint.services.key_rotation import KeyRotation
-from imprint.services.key_rotation import Progress as Rotated
+from imprint.services.key_rotation import KeyRotation, RotationProgress
 
 
 @click.command("rotate-key")
@@ -37,12 +36,12 @@ def rotate_key(config: Path | None) -> None:
     click.echo("IMPRINT_ENCRYPTION_KEY_PREVIOUS is no longer needed.")
 
 
-async def _rotate(config: Path | None) -> Rotated:
+async def _rotate(config: Path | None) -> RotationProgress:
     async with open_installation(config) as installation:
         if installation.settings.encryption.key is None:
             raise CannotStart("IMPRINT_ENCRYPTION_KEY, the new master key, is not given.")
         rotation = KeyRotation(installation.adapters.catalog, installation.adapters.cipher)
-        rotated = Rotated()
+        rotated = RotationProgress()
         with show_progress("Wrapping keys") as progress:
             async for rotated in rotation.run():
                 # File ids are random and come in order, so the last one says how many are done.

@@ -1,1 +1,1 @@
-"""What the service does: login, drafts, reading, listing, confirming, keeping."""
+"""What Imprint does: one object per group of actions."""

@@ -1,4 +1,4 @@
-"""Stretches: the chain read in pieces as large as the node lets them be."""
+"""Block ranges: logs are read from as many blocks at once as the node allows."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from imprint.domain.posts import BlockRef
 from imprint.ports import ChainReader
 
 FIRST_SIZE = 2_000
-"""How many blocks are asked for at first: most nodes allow it."""
+"""Blocks in the first request: most nodes allow it."""
 
 LARGEST_SIZE = 10_000
-"""How many blocks are asked for at most: no node allows more by default."""
+"""Blocks in the largest request: no node allows more by default."""
 
-SHRINKING = 2
-"""What a size is divided by after a refusal; it grows back by half of itself after each success."""
+SHRINK_DIVISOR = 2
+"""The size is divided by this after a refusal, and grows by its half after each success."""
 
-RESPECT = 100
-"""After how many successes a size that was refused is tried again: its cause may be gone."""
+SUCCESSES_UNTIL_RETRY = 100
+"""Successes after which a size that was refused is tried again: the cause may be gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +32,25 @@ class BlockRange:
 
 @dataclass(slots=True)
 class BlockRangeReader:
-    """Reads logs; remembers between two readings how many blocks the node takes at once."""
+    """Reads logs, and remembers between calls how many blocks the node takes at once."""
 
-    source: ChainReader
+    chain: ChainReader
     size: int = FIRST_SIZE
     ceiling: int = LARGEST_SIZE
     _successes: int = 0
 
     async def read(self, first: int, last: int, head: BlockRef) -> AsyncIterator[BlockRange]:
-        """The blocks from `first` to `last`, in order. Raises `Unavailable` if a node is away."""
+        """The blocks from `first` to `last`, in order. Raises `Unavailable`."""
         while first <= last:
             until = min(first + self.size - 1, last)
             try:
-                logs = await self.source.logs(first, until, head)
+                logs = await self.chain.logs(first, until, head)
             except Unavailable:
-                # Too many blocks or results, or too slow? Then the node still knows the head, and
-                # asking for less may do. If it does not, this raises what there is to raise.
+                # Either the range is too large, and the node still knows the head, so that a
+                # smaller range may succeed; or the node is unavailable, and `block_at` raises too.
                 if until == first:
                     raise
-                await self.source.block_at(until, head)
+                await self.chain.block_at(until, head)
                 self._shrink(until - first + 1)
                 continue
             yield BlockRange(first, until, logs)
@@ -59,11 +59,11 @@ class BlockRangeReader:
 
     def _shrink(self, refused: int) -> None:
         self.ceiling = refused - 1
-        self.size = max(1, refused // SHRINKING)
+        self.size = max(1, refused // SHRINK_DIVISOR)
         self._successes = 0
 
     def _grow(self) -> None:
         self._successes += 1
-        if self._successes >= RESPECT:
+        if self._successes >= SUCCESSES_UNTIL_RETRY:
             self.ceiling, self._successes = LARGEST_SIZE, 0
-        self.size = min(self.ceiling, self.size + max(1, self.size // SHRINKING))
+        self.size = min(self.ceiling, self.size + max(1, self.size // SHRINK_DIVISOR))

@@ -1,6 +1,10 @@
-"""Evidence: what the chain itself says about events that somebody speaks of."""
+"""Chain sync: the follower keeps the catalog in agreement with the canonical chain.
 
-import asyncio
+Deliveries take effect at once but are only claims. The follower reads the marketplace's logs
+itself, applies events that no delivery brought, confirms those that deliveries brought, and undoes
+those that the chain does not have. With every delivery lost, the same state results.
+"""
+
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,35 +22,47 @@ from imprint.domain.posts import (
     LogPlace,
     PostCreated,
 )
-from imprint.metrics import (
-    CHORES_PUT_OFF,
-    DEEP_REORG,
-    EVENTS,
-    EVENTS_UNDONE,
-    FOLLOWED_BLOCK,
-    HEAD_BLOCK,
-)
+from imprint.metrics import DEEP_REORG, EVENTS, EVENTS_UNDONE, FOLLOWED_BLOCK, HEAD_BLOCK
 from imprint.ports import Catalog, ChainReader, Clock, Progress
 from imprint.services.block_ranges import BlockRange, BlockRangeReader
 from imprint.services.labels import LabelUpdater
+from imprint.services.periodic_task import run_periodically
+from imprint.services.webhooks import record_event
 
-Identity = tuple[str, int]
-"""What makes a log of one chain the same log: its block's hash, and its index there."""
+log = logging.getLogger(__name__)
+
+FOLLOWER_LEASE = "follower"
+"""The lease that the one process which follows holds."""
+
+LEASE_SECONDS = 6.0
+"""Seconds until the lease expires after it was last taken: then another process takes over."""
+
+UNCONFIRMED_GRACE = timedelta(seconds=30)
+"""How long an unconfirmed event may be ahead of the node before it is looked up there."""
+
+UNCONFIRMED_LIMIT = timedelta(minutes=10)
+"""How long it may be ahead of a node that knows no block made after the delivery arrived."""
+
+UNCONFIRMED_BATCH = 500
+"""How many unconfirmed events one round verifies."""
+
+LogIdentity = tuple[str, int]
+"""Identifies a log of one chain: the hash of its block, and its index there."""
 
 
-def identify(place: LogPlace) -> Identity:
-    """The identity of the log that stands here."""
+def identity_of(place: LogPlace) -> LogIdentity:
+    """The identity of the log at this place."""
     return place.block_hash, place.log_index
 
 
-def say_same(one: PostCreated, other: PostCreated) -> bool:
-    """Whether two accounts of an event agree in what it does, wherever they place it."""
-    said = (one.post_id, one.author, one.spelled_cid)
-    return said == (other.post_id, other.author, other.spelled_cid)
+def same_content(one: PostCreated, other: PostCreated) -> bool:
+    """Whether two events publish the same cid of the same author under the same post id."""
+    content = (one.post_id, one.author, one.spelled_cid)
+    return content == (other.post_id, other.author, other.spelled_cid)
 
 
 def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
-    """The PostCreated among the logs, and those that cannot be decoded."""
+    """The PostCreated events among the logs, and those that cannot be decoded."""
     events, dead_letters = [], []
     for each in logs:
         if each.topics[:1] != (POST_CREATED,):
@@ -58,225 +74,188 @@ def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLette
     return events, tuple(dead_letters)
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """Asks the chain for the very blocks that events are said to stand in."""
-
-    source: ChainReader
-
-    async def find(self, event: PostCreated, head: BlockRef) -> PostCreated | None:
-        """The event as the chain has it; None if it has none there, or one that says otherwise."""
-        logs = await self.source.logs_of_block(event.place.block_hash, head)
-        standing, _ = read_events(logs or ())
-        for each in standing:
-            if identify(each.place) == identify(event.place):
-                return each if say_same(each, event) else None
-        return None
-
-
-log = logging.getLogger(__name__)
-
-FOLLOWER_LEASE = "follower"
-"""The lease that one process at a time holds while it follows."""
-
-LEASE_SECONDS = 6.0
-"""How long the lease outlives its last round: a follower that died is replaced after it."""
-
-UNCONFIRMED_GRACE = timedelta(seconds=30)
-"""How long an event that only a delivery speaks of may be ahead of the node that we ask."""
-
-UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""How long it may be if the node knows no block that was made after the delivery came."""
-
-UNCONFIRMED_AT_ONCE = 500
-"""How many events of deliveries one round looks into."""
+async def verify_event(
+    chain: ChainReader, event: PostCreated, head: BlockRef
+) -> PostCreated | None:
+    """The event as the chain has it in its block; None if it is not there or differs."""
+    logs = await chain.logs_of_block(event.place.block_hash, head)
+    events, _ = read_events(logs or ())
+    for each in events:
+        if identity_of(each.place) == identity_of(event.place):
+            return each if same_content(each, event) else None
+    return None
 
 
 @dataclass(slots=True)
 class Follower:
-    """Keeps the catalog at what the canonical chain says."""
+    """Reads the chain in rounds; `deep_reorg` is set while a final block has been replaced."""
 
-    source: ChainReader
+    chain: ChainReader
     catalog: Catalog
     clock: Clock
     chain_id: int
     start_block: int
     reorg_depth: int
-    mirror: LabelUpdater | None = None
+    labels: LabelUpdater | None = None
     holder: str = field(default_factory=lambda: uuid4().hex)
     reader: BlockRangeReader = field(init=False)
-    witness: Witness = field(init=False)
-    alarmed: bool = field(default=False, init=False)
+    deep_reorg: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.reader = BlockRangeReader(self.source)
-        self.witness = Witness(self.source)
+        self.reader = BlockRangeReader(self.chain)
 
     async def run(self, interval: float) -> None:
-        """Follow for ever; gives the lease back at the end."""
+        """Follow until cancelled, then release the lease."""
         try:
-            while True:
-                try:
-                    await self.follow_once()
-                except Unavailable as problem:
-                    CHORES_PUT_OFF.labels("follower").inc()
-                    log.warning("following put off", extra={"code": problem.code})
-                except Exception:  # one bad round must not be the last one
-                    log.exception("following failed")
-                await asyncio.sleep(interval)
+            await run_periodically("follower", self.follow_once, interval)
         finally:
             try:
                 await self.catalog.release_lease(FOLLOWER_LEASE, self.holder)
             except Unavailable as problem:
-                log.warning("the lease was not given back", extra={"code": problem.code})
+                log.warning("the lease was not released", extra={"code": problem.code})
 
     async def follow_once(self) -> bool:
-        """One round, if it is this process's turn; whether it was."""
-        if not await self._hold_lease():
+        """Run one round; False if another process holds the lease."""
+        if not await self._take_lease():
             return False
-        head = await self.source.head()
+        head = await self.chain.head()
         HEAD_BLOCK.set(head.number)
-        stand = await self.catalog.cursor(self.chain_id)
-        kept = await self.catalog.final_block(self.chain_id)
-        if kept is not None and (head.number < kept.number or await self._is_replaced(kept, head)):
-            # What is final is not up for reading again, least of all by a node so far behind.
+        cursor = await self.catalog.cursor(self.chain_id)
+        final = await self.catalog.final_block(self.chain_id)
+        if final is not None and (
+            head.number < final.number or await self._is_replaced(final, head)
+        ):
+            # Final blocks are not read again, least of all from a node that is behind them.
             return True
-        final = await self._next_final(kept, head)
-        whole = True
-        if stand is None:
-            whole = await self._read(self.start_block, head, final)
-        elif stand != head or final is not None:
-            # A node that is behind what was read before has less to read again.
-            first = min(stand.number, head.number) - self.reorg_depth + 1
-            floor = self.start_block if kept is None else max(self.start_block, kept.number + 1)
-            whole = await self._read(max(first, floor), head, final)
-        if whole:
-            await self._check_hearsay(head)
+        next_final = await self._next_final(final, head)
+        complete = True
+        if cursor is None:
+            complete = await self._read(self.start_block, head, next_final)
+        elif cursor != head or next_final is not None:
+            # The node may be behind the cursor.
+            first = min(cursor.number, head.number) - self.reorg_depth + 1
+            floor = self.start_block if final is None else max(self.start_block, final.number + 1)
+            complete = await self._read(max(first, floor), head, next_final)
+        if complete:
+            await self._verify_unconfirmed(head)
         return True
 
     async def rebuild(self, first: int, progress: Progress) -> None:
-        """Read everything from `first` on again, whatever is final, and make the catalog agree.
+        """Read everything from `first` on again, final or not, and make the catalog agree.
 
-        It takes no turn: another process may follow meanwhile, since both tell what stands.
+        It takes no lease: another process may follow meanwhile, since both apply the same chain.
         """
-        head = await self.source.head()
+        head = await self.chain.head()
         final = await self._block_at(max(0, head.number - self.reorg_depth), head)
-        async for stretch in self.reader.read(first, head.number, head):
-            await self._settle(stretch, head, final)
-            progress(stretch.last, head.number)
-        self.alarmed = False
+        async for blocks in self.reader.read(first, head.number, head):
+            await self._apply(blocks, head, final)
+            progress(blocks.last, head.number)
+        self.deep_reorg = False
 
     async def _read(self, first: int, head: BlockRef, final: BlockRef | None) -> bool:
-        """Settle these blocks; whether it was this process's turn until the end."""
-        async for stretch in self.reader.read(first, head.number, head):
-            await self._settle(stretch, head, final)
-            if not await self._hold_lease():
+        """Apply these blocks; False if the lease was lost before the end."""
+        async for blocks in self.reader.read(first, head.number, head):
+            await self._apply(blocks, head, final)
+            if not await self._take_lease():
                 return False
         return True
 
-    async def _settle(self, stretch: BlockRange, head: BlockRef, final: BlockRef | None) -> None:
-        at_head = stretch.last == head.number
-        end = head if at_head else await self._block_at(stretch.last, head)
-        events, dead_letters = read_events(stretch.logs)
-        standing = {identify(event.place): event for event in events}
-        known = await self.catalog.known_events(self.chain_id, stretch.first, stretch.last)
-        lost = await self._find_lost(known, standing, head)
-        settled = {identify(each.event.place) for each in known if each.confirmed}
-        settled -= {identify(place) for place in lost}
-        news = tuple(event for event in events if identify(event.place) not in settled)
-        await self._advance(Advance(end, final if at_head else None, news, dead_letters, lost))
+    async def _apply(self, blocks: BlockRange, head: BlockRef, final: BlockRef | None) -> None:
+        at_head = blocks.last == head.number
+        cursor = head if at_head else await self._block_at(blocks.last, head)
+        events, dead_letters = read_events(blocks.logs)
+        present = {identity_of(event.place): event for event in events}
+        known = await self.catalog.known_events(self.chain_id, blocks.first, blocks.last)
+        lost = await self._find_lost(known, present, head)
+        confirmed = {identity_of(each.event.place) for each in known if each.confirmed}
+        confirmed -= {identity_of(place) for place in lost}
+        new = tuple(event for event in events if identity_of(event.place) not in confirmed)
+        await self._advance(Advance(cursor, final if at_head else None, new, dead_letters, lost))
 
     async def _find_lost(
-        self, known: list[KnownEvent], standing: dict[Identity, PostCreated], head: BlockRef
+        self, known: list[KnownEvent], present: dict[LogIdentity, PostCreated], head: BlockRef
     ) -> tuple[LogPlace, ...]:
-        """The places of events that do not stand, or say something else where they stand."""
+        """The places of known events that the chain does not have, or has with other content."""
         lost = []
         for each in known:
-            there = standing.get(identify(each.event.place))
-            if there is None:
-                # It came after the logs were read, perhaps: its very block decides.
-                there = await self.witness.find(each.event, head)
-            if there is None or not say_same(there, each.event):
+            found = present.get(identity_of(each.event.place))
+            if found is None:
+                # It may have been delivered after the logs were read, so its block is read too.
+                found = await verify_event(self.chain, each.event, head)
+            if found is None or not same_content(found, each.event):
                 lost.append(each.event.place)
         return tuple(lost)
 
-    async def _check_hearsay(self, head: BlockRef) -> None:
-        """Look into what only deliveries speak of, once the chain has had time to say it too."""
+    async def _verify_unconfirmed(self, head: BlockRef) -> None:
+        """Confirm or undo events that only deliveries brought, once the node should have them."""
         confirmed, lost = [], []
-        for each in await self.catalog.unconfirmed_events(self.chain_id, UNCONFIRMED_AT_ONCE):
+        for each in await self.catalog.unconfirmed_events(self.chain_id, UNCONFIRMED_BATCH):
             number = each.event.place.block_number
             due = number is not None and number <= head.number
             if not due and self.clock() - each.seen_at <= UNCONFIRMED_GRACE:
                 continue
-            there = await self.witness.find(each.event, head)
-            if there is not None:
-                confirmed.append(there)
+            found = await verify_event(self.chain, each.event, head)
+            if found is not None:
+                confirmed.append(found)
             elif due or await self._is_overdue(each):
                 lost.append(each.event.place)
         if confirmed or lost:
             await self._advance(Advance(events=tuple(confirmed), lost=tuple(lost)))
 
     async def _is_overdue(self, known: KnownEvent) -> bool:
-        """Whether the node should have this event: it has blocks that were made later.
+        """Whether the node should have this event, because it has blocks that were made later.
 
-        A node that has stopped, or is far behind, is no witness against what it cannot know yet.
+        A node that has stopped, or is far behind, proves nothing about an event it cannot know yet.
         """
         if self.clock() - known.seen_at > UNCONFIRMED_LIMIT:
             return True
-        return await self.source.head_time() > known.seen_at
+        return await self.chain.head_time() > known.seen_at
 
-    async def _is_replaced(self, kept: BlockRef, head: BlockRef) -> bool:
-        """Whether the block that was final is another one now; says so when that changes."""
-        replaced = await self._block_at(kept.number, head) != kept
-        if replaced is not self.alarmed:
-            self.alarmed = replaced
+    async def _is_replaced(self, final: BlockRef, head: BlockRef) -> bool:
+        """Whether the final block has been replaced; logs when that changes."""
+        replaced = await self._block_at(final.number, head) != final
+        if replaced is not self.deep_reorg:
+            self.deep_reorg = replaced
             DEEP_REORG.set(replaced)
-            said = {"block": kept.number, "depth": self.reorg_depth}
-            if self.alarmed:
+            fields = {"block": final.number, "depth": self.reorg_depth}
+            if replaced:
                 log.critical(
                     "the chain was reorganized deeper than the configured depth; nothing changes "
                     "until 'imprint reconcile --from-block' is run with a block before it",
-                    extra=said,
+                    extra=fields,
                 )
             else:
-                log.warning("the chain has its final block again", extra=said)
-        return self.alarmed
+                log.warning("the chain has its final block again", extra=fields)
+        return replaced
 
-    async def _next_final(self, kept: BlockRef | None, head: BlockRef) -> BlockRef | None:
-        deep = head.number - self.reorg_depth
-        if deep < self.start_block or (kept is not None and deep <= kept.number):
+    async def _next_final(self, final: BlockRef | None, head: BlockRef) -> BlockRef | None:
+        number = head.number - self.reorg_depth
+        if number < self.start_block or (final is not None and number <= final.number):
             return None
-        return await self._block_at(deep, head)
+        return await self._block_at(number, head)
 
     async def _block_at(self, number: int, head: BlockRef) -> BlockRef:
-        block = await self.source.block_at(number, head)
+        block = await self.chain.block_at(number, head)
         if block is None:
             raise Unavailable.chain()
         return block
 
     async def _advance(self, step: Advance) -> None:
-        settlement = await self.catalog.advance(self.chain_id, step, self.clock())
+        result = await self.catalog.advance(self.chain_id, step, self.clock())
         if step.cursor is not None:
             FOLLOWED_BLOCK.set(step.cursor.number)
+        for event, status in zip(step.events, result.statuses, strict=True):
+            record_event("follower", event.post_id, status)
+            if self.labels is not None:
+                self.labels.enqueue(event.cid)
+        if result.new_letters:
+            EVENTS.labels("follower", EventStatus.DEAD_LETTER.value).inc(result.new_letters)
+            log.warning("events kept as dead letters", extra={"count": result.new_letters})
         EVENTS_UNDONE.inc(len(step.lost))
-        for event, status in zip(step.events, settlement.statuses, strict=True):
-            EVENTS.labels("follower", status.value).inc()
-            if self.mirror is not None:
-                self.mirror.note(event.cid)
-            quiet = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
-            log.log(
-                logging.INFO if quiet else logging.WARNING,
-                "event followed",
-                extra={"post_id": str(event.post_id), "status": status},
-            )
-        if settlement.new_letters:
-            dead = EventStatus.DEAD_LETTER
-            EVENTS.labels("follower", dead.value).inc(settlement.new_letters)
-            log.warning("events kept as dead letters", extra={"count": settlement.new_letters})
         for place in step.lost:
             log.warning("event undone", extra={"block": place.block_number})
 
-    async def _hold_lease(self) -> bool:
+    async def _take_lease(self) -> bool:
         now = self.clock()
         until = now + timedelta(seconds=LEASE_SECONDS)
         return await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, now, until)

@@ -1,7 +1,7 @@
-"""Caches contents that were read recently, so that a popular post is opened once.
+"""Content cache: contents that were read recently, so that a popular post is decrypted once.
 
-A cid names its bytes for ever, and what stands here was checked against it; so nothing here can be
-out of date. Who may read is decided before anybody looks at the content_cache.
+A cid identifies its bytes for ever, and cached contents were verified against it, so an entry
+cannot become stale. Access is decided before the cache is consulted.
 """
 
 import sys
@@ -11,7 +11,7 @@ from imprint.domain.cids import Cid
 from imprint.domain.documents import SMALL_DOCUMENT
 
 CAPACITY = 16 * 1024 * 1024
-"""How many bytes of memory the contents may take; the one that was not read for longest goes."""
+"""Bytes of memory that the contents may take; the least recently read one is evicted."""
 
 
 class ContentCache:
@@ -23,17 +23,14 @@ class ContentCache:
         self._size = 0
 
     def get(self, cid: Cid) -> str | None:
-        """The content under this cid, if it is here."""
+        """The content with this cid, if it is cached."""
         content = self._contents.get(cid)
         if content is not None:
             self._contents.move_to_end(cid)
         return content
 
     def put(self, cid: Cid, content: str) -> None:
-        """Put a content here, and let go of those that there is no room for.
-
-        Not a large one: it would drive out many others.
-        """
+        """Cache a content, unless it is large: that would evict many others."""
         if len(content) > SMALL_DOCUMENT or cid in self._contents:
             return
         self._contents[cid] = content

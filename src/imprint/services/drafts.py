@@ -1,9 +1,10 @@
-"""Drafts: what an owner's wallet signs for — create, update, publish, delete.
+"""Drafts: the four writes that a wallet signs, which create, update, publish and delete.
 
-Each write runs from cheap to expensive: prove the signer, see that the nonce is fresh and the
-file is the signer's draft, ask the chain where that matters, store the document, and then
-commit once. A crash at any point leaves either the whole effect or none of it: a document is
-noted as an intent before it is stored, and an intent that never commits is swept away.
+Each write runs from cheap to expensive: prove the signer, check that the nonce is unused, check
+that the file is the signer's draft, ask the chain where that matters, store the document, and
+commit once. A crash at any point leaves either the whole effect or none of it: an intent is
+recorded before a document is stored, and the garbage collector removes documents whose intent
+never committed.
 """
 
 import asyncio
@@ -39,7 +40,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """The four signed writes."""
+    """The four signed writes.
+
+    A used nonce is reported before ownership and state are looked at: a repeated update would
+    otherwise find its own effect, a draft that is gone, and the client would not learn what its
+    first request produced.
+    """
 
     verifier: WriteVerifier
     catalog: Catalog
@@ -52,63 +58,64 @@ class Drafts:
     lease: timedelta
 
     async def create(self, claim: TypedDataClaim, content: str) -> File:
-        """A new draft in a group of its own."""
+        """Create a draft in a group of its own."""
         write = await self._prove(claim, Action.CREATE)
-        intent, version = await self._store_version(write, new_id(), content)
+        # Nothing is read before the intent, which raises `NonceUsed` as well.
+        intent, version = await self._put_version(write, new_id(), content)
         return await _commit(self.catalog.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: str) -> File:
-        """A new version in the place of a draft; the old one is gone at once.
+        """Replace a draft by a new version; the old one is inaccessible at once.
 
         Refuses a file that is unknown, somebody else's, or no longer a draft.
         """
         write = await self._prove(claim, Action.UPDATE)
+        await self.catalog.check_nonce(write.signer, write.nonce)
         draft = await self._own_draft(write, cid)
-        intent, version = await self._store_version(write, draft.group_id, content)
-        change = self.catalog.replace_draft(write, intent, cid, version)
-        return _unless_overtaken(await _commit(change))
+        intent, version = await self._put_version(write, draft.group_id, content)
+        replaced = await _commit(self.catalog.replace_draft(write, intent, cid, version))
+        return _unless_overtaken(replaced)
 
     async def publish(
         self, claim: TypedDataClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
     ) -> Cid:
-        """The cid of the public thumbnail; the draft stays a draft until the chain says otherwise.
+        """Give a draft a public thumbnail and hashtags; returns the thumbnail's cid.
 
-        Refuses as `update` does, and what is no honest picture.
+        The file stays a draft until an event of the chain publishes it. Refuses as `update` does,
+        and bytes that are not an acceptable image.
         """
         write = await self._prove(claim, Action.PUBLISH)
+        await self.catalog.check_nonce(write.signer, write.nonce)
         draft = await self._own_draft(write, cid)
         picture = await self.images.recode(image)
         thumbnail = await asyncio.to_thread(document_cid, picture)
-        intent = self._intend(write, thumbnail, Network.PUBLIC)
+        intent = self._intent(write, thumbnail, Network.PUBLIC)
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
         await self._put(intent, picture, label)
-        change = self.catalog.prepare_draft(write, intent, cid, hashtags)
-        _unless_overtaken(await _commit(change))
+        prepared = await _commit(self.catalog.prepare_draft(write, intent, cid, hashtags))
+        _unless_overtaken(prepared)
         return thumbnail
 
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
-        """The draft as it was, now inaccessible.
+        """Delete a draft; returns it as it was.
 
         Refuses as `update` does, and a draft that its owner has published on the chain. A stranger
-        who published its cid cannot pin it down.
+        who publishes the cid cannot keep the owner from deleting it.
         """
         write = await self._prove(claim, Action.DELETE)
+        await self.catalog.check_nonce(write.signer, write.nonce)
         draft = await self._own_draft(write, cid)
         entry = await self.marketplace.entry_of_cid(cid)
         if entry is not None and entry.author == draft.owner:
             raise _already_onchain()
-        return _unless_overtaken(await _commit(self.catalog.delete_draft(write, cid)))
+        deleted = await _commit(self.catalog.delete_draft(write, cid))
+        return _unless_overtaken(deleted)
 
     async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
         write = self.verifier.verify(claim, action, self.clock())
         if self.rate is not None:
             await self.catalog.admit(f"write {write.signer}", self.rate, write.at)
-        # Before ownership and state: a repeated update would otherwise find its own effect, a
-        # draft that is gone, and tell the client so instead of what became of it. Nothing comes
-        # before the nonce of a new draft but its intent, which is refused as well.
-        if action is not Action.CREATE:
-            await self.catalog.check_nonce(write.signer, write.nonce)
         return write
 
     async def _own_draft(self, write: Write, cid: Cid) -> File:
@@ -123,55 +130,60 @@ class Drafts:
             raise Refusal(Code.NOT_PENDING, "Only a pending file can be changed.")
         return file
 
-    async def _store_version(
+    async def _put_version(
         self, write: Write, group_id: str, content: str
     ) -> tuple[Intent, Version]:
+        """Store the document of a new version.
+
+        Its number is the time in microseconds. If the owner already has a number that high, the
+        catalog reserves the next one, and the document is made again because it contains its name.
+        """
         number = int(write.at.timestamp() * 1_000_000)
         name = file_name(write.signer, number)
-        sealed, cid = await self._compose(content, name)
-        intent = self._intend(write, cid, Network.PRIVATE, number)
+        encrypted, cid = await self._encrypt(content, name)
+        intent = self._intent(write, cid, Network.PRIVATE, number)
         reserved = await self._begin(intent)
         if reserved is not None:
             number, name = reserved, file_name(write.signer, reserved)
-            sealed, cid = await self._compose(content, name)
-            intent = self._intend(write, cid, Network.PRIVATE)
+            encrypted, cid = await self._encrypt(content, name)
+            intent = self._intent(write, cid, Network.PRIVATE)
             await self._begin(intent)
-        await self._put(intent, sealed.document, Label(name, write.signer, group_id, State.PENDING))
+        document = encrypted.document
+        await self._put(intent, document, Label(name, write.signer, group_id, State.PENDING))
         version = Version(
-            new_id(),
-            group_id,
-            write.signer,
-            number,
-            cid,
-            len(sealed.document),
-            write.at,
-            sealed.wrapped_key,
+            id=new_id(),
+            group_id=group_id,
+            owner=write.signer,
+            number=number,
+            cid=cid,
+            size=len(document),
+            created_at=write.at,
+            wrapped_key=encrypted.wrapped_key,
         )
         return intent, version
 
-    async def _compose(self, content: str, name: str) -> tuple[EncryptedDocument, Cid]:
-        def compose() -> tuple[EncryptedDocument, Cid]:
+    async def _encrypt(self, content: str, name: str) -> tuple[EncryptedDocument, Cid]:
+        def encrypt() -> tuple[EncryptedDocument, Cid]:
             salt = secrets.token_bytes(SALT_LENGTH)
-            sealed = self.cipher.encrypt(write_document(content, name, salt), name)
-            return sealed, document_cid(sealed.document)
+            encrypted = self.cipher.encrypt(write_document(content, name, salt), name)
+            return encrypted, document_cid(encrypted.document)
 
-        return await asyncio.to_thread(compose) if len(content) > SMALL_DOCUMENT else compose()
+        return await asyncio.to_thread(encrypt) if len(content) > SMALL_DOCUMENT else encrypt()
+
+    def _intent(
+        self, write: Write, cid: Cid, network: Network, number: int | None = None
+    ) -> Intent:
+        return Intent(new_id(), write, cid, network, self.clock() + self.lease, number)
 
     async def _begin(self, intent: Intent) -> int | None:
         failpoints.reach("before_intent")
-        highest = await self.catalog.begin_write(intent)
+        reserved = await self.catalog.begin_write(intent)
         failpoints.reach("after_intent")
-        return highest
+        return reserved
 
     async def _put(self, intent: Intent, document: bytes, label: Label) -> None:
         await self.content.put(intent.cid, document, intent.network, label)
         failpoints.reach("after_put")
-
-    def _intend(
-        self, write: Write, cid: Cid, network: Network, number: int | None = None
-    ) -> Intent:
-        lease_until = self.clock() + self.lease
-        return Intent(new_id(), write, cid, network, lease_until, number)
 
 
 async def _commit(change: Awaitable[T]) -> T:

@@ -1,7 +1,10 @@
-"""Entitlement: whether the chain lets this reader read this post, asked once for all routes."""
+"""Entitlement: whether a reader may read a post, decided from the chain for every route.
 
-import asyncio
-import logging
+A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless
+a log that may change it is seen earlier; a negative one is never reused, so that a buyer can read
+at once.
+"""
+
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,28 +12,31 @@ from functools import partial
 
 from imprint.domain.access import Access, decide_access
 from imprint.domain.addresses import Address
-from imprint.domain.errors import Unavailable
 from imprint.domain.files import File
 from imprint.domain.marketplace import POST_CREATED, Undecodable, decode_access_changed
 from imprint.domain.posts import BlockRef, PostFacts
 from imprint.metrics import ENTITLEMENTS
 from imprint.ports import ChainReader, Clock, MarketplaceReader
 from imprint.services.block_ranges import BlockRangeReader
+from imprint.services.periodic_task import run_periodically
 from imprint.services.single_flight import SingleFlight
 
 MAX_GRANTS = 20_000
-"""How many answers are kept; the oldest go first."""
+"""How many positive decisions are cached; the oldest is evicted first."""
 
-_REMEMBERED = ENTITLEMENTS.labels("memory")
-_ASKED = ENTITLEMENTS.labels("chain")
+LONGEST_GAP = 1_000
+"""Blocks between two rounds of the watcher above which it clears the cache without reading them."""
+
+_FROM_CACHE = ENTITLEMENTS.labels("memory")
+_FROM_CHAIN = ENTITLEMENTS.labels("chain")
 
 Key = tuple[int, Address | None]
-"""A post id, and who wants to read it; None is nobody in particular."""
+"""A post id and its reader; None is a reader without an address."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """Facts that let the reader in, and until when they are believed."""
+    """Facts that entitle the reader, and when they expire."""
 
     facts: PostFacts
     until: datetime
@@ -38,37 +44,38 @@ class _Grant:
 
 @dataclass(slots=True)
 class Entitlement:
-    """Access decisions; a yes is kept for `keep`, a no never, so that a buyer reads at once."""
+    """Access decisions; positive ones are cached for `cache_time`."""
 
     marketplace: MarketplaceReader
     clock: Clock
-    keep: timedelta
+    cache_time: timedelta
     _grants: dict[Key, _Grant] = field(default_factory=dict)
     _single_flight: SingleFlight[Key, PostFacts] = field(default_factory=SingleFlight)
-    _forgotten: int = 0
+    _invalidations: int = 0
 
     async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
         """How `reader` may read this file as this post; None if the chain's entry disagrees.
 
-        The entry must name the owner as author and the file's own cid: whatever else stands there
-        is somebody else's post, or none. Who asks the same at the same time shares an exchange.
+        The entry must name the owner as author and the file's own cid: any other entry is somebody
+        else's post, or no post. Concurrent questions about the same post and reader share one
+        exchange with the chain.
         """
         key = (post_id, reader)
-        kept = self._grants.get(key)
-        if kept is not None and self.clock() < kept.until and _describes(kept.facts, file):
-            _REMEMBERED.inc()
-            return decide_access(kept.facts, reader)
+        grant = self._grants.get(key)
+        if grant is not None and self.clock() < grant.until and _describes(grant.facts, file):
+            _FROM_CACHE.inc()
+            return decide_access(grant.facts, reader)
         asked_before = self._single_flight.is_running(key)
-        access = _judge(await self._ask(key), file, reader)
+        access = await self._ask(file, key)
         if asked_before and access in (None, Access.DENIED):
-            # That question was older than this reader's, who may have bought in between. What
-            # flies for this key now, if anything, began after it.
-            access = _judge(await self._ask(key), file, reader)
+            # That exchange began before this request, and the reader may have bought in between.
+            # Any exchange that runs for this key now began after it.
+            access = await self._ask(file, key)
         return access
 
-    def forget(self, post_id: int, readers: Collection[Address] | None) -> None:
-        """Drop what is kept about a post: for these readers, or for all of them."""
-        self._forgotten += 1
+    def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
+        """Drop what is cached about a post: for these readers, or for all of them."""
+        self._invalidations += 1
         if readers is None:
             stale = [key for key in self._grants if key[0] == post_id]
         else:
@@ -76,33 +83,27 @@ class Entitlement:
         for key in stale:
             self._grants.pop(key, None)
 
-    def forget_all(self) -> None:
-        """Drop everything that is kept."""
-        self._forgotten += 1
+    def invalidate_all(self) -> None:
+        """Drop everything that is cached."""
+        self._invalidations += 1
         self._grants.clear()
 
-    async def _ask(self, key: Key) -> PostFacts:
-        return await self._single_flight.run(key, partial(self._fetch, key))
+    async def _ask(self, file: File, key: Key) -> Access | None:
+        facts = await self._single_flight.run(key, partial(self._fetch, key))
+        return decide_access(facts, key[1]) if _describes(facts, file) else None
 
     async def _fetch(self, key: Key) -> PostFacts:
-        asked_at, forgotten = self.clock(), self._forgotten
+        asked_at, invalidations = self.clock(), self._invalidations
         facts = await self.marketplace.post_facts(*key)
-        _ASKED.inc()
-        # What was forgotten while the chain was asked may be what it answered.
+        _FROM_CHAIN.inc()
         granted = decide_access(facts, key[1]) is not Access.DENIED
-        if granted and self.keep and forgotten == self._forgotten:
-            self._remember(key, _Grant(facts, asked_at + self.keep))
+        # What was invalidated during the exchange may be what the chain has returned.
+        if granted and self.cache_time and invalidations == self._invalidations:
+            self._grants.pop(key, None)
+            self._grants[key] = _Grant(facts, asked_at + self.cache_time)
+            if len(self._grants) > MAX_GRANTS:
+                del self._grants[next(iter(self._grants))]
         return facts
-
-    def _remember(self, key: Key, grant: _Grant) -> None:
-        self._grants.pop(key, None)
-        self._grants[key] = grant
-        if len(self._grants) > MAX_GRANTS:
-            del self._grants[next(iter(self._grants))]
-
-
-def _judge(facts: PostFacts, file: File, reader: Address | None) -> Access | None:
-    return decide_access(facts, reader) if _describes(facts, file) else None
 
 
 def _describes(facts: PostFacts, file: File) -> bool:
@@ -110,58 +111,45 @@ def _describes(facts: PostFacts, file: File) -> bool:
     return entry.exists and entry.author == file.owner and entry.cid == file.cid
 
 
-log = logging.getLogger(__name__)
-
-LONGEST_GAP = 1_000
-"""Blocks between two looks after which everything kept is dropped rather than looked through."""
-
-
 @dataclass(slots=True)
 class EntitlementWatcher:
-    """Every process watches for itself, since every process keeps answers of its own."""
+    """Invalidates cached decisions that new logs may change, in every process for its own cache."""
 
-    source: ChainReader
+    chain: ChainReader
     entitlement: Entitlement
     reader: BlockRangeReader = field(init=False)
     _seen: BlockRef | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.reader = BlockRangeReader(self.source)
+        self.reader = BlockRangeReader(self.chain)
 
     async def run(self, interval: float) -> None:
-        """Watch for ever. While no node answers, answers grow old and go by themselves."""
-        while True:
-            try:
-                await self.watch_once()
-            except Unavailable as problem:
-                log.debug("watching put off", extra={"code": problem.code})
-            except Exception:  # one bad look must not be the last one
-                log.exception("watching failed")
-            await asyncio.sleep(interval)
+        """Watch for ever. While no node responds, cached decisions expire by themselves."""
+        await run_periodically("watcher", self.watch_once, interval, optional=True)
 
     async def watch_once(self) -> None:
-        """Look at the blocks since the last look."""
-        head = await self.source.head()
+        """Read the blocks since the last round."""
+        head = await self.chain.head()
         seen = self._seen
         if seen == head:
             return
         if seen is None or head.number - seen.number > LONGEST_GAP:
-            self.entitlement.forget_all()
-        elif await self.source.block_at(seen.number, head) != seen:
-            # What happened since then happened on a chain that is gone.
-            self.entitlement.forget_all()
+            self.entitlement.invalidate_all()
+        elif await self.chain.block_at(seen.number, head) != seen:
+            # A reorg: the logs of the replaced blocks are not known.
+            self.entitlement.invalidate_all()
         else:
-            await self._drop_changed(seen.number + 1, head)
+            await self._invalidate_changed(seen.number + 1, head)
         self._seen = head
 
-    async def _drop_changed(self, first: int, head: BlockRef) -> None:
-        async for stretch in self.reader.read(first, head.number, head):
-            for each in stretch.logs:
+    async def _invalidate_changed(self, first: int, head: BlockRef) -> None:
+        async for blocks in self.reader.read(first, head.number, head):
+            for each in blocks.logs:
                 if each.topics[:1] == (POST_CREATED,):
                     continue
                 try:
                     change = decode_access_changed(each)
                 except Undecodable:
-                    self.entitlement.forget_all()
+                    self.entitlement.invalidate_all()
                 else:
-                    self.entitlement.forget(change.post_id, change.holders)
+                    self.entitlement.invalidate(change.post_id, change.holders)

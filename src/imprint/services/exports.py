@@ -1,8 +1,8 @@
-"""Export: all live files in one CAR, with a signed manifest that proves them.
+"""Exports: all live files in one CAR with a signed manifest, written, verified and imported.
 
-First the records of one moment are written to a spool; then their pages and documents go out, page
-by page. Documents never change, and none is destroyed meanwhile, so what goes out is that moment,
-whatever authors do until the end. Nothing is kept in memory but one page and a few documents.
+An export first writes the records of one moment to a spool, then their pages and documents, page by
+page. Documents never change, and none is destroyed meanwhile, so the export holds that moment even
+while authors write. Only one page and a few documents are in memory at a time.
 """
 
 import asyncio
@@ -33,19 +33,32 @@ from imprint.domain.exports import (
     write_page,
     write_signed_root,
 )
-from imprint.domain.files import File, Label, Network
+from imprint.domain.files import File, Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import Archive, ImportConflict, ImportOutcome
 from imprint.services.garbage_collector import pause_collection
+from imprint.services.labels import label_of
 
-AT_ONCE = 8
-"""How many documents are read at the same time, for stores that are far away."""
+CONCURRENT_READS = 8
+"""How many documents are read at the same time, for remote stores."""
+
+MAX_THUMBNAIL = 64 * 1024 * 1024
+"""More bytes than any thumbnail has."""
+
+MAX_CONFLICTS = 10
+"""How many conflicts are reported; an archive with more is the wrong one."""
+
+_IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
+"""The first bytes of PNG and JPEG, the formats of thumbnails."""
 
 WriteBytes = Callable[[bytes], object]
 
 
-class Incomplete(Exception):
+class DocumentMissing(Exception):
     """A document that the catalog names is missing in the content store."""
+
+    def __init__(self, cid: Cid) -> None:
+        super().__init__(f"The document {cid} is missing in the content store.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +75,23 @@ class Export:
     width: int = LINKS_A_NODE
 
     async def run(
-        self, owner: Address | None, spool: BinaryIO, write: WriteBytes, tell: Progress
+        self, owner: Address | None, spool: BinaryIO, write: WriteBytes, progress: Progress
     ) -> Manifest:
-        """Write a CAR of all files, or of one owner's. Raises `Incomplete`."""
+        """Write a CAR of all files, or of one owner's. Raises `DocumentMissing`."""
         async with pause_collection(self.catalog, self.clock):
             made_at = self.clock()
-            files, pages = await self._spool(owner, spool)
-            indexes = list(_raise_indexes(pages, self.width))
+            files, pages = await self._write_spool(owner, spool)
+            indexes = list(_build_indexes(pages, self.width))
             top = [node_cid(block) for block in indexes[-1]] if indexes else pages
             manifest = Manifest(made_at, self.chain_id, self.marketplace, owner, files, tuple(top))
             root, *nodes = self._top_nodes(write_manifest(manifest), indexes)
             write(write_header([node_cid(root)]))
             for node in (root, *nodes):
                 write(write_section(node_cid(node), node))
-            await self._write_pages(spool, files, write, tell)
+            await self._write_pages(spool, files, write, progress)
         return manifest
 
-    async def _spool(self, owner: Address | None, spool: BinaryIO) -> tuple[int, list[Cid]]:
+    async def _write_spool(self, owner: Address | None, spool: BinaryIO) -> tuple[int, list[Cid]]:
         count, pages = 0, []
         async for files in self.catalog.walk_files(owner, self.page_size):
             page = write_page(files)
@@ -96,10 +109,10 @@ class Export:
             yield from level
 
     async def _write_pages(
-        self, spool: BinaryIO, total: int, write: WriteBytes, tell: Progress
+        self, spool: BinaryIO, total: int, write: WriteBytes, progress: Progress
     ) -> None:
         done = 0
-        tell(done, total)
+        progress(done, total)
         while (length := take_varint(spool.read)) is not None:
             page = spool.read(length)
             write(write_section(node_cid(page), page))
@@ -108,28 +121,27 @@ class Export:
                 for cid, block in blocks(document):
                     write(write_section(cid, block))
             done += len(files)
-            tell(done, total)
+            progress(done, total)
 
     async def _documents(self, files: list[ExportedFile]) -> AsyncIterator[bytes]:
-        named = [each for file in files for each in held(file.file)]
-        for start in range(0, len(named), AT_ONCE):
-            wanted = named[start : start + AT_ONCE]
-            found = await asyncio.gather(*(self.content.read(*each) for each in wanted))
-            for (cid, _), document in zip(wanted, found, strict=True):
+        named = [each for file in files for each in _documents_of(file.file)]
+        for start in range(0, len(named), CONCURRENT_READS):
+            batch = named[start : start + CONCURRENT_READS]
+            documents = await asyncio.gather(*(self.content.read(*each) for each in batch))
+            for (cid, _), document in zip(batch, documents, strict=True):
                 if document is None:
-                    raise Incomplete(f"The document {cid} is missing in the content store.")
+                    raise DocumentMissing(cid)
                 yield document
 
 
-def held(file: File) -> Iterator[tuple[Cid, Network]]:
-    """The documents that a file needs."""
+def _documents_of(file: File) -> Iterator[tuple[Cid, Network]]:
     yield file.cid, Network.PRIVATE
     if file.thumbnail_cid is not None:
         yield file.thumbnail_cid, Network.PUBLIC
 
 
-def _raise_indexes(cids: list[Cid], width: int) -> Iterator[list[bytes]]:
-    """Levels of indexes, until one node can link to all of the last."""
+def _build_indexes(cids: list[Cid], width: int) -> Iterator[list[bytes]]:
+    """Levels of index nodes, until one node can link to all of the last level."""
     while len(cids) > width:
         starts = range(0, len(cids), width)
         level = [write_index(cids[start : start + width]) for start in starts]
@@ -137,23 +149,16 @@ def _raise_indexes(cids: list[Cid], width: int) -> Iterator[list[bytes]]:
         yield level
 
 
-MAX_THUMBNAIL = 64 * 1024 * 1024
-"""Far more bytes than any thumbnail has."""
-
-_PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
-"""How thumbnails begin."""
-
-
 @dataclass(frozen=True, slots=True)
 class OpenedExport:
-    """What an export says of itself, and whose word that is."""
+    """The manifest of an export, and the public key that signed it."""
 
     manifest: Manifest
     key: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class FileContents:
     """A file of an export with the bytes of its documents."""
 
     exported: ExportedFile
@@ -162,50 +167,49 @@ class Carried:
 
 
 def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
-    """The manifest, if its signature holds.
+    """Read the manifest and verify its signature.
 
-    Refuses, with `NotAnExport`, any other archive, and another key than the trusted one.
+    Raises `NotAnExport`, also if a key other than `trusted` has signed.
     """
     if len(archive.roots) != 1:
         raise NotAnExport("An export has one root.")
-    seal = read_signed_root(archive.read(archive.roots[0]))
-    if trusted is not None and seal.key != trusted:
-        raise NotAnExport(f"The export is signed by another key, {seal.key.hex()}.")
-    manifest = archive.read(seal.manifest)
-    if not is_signed(seal.key, signed_bytes(manifest), seal.signature):
+    root = read_signed_root(archive.read(archive.roots[0]))
+    if trusted is not None and root.key != trusted:
+        raise NotAnExport(f"The export is signed by another key, {root.key.hex()}.")
+    manifest = archive.read(root.manifest)
+    if not is_signed(root.key, signed_bytes(manifest), root.signature):
         raise NotAnExport("The signature of the manifest is wrong.")
-    return OpenedExport(read_manifest(manifest), seal.key)
+    return OpenedExport(read_manifest(manifest), root.key)
 
 
-def check_export(archive: Archive, opened: OpenedExport, tell: Progress) -> None:
-    """Prove every file of an export, and that it has nothing else. Refuses with `NotAnExport`."""
+def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> None:
+    """Verify every file of an export, and that it contains nothing else. Raises `NotAnExport`."""
     manifest, done = opened.manifest, 0
-    tell(done, manifest.files)
-    for carried in walk_export(archive, manifest):
-        _check_file(archive, manifest, carried.exported)
+    progress(done, manifest.files)
+    for contents in walk_export(archive, manifest):
+        _check_record(archive, manifest, contents.exported)
         done += 1
-        tell(done, manifest.files)
+        progress(done, manifest.files)
     if done != manifest.files:
         raise NotAnExport(f"The manifest speaks of {manifest.files} files, but lists {done}.")
-    if strangers := archive.unreached():
-        raise NotAnExport(f"{strangers} blocks are not those of any file in the manifest.")
+    if unreached := archive.unreached():
+        raise NotAnExport(f"{unreached} blocks are not those of any file in the manifest.")
 
 
-def walk_export(archive: Archive, manifest: Manifest) -> Iterator[Carried]:
-    """Every file in its order, with its documents. Refuses with `NotAnExport`."""
+def walk_export(archive: Archive, manifest: Manifest) -> Iterator[FileContents]:
+    """Every file in its order, with its documents. Raises `NotAnExport`."""
     waiting = list(reversed(manifest.pages))
     while waiting:
-        cid = waiting.pop()
-        found = read_page(archive.read(cid))
-        if isinstance(found, tuple):
-            # An index that links to itself would have to know its own hash, so this ends.
-            waiting += reversed(found)
+        page = read_page(archive.read(waiting.pop()))
+        if isinstance(page, tuple):
+            # An index node. None can link to itself, since it would contain its own hash.
+            waiting += reversed(page)
             continue
-        for exported in found:
+        for exported in page:
             yield _read_file(archive, exported)
 
 
-def _read_file(archive: Archive, exported: ExportedFile) -> Carried:
+def _read_file(archive: Archive, exported: ExportedFile) -> FileContents:
     file = exported.file
     document = _assemble(archive, file.cid, file.size)
     if len(document) != file.size:
@@ -213,11 +217,11 @@ def _read_file(archive: Archive, exported: ExportedFile) -> Carried:
     if file.wrapped_key is None:
         _check_document(file, document)
     if file.thumbnail_cid is None:
-        return Carried(exported, document, None)
+        return FileContents(exported, document, None)
     thumbnail = _assemble(archive, file.thumbnail_cid, MAX_THUMBNAIL)
-    if not thumbnail.startswith(_PICTURES):
-        raise NotAnExport(f"The thumbnail {file.thumbnail_cid} is no picture.")
-    return Carried(exported, document, thumbnail)
+    if not thumbnail.startswith(_IMAGE_SIGNATURES):
+        raise NotAnExport(f"The thumbnail {file.thumbnail_cid} is not an image.")
+    return FileContents(exported, document, thumbnail)
 
 
 def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
@@ -231,67 +235,64 @@ def _check_document(file: File, document: bytes) -> None:
     try:
         name = read_document(document).name
     except NotADocument as error:
-        raise NotAnExport(f"The document {file.cid} is none.") from error
+        raise NotAnExport(f"The bytes of {file.cid} are not a document.") from error
     if name != file.name:
         raise NotAnExport(f"The document {file.cid} is named {name}, not {file.name}.")
 
 
-def _check_file(archive: Archive, manifest: Manifest, exported: ExportedFile) -> None:
+def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) -> None:
     file, event = exported.file, exported.event
     if manifest.owner not in (None, file.owner):
         raise NotAnExport(f"The file {file.id} is not of the owner that the export is of.")
-    names = {"id": file.id, "name": file.name, "cid": file.cid, "group": file.group_id}
+    unique = {"id": file.id, "name": file.name, "cid": file.cid, "group": file.group_id}
     if event is not None:
-        names["post"] = str(event.post_id)
+        unique["post"] = str(event.post_id)
         if event.place.chain_id != manifest.chain_id:
             raise NotAnExport(f"The file {file.id} is published on another chain.")
-    for kind, value in names.items():
+    for kind, value in unique.items():
         if not archive.note(kind, value):
             raise NotAnExport(f"Two files have the same {kind}, {value}.")
-
-
-SHOWN_CLASHES = 10
-"""How many contradictions are told; whoever has more has the wrong archive."""
 
 
 class ImportConflicts(Exception):
     """The export contradicts this installation; nothing was written."""
 
     def __init__(self, reasons: list[str]) -> None:
-        super().__init__("The export does not fit to what is here.")
+        super().__init__("The export contradicts this installation.")
         self.reasons = reasons
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Takes exports in."""
+    """Imports exports into one installation."""
 
     catalog: Catalog
     content: ContentStore
     clock: Clock
     chain_id: int
     marketplace: Address
-    strangers_read: bool = False
-    """Whether strangers can fetch what is stored, so that only encrypted documents may be."""
+    publicly_readable: bool = False
+    """Whether anybody can fetch what is stored, so that only encrypted documents may be."""
 
     async def run(
-        self, archive: Archive, opened: OpenedExport, tell: Progress
+        self, archive: Archive, opened: OpenedExport, progress: Progress
     ) -> Counter[ImportOutcome]:
-        """Compare an export that `check_export` has proven, and take it in; what came of its files.
+        """Import an export that `check_export` has verified; returns how many files had which
+        outcome.
 
-        Refuses, with `ImportConflicts`, what contradicts this installation.
+        Raises `ImportConflicts`, before anything is written.
         """
-        self.refuse_other_chain(opened)
+        self.check_marketplace(opened)
         async with pause_collection(self.catalog, self.clock):
-            await self._compare(archive, opened)
+            await self._check_conflicts(archive, opened)
             counts: Counter[ImportOutcome] = Counter()
-            for carried in walk_export(archive, opened.manifest):
-                counts[await self._take_in(carried)] += 1
-                tell(counts.total(), opened.manifest.files)
+            for contents in walk_export(archive, opened.manifest):
+                counts[await self._import_file(contents)] += 1
+                progress(counts.total(), opened.manifest.files)
         return counts
 
-    def refuse_other_chain(self, opened: OpenedExport) -> None:
-        """Refuse, with `ImportConflicts`, an export of another marketplace."""
+    def check_marketplace(self, opened: OpenedExport) -> None:
+        """Raise `ImportConflicts` for an export of another marketplace."""
         theirs = (opened.manifest.chain_id, opened.manifest.marketplace)
         if theirs != (self.chain_id, self.marketplace):
             raise ImportConflicts(
@@ -301,30 +302,31 @@ class Import:
                 ]
             )
 
-    async def _compare(self, archive: Archive, opened: OpenedExport) -> None:
+    async def _check_conflicts(self, archive: Archive, opened: OpenedExport) -> None:
         reasons: list[str] = []
-        for carried in walk_export(archive, opened.manifest):
+        for contents in walk_export(archive, opened.manifest):
             try:
-                await self.catalog.compare_file(carried.exported)
-            except ImportConflict as clash:
-                reasons.append(str(clash))
-            if self.strangers_read and carried.exported.file.wrapped_key is None:
-                cid = carried.exported.file.cid
-                reasons.append(f"The document {cid} is not encrypted, and strangers could read it.")
-            if len(reasons) >= SHOWN_CLASHES:
+                await self.catalog.compare_file(contents.exported)
+            except ImportConflict as conflict:
+                reasons.append(str(conflict))
+            file = contents.exported.file
+            if self.publicly_readable and file.wrapped_key is None:
+                reasons.append(
+                    f"The document {file.cid} is not encrypted, and strangers could read it."
+                )
+            if len(reasons) >= MAX_CONFLICTS:
                 break
-            # So that the lease is prolonged meanwhile.
+            # Lets the lease be renewed meanwhile.
             await asyncio.sleep(0)
         if reasons:
             raise ImportConflicts(reasons)
 
-    async def _take_in(self, carried: Carried) -> ImportOutcome:
-        file = carried.exported.file
-        found = await self.catalog.compare_file(carried.exported)
-        if found is ImportOutcome.RETIRED:
-            return found
-        label = Label(file.name, file.owner, file.group_id, file.state)
-        await self.content.put(file.cid, carried.document, Network.PRIVATE, label)
-        if file.thumbnail_cid is not None and carried.thumbnail is not None:
-            await self.content.put(file.thumbnail_cid, carried.thumbnail, Network.PUBLIC)
-        return await self.catalog.import_file(carried.exported)
+    async def _import_file(self, contents: FileContents) -> ImportOutcome:
+        file = contents.exported.file
+        outcome = await self.catalog.compare_file(contents.exported)
+        if outcome is ImportOutcome.RETIRED:
+            return outcome
+        await self.content.put(file.cid, contents.document, Network.PRIVATE, label_of(file))
+        if file.thumbnail_cid is not None and contents.thumbnail is not None:
+            await self.content.put(file.thumbnail_cid, contents.thumbnail, Network.PUBLIC)
+        return await self.catalog.import_file(contents.exported)

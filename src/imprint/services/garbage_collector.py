@@ -1,4 +1,9 @@
-"""Keeping: what nobody can reach any more is destroyed, later, and only without any doubt."""
+"""Garbage collector: destroys documents that nothing refers to any more, after a grace period.
+
+It runs in one process at a time, under a lease: a second one could destroy a document that is
+stored again between the other's check and its removal. Commands that copy documents take the same
+lease to pause it.
+"""
 
 import asyncio
 import logging
@@ -12,51 +17,73 @@ from imprint import failpoints
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
-from imprint.metrics import CHORES_PUT_OFF, DOCUMENTS_DESTROYED
+from imprint.metrics import DOCUMENTS_DESTROYED
 from imprint.ports import Catalog, Clock, ContentStore
 from imprint.ports.content import Inventory, StrayCatalog
+from imprint.services.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
 
-PURGE_BATCH = 100
-"""How many documents are condemned at once, so that a sweep never holds anybody up."""
+BATCH = 100
+"""How many documents are condemned in one transaction, so that writes do not wait for long."""
 
 REPLAY_MEMORY = timedelta(hours=24)
-"""How long deliveries and logins are remembered: many times as long as they may be old."""
+"""How long deliveries and logins are remembered: many times as long as they are accepted."""
 
 COLLECTOR_LEASE = "janitor"
-"""The lease that one process at a time holds while it sweeps: two at once could destroy a document
-that was stored again between the look of the one and the hand of the other."""
+"""The lease that the one process which collects, or has paused collection, holds."""
 
 LEASE_TIME = timedelta(minutes=10)
-"""How long a sweep may take; one that takes longer stops before it touches anything more."""
+"""How long a round may take; one that takes longer stops before it removes anything more."""
+
+STRAY_BATCH = 200
+"""How many documents are looked up in one transaction."""
+
+STRAY_SECONDS = 24 * 3600.0
+"""Seconds between two scans: strays come from a loss of power, so the first scan finds them all."""
+
+PAUSE_TIMEOUT = LEASE_TIME + timedelta(minutes=1)
+"""How long to wait for the collector's lease: longer than that of a process that has died."""
+
+_RETRY_SECONDS = 0.2
+"""Seconds between two attempts to take the lease."""
+
+_RENEW_SECONDS = 60.0
+"""Seconds between two renewals of the lease, far below its duration."""
 
 
 @dataclass(frozen=True, slots=True)
 class GarbageCollector:
-    """Destroys documents that were detached longer than `grace` ago and are held by nothing."""
+    """Destroys documents that were detached longer than `grace` ago and that nothing refers to."""
 
     catalog: Catalog
     content: ContentStore
     clock: Clock
     grace: timedelta
-    batch: int = PURGE_BATCH
+    batch: int = BATCH
     holder: str = field(default_factory=lambda: uuid4().hex)
 
-    async def sweep(self) -> int:
-        """One round, if it is this process's turn; how many documents were destroyed."""
+    async def run(self, interval: float) -> None:
+        """Collect for ever."""
+        await run_periodically("janitor", self.collect, interval)
+
+    async def collect(self) -> int:
+        """Run one round, if the lease is free; returns how many documents were destroyed."""
         now = self.clock()
         if not await self.catalog.take_lease(COLLECTOR_LEASE, self.holder, now, now + LEASE_TIME):
             return 0
         await self.catalog.prune_replays(now - REPLAY_MEMORY)
         destroyed = 0
-        while swept := await self._sweep_some(now):
-            destroyed += swept
+        while count := await self._collect_batch(now):
+            destroyed += count
         await self.catalog.release_lease(COLLECTOR_LEASE, self.holder)
+        DOCUMENTS_DESTROYED.inc(destroyed)
+        if destroyed:
+            log.info("documents destroyed", extra={"count": destroyed})
         return destroyed
 
-    async def _sweep_some(self, now: datetime) -> int:
-        """How many of the next documents were destroyed; one that resists holds up no other."""
+    async def _collect_batch(self, now: datetime) -> int:
+        """Destroy the next documents; one that the store cannot remove is left for later."""
         destroyed = 0
         for cid, network in await self.catalog.condemn_documents(now, now - self.grace, self.batch):
             if self.clock() >= now + LEASE_TIME:
@@ -73,60 +100,35 @@ class GarbageCollector:
             destroyed += 1
         return destroyed
 
-    async def run(self, interval: float) -> None:
-        """Sweep for ever; a dependency that is away is asked again next time."""
-        while True:
-            try:
-                destroyed = await self.sweep()
-            except Unavailable as problem:
-                CHORES_PUT_OFF.labels("janitor").inc()
-                log.warning("sweep put off", extra={"code": problem.code})
-            else:
-                DOCUMENTS_DESTROYED.inc(destroyed)
-                if destroyed:
-                    log.info("documents destroyed", extra={"count": destroyed})
-            await asyncio.sleep(interval)
-
-
-STRAY_BATCH = 200
-"""How many documents one transaction looks up."""
-
-STRAY_INTERVAL = 24 * 3600.0
-"""Seconds between two rounds: strays come from a loss of power, so the first one finds them all."""
-
 
 @dataclass(frozen=True, slots=True)
 class StrayScan:
-    """Looks at documents older than `age`, as long as a write may take: younger ones may yet be
-    claimed. A stray is kept for as long as any document that something let go of."""
+    """Finds documents that the catalog does not know, and hands them to the garbage collector.
+
+    Only documents older than `age`, as long as a write may take, are looked at: younger ones may
+    still be recorded. A stray is kept for the grace period of every detached document.
+    """
 
     catalog: StrayCatalog
     inventory: Inventory
     clock: Clock
     age: timedelta
 
-    async def take(self) -> int:
-        """One round; how many strays were found."""
+    async def run(self) -> None:
+        """Scan once everything that was stored before the start is old enough, and then daily."""
+        age = self.age.total_seconds()
+        await asyncio.sleep(age)
+        await run_periodically("stocktaking", self.scan, STRAY_SECONDS, retry_after=age)
+
+    async def scan(self) -> int:
+        """Run one scan; returns how many strays were found."""
         found = 0
         for network in Network:
             async for cids in self._batches(network):
                 found += await self.catalog.detach_strays(cids, network, self.clock())
+        if found:
+            log.warning("stray documents detached", extra={"count": found})
         return found
-
-    async def run(self) -> None:
-        """Take stock as soon as whatever was cut off at the start is old enough, and every day."""
-        pause = self.age.total_seconds()
-        while True:
-            await asyncio.sleep(pause)
-            pause = STRAY_INTERVAL
-            try:
-                found = await self.take()
-            except Unavailable as problem:
-                log.warning("stocktaking put off", extra={"code": problem.code})
-                pause = self.age.total_seconds()
-            else:
-                if found:
-                    log.warning("stray documents detached", extra={"count": found})
 
     async def _batches(self, network: Network) -> AsyncIterator[list[Cid]]:
         before = self.clock() - self.age
@@ -140,37 +142,29 @@ class StrayScan:
             yield batch
 
 
-PAUSE_TIMEOUT = LEASE_TIME + timedelta(minutes=1)
-"""How long to wait for the janitor: as long as a lease lasts whose holder has died."""
-
-_RETRY_SECONDS = 0.2
-"""Seconds between two attempts to take the lease."""
-
-_RENEW_SECONDS = 60.0
-"""Seconds between two prolongations: many in the time of one lease."""
-
-
 class CollectionNotPaused(Exception):
-    """The janitor would not wait, or did not: documents may be gone that should be copied."""
+    """The garbage collector could not be paused, or ran all the same: documents may be missing."""
 
 
 @asynccontextmanager
 async def pause_collection(catalog: Catalog, clock: Clock) -> AsyncIterator[None]:
-    """Hold the janitor's lease, so that no process destroys a document meanwhile.
+    """Hold the collector's lease, so that no process destroys a document meanwhile.
 
-    Raises `CollectionNotPaused` if the lease cannot be had, or was lost.
+    Raises `CollectionNotPaused` if the lease cannot be taken, or was lost.
     """
     holder = uuid4().hex
     await _take_lease(catalog, clock, holder)
-    keeper = asyncio.create_task(_renew_lease(catalog, clock, holder))
+    renewal = asyncio.create_task(_renew_lease(catalog, clock, holder))
     try:
         yield
-        if keeper.done():
-            raise CollectionNotPaused("The janitor went on meanwhile. Please try again.")
+        if renewal.done():
+            raise CollectionNotPaused(
+                "Garbage collection may have run meanwhile. Please try again."
+            )
     finally:
-        keeper.cancel()
-        with suppress(asyncio.CancelledError, CollectionNotPaused):
-            await keeper
+        renewal.cancel()
+        with suppress(asyncio.CancelledError):
+            await renewal
         await catalog.release_lease(COLLECTOR_LEASE, holder)
 
 
@@ -180,14 +174,17 @@ async def _take_lease(catalog: Catalog, clock: Clock, holder: str) -> None:
         if await catalog.take_lease(COLLECTOR_LEASE, holder, now, now + LEASE_TIME):
             return
         await asyncio.sleep(_RETRY_SECONDS)
-    raise CollectionNotPaused("The janitor is at work, or somebody else copies documents.")
+    raise CollectionNotPaused(
+        "The garbage collector is running, or another command is copying documents."
+    )
 
 
 async def _renew_lease(catalog: Catalog, clock: Clock, holder: str) -> None:
+    """Renew the lease until it is lost."""
     while True:
         await asyncio.sleep(_RENEW_SECONDS)
         now = clock()
-        # A database that is away for a moment is asked again, long before the lease ends.
+        # A database that is unavailable for a moment is asked again long before the lease ends.
         with suppress(Unavailable):
             if not await catalog.take_lease(COLLECTOR_LEASE, holder, now, now + LEASE_TIME):
                 return

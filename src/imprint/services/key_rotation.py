@@ -1,4 +1,4 @@
-"""Rotating: the keys of documents are wrapped by a new master key; documents stay as they are."""
+"""Key rotation: document keys are wrapped by a new master key; documents stay as they are."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -7,12 +7,15 @@ from imprint.domain.errors import Unavailable
 from imprint.ports.content import DocumentCipher, KeyCatalog, KeyRecord
 
 BATCH = 200
-"""How many keys one transaction replaces, so that writes need not wait for long."""
+"""How many keys one transaction replaces, so that writes do not wait for long."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a rotation is: `last` is the file id up to which every key has been looked at."""
+class RotationProgress:
+    """How many keys were rewrapped, were current already, or could not be unwrapped.
+
+    `last` is the file id up to which every key has been looked at.
+    """
 
     rewrapped: int = 0
     current: int = 0
@@ -22,21 +25,21 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class KeyRotation:
-    """Wraps anew every key that the master key of today has not wrapped.
+    """Rewraps every key that the current master key has not wrapped.
 
-    Each batch is one transaction, and what is done is seen from the keys themselves: a rotation
-    that was interrupted is simply run again, beside a service that goes on.
+    Each batch is one transaction, and a wrapped key shows by itself whether it is current: a
+    rotation that was interrupted is simply run again, beside a running service.
     """
 
     catalog: KeyCatalog
     cipher: DocumentCipher
 
-    async def run(self) -> AsyncIterator[Progress]:
-        """Tells after each batch how far it is.
+    async def run(self) -> AsyncIterator[RotationProgress]:
+        """Yield the progress after each batch.
 
-        A key that no given master key opens is counted and left as it is.
+        A key that no given master key unwraps is counted and left as it is.
         """
-        done = Progress()
+        done = RotationProgress()
         while batch := await self.catalog.wrapped_keys(done.last, BATCH):
             changes: list[tuple[KeyRecord, bytes]] = []
             current, unreadable = done.current, done.unreadable
@@ -51,5 +54,7 @@ class KeyRotation:
                 else:
                     changes.append((record, wrapped))
             replaced = await self.catalog.replace_keys(changes) if changes else 0
-            done = Progress(done.rewrapped + replaced, current, unreadable, batch[-1].file_id)
+            done = RotationProgress(
+                done.rewrapped + replaced, current, unreadable, batch[-1].file_id
+            )
             yield done

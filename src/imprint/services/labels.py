@@ -1,59 +1,61 @@
-"""Mirroring: what became of a file is shown where its document is kept, when there is time.
+"""Labels: a content store's console shows the state of the files whose documents it holds.
 
-Nothing is decided by a label, so nobody waits for one, and one that is lost at a crash only makes
-the store's own console a little late: the next change of the file sets it right.
+Nothing is decided by a label, so no request waits for one. A label lost in a crash is corrected by
+the next change of the file.
 """
 
 import asyncio
-import logging
 from dataclasses import dataclass, field
 
 from imprint.domain.cids import Cid
-from imprint.domain.errors import Unavailable
-from imprint.domain.files import Label, Network
+from imprint.domain.files import File, Label, Network
 from imprint.ports import Catalog, ContentStore
+from imprint.services.periodic_task import run_periodically
 
-log = logging.getLogger(__name__)
+MAX_QUEUED = 10_000
+"""How many files may wait for a label update; further ones are dropped."""
 
-MAX_WAITING = 10_000
-"""How many files may wait for their label; what comes on top is not shown."""
-
-PAUSE_SECONDS = 5.0
-"""How long to wait after the store could not be told."""
+RETRY_SECONDS = 5.0
+"""Seconds to wait after the store was unavailable."""
 
 
 @dataclass(slots=True)
 class LabelUpdater:
-    """Tells the content store about files whose state has changed."""
+    """Updates the labels of files whose state has changed."""
 
     catalog: Catalog
     content: ContentStore
-    _waiting: dict[Cid, None] = field(default_factory=dict)
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _queued: dict[Cid, None] = field(default_factory=dict)
+    _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def note(self, cid: Cid | None) -> None:
-        """Show later what the file of this cid is."""
-        if cid is not None and len(self._waiting) < MAX_WAITING:
-            self._waiting[cid] = None
-            self._news.set()
+    def enqueue(self, cid: Cid | None) -> None:
+        """Update the label of the file with this cid later."""
+        if cid is not None and len(self._queued) < MAX_QUEUED:
+            self._queued[cid] = None
+            self._wakeup.set()
 
     async def run(self) -> None:
-        """Show what was noted, for ever."""
-        while True:
-            await self._news.wait()
-            try:
-                await self.show()
-            except Unavailable as problem:
-                log.info("labels put off", extra={"code": problem.code})
-                await asyncio.sleep(PAUSE_SECONDS)
+        """Update labels for ever, as soon as they are enqueued."""
 
-    async def show(self) -> None:
-        """Show everything that waits."""
-        while self._waiting:
-            cid = next(iter(self._waiting))
+        async def wait_and_update() -> None:
+            await self._wakeup.wait()
+            await self.update_all()
+
+        await run_periodically(
+            "mirror", wait_and_update, 0.0, retry_after=RETRY_SECONDS, optional=True
+        )
+
+    async def update_all(self) -> None:
+        """Update every label that is enqueued."""
+        while self._queued:
+            cid = next(iter(self._queued))
             file = await self.catalog.file_by_cid(cid)
             if file is not None:
-                label = Label(file.name, file.owner, file.group_id, file.state)
-                await self.content.relabel(cid, Network.PRIVATE, label)
-            self._waiting.pop(cid, None)
-        self._news.clear()
+                await self.content.relabel(cid, Network.PRIVATE, label_of(file))
+            self._queued.pop(cid, None)
+        self._wakeup.clear()
+
+
+def label_of(file: File) -> Label:
+    """The label of a file's document."""
+    return Label(file.name, file.owner, file.group_id, file.state)

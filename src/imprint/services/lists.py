@@ -1,4 +1,4 @@
-"""Lists: pages of files, newest first, each file once however much is written meanwhile."""
+"""Lists: pages of files, newest first; concurrent writes neither repeat nor skip a file."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -20,16 +20,16 @@ from imprint.domain.lists import (
 from imprint.ports import Catalog, Clock
 from imprint.services.reads import check_subject
 
-PUBLIC_TOKEN_LIFE = timedelta(hours=24)
-"""How long a page token of a public list is good for."""
+PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
+"""How long a page token of a public list is valid."""
 
-DRAFTS_TOKEN_LIFE = timedelta(minutes=15)
-"""How long a page token of somebody's drafts is good for, and never past the session."""
+DRAFTS_TOKEN_LIFETIME = timedelta(minutes=15)
+"""How long a page token of a list of drafts is valid; never longer than the session."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A page as it is shown: the files, and the sealed token of the next page."""
+    """The files of a page, and the encrypted token of the next page."""
 
     files: tuple[File, ...]
     next_page_token: str | None
@@ -37,7 +37,7 @@ class ListPage:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The lists. Strangers see posts only, unless `public_drafts` says otherwise."""
+    """The lists. Public ones show posts only, unless `public_drafts` is set."""
 
     catalog: Catalog
     tokens: PageTokens
@@ -45,39 +45,37 @@ class Lists:
     public_drafts: bool
 
     async def by_tags(self, tags: tuple[str, ...]) -> ListPage:
-        """The newest files that carry all the tags."""
-        return await self._public(PublicList(tags, self.public_drafts))
+        """The newest files that have all the tags."""
+        which = PublicList(tags, self.public_drafts)
+        return await self._page(which, None, PUBLIC_PAGE_SIZE, None)
 
     async def recent(self) -> ListPage:
         """The newest files of all."""
-        return await self._public(PublicList((), self.public_drafts))
+        return await self.by_tags(())
 
     async def drafts(self, session: Session, owner: Address) -> ListPage:
-        """The newest drafts of the session's own address; every other owner is refused."""
+        """The newest drafts of the session's address. Refuses any other owner."""
         check_subject(session, owner)
         return await self._page(OwnDrafts(owner), None, DRAFTS_PAGE_SIZE, session.expires_at)
 
     async def after(self, page_token: str) -> ListPage:
-        """The next page of the list that this token came from.
+        """The next page of the list that this token belongs to.
 
-        It needs no session: the token is the proof. Refuses any that was changed or has expired.
+        It needs no session: the token is the proof. Refuses one that was changed or has expired.
         """
         cursor = self.tokens.decode(page_token, self.clock())
         which = cursor.filter
         if isinstance(which, PublicList) and not self.public_drafts:
-            # Drafts may have been public when the token was made.
+            # The setting may have been on when the token was issued.
             which = replace(which, drafts_too=False)
         return await self._page(which, cursor.position, PUBLIC_PAGE_SIZE, cursor.until)
 
     async def metadata(self, cid: Cid) -> ListPage:
-        """The one file with this cid, draft or post: who knows the cid of a draft was told it."""
+        """The one file with this cid, draft or post: the cid of a draft cannot be guessed."""
         file = await self.catalog.file_by_cid(cid)
         if file is None:
             raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
         return ListPage((file,), None)
-
-    async def _public(self, which: PublicList) -> ListPage:
-        return await self._page(which, None, PUBLIC_PAGE_SIZE, None)
 
     async def _page(
         self, which: ListFilter, before: int | None, size: int, until: datetime | None
@@ -85,8 +83,8 @@ class Lists:
         page = cut_page(await self.catalog.list_files(which, before, size + 1), size)
         if page.next_position is None:
             return ListPage(page.files, None)
-        life = DRAFTS_TOKEN_LIFE if isinstance(which, OwnDrafts) else PUBLIC_TOKEN_LIFE
-        expires_at = self.clock() + life
+        lifetime = DRAFTS_TOKEN_LIFETIME if isinstance(which, OwnDrafts) else PUBLIC_TOKEN_LIFETIME
+        expires_at = self.clock() + lifetime
         if until is not None:
             expires_at = min(expires_at, until)
         cursor = Cursor(which, page.next_position, until)

@@ -12,7 +12,7 @@ from imprint.ports import Catalog, Clock
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Who signed in, and the session that proves it from now on."""
+    """An address that has signed in, and its new session."""
 
     address: Address
     session: IssuedSession
@@ -20,7 +20,7 @@ class SignedIn:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Signs readers in, and recognizes them afterwards."""
+    """Issues sessions, and reads them back from requests."""
 
     verifier: LoginVerifier
     sessions: Sessions
@@ -29,7 +29,7 @@ class Login:
     rate: Rate | None
 
     async def sign_in(self, claim: LoginClaim) -> SignedIn:
-        """A session for whoever signed this message, once.
+        """Issue a session to the signer of this message, once.
 
         Refuses a message that is malformed, meant for another service or chain, stale, signed by
         somebody else, or used before.
@@ -43,5 +43,5 @@ class Login:
         return SignedIn(login.address, self.sessions.issue(login.address, now))
 
     def recognize(self, authorization: str | None) -> Session:
-        """The session in an Authorization header. Refuses what is missing, invalid or expired."""
+        """The session in an Authorization header. Refuses a missing, invalid or expired one."""
         return self.sessions.read(authorization, self.clock())

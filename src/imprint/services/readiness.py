@@ -1,4 +1,4 @@
-"""Readiness: whether the dependencies answer, so that traffic goes only where it is served."""
+"""Readiness: whether the dependencies respond, so that traffic is sent only where it is served."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,16 +9,17 @@ from imprint.domain.errors import Unavailable
 from imprint.ports import Catalog, Clock, ContentStore, MarketplaceReader
 from imprint.services.single_flight import SingleFlight
 
-PATIENCE = 2.0
-"""Seconds a dependency has to answer."""
+PROBE_TIMEOUT = 2.0
+"""Seconds that a dependency has to respond."""
 
-KEPT = timedelta(seconds=1)
-"""How long a condition is told again: anybody may ask, and a probe writes to disks and calls."""
+CACHE_TIME = timedelta(seconds=1)
+"""How long a condition is reused: anybody may ask for it, and a probe writes to disk and calls the
+node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Which dependencies answer."""
+    """Which dependencies respond."""
 
     database: bool
     storage: bool
@@ -30,7 +31,7 @@ class Condition:
         return self.database and self.storage
 
     @property
-    def word(self) -> str:
+    def status(self) -> str:
         """The condition in one word."""
         if not self.ready:
             return "unavailable"
@@ -39,7 +40,7 @@ class Condition:
 
 @dataclass(slots=True)
 class Readiness:
-    """Asks all dependencies at once, and for all who want to know at about the same time once."""
+    """Probes all dependencies at once; concurrent callers share one probe."""
 
     catalog: Catalog
     content: ContentStore
@@ -48,24 +49,24 @@ class Readiness:
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
     _last: tuple[datetime, Condition] | None = field(default=None, init=False)
 
-    async def examine(self) -> Condition:
-        """How the dependencies are, as of at most a second ago."""
+    async def check(self) -> Condition:
+        """The condition of the dependencies, at most `CACHE_TIME` old."""
         if self._last is not None:
-            seen_at, condition = self._last
-            if abs(self.clock() - seen_at) < KEPT:
+            checked_at, condition = self._last
+            if abs(self.clock() - checked_at) < CACHE_TIME:
                 return condition
         return await self._single_flight.run(None, self._probe)
 
     async def _probe(self) -> Condition:
         probes = (self.catalog.probe, self.content.probe, self.marketplace.probe)
-        condition = Condition(*await asyncio.gather(*map(_answers, probes)))
+        condition = Condition(*await asyncio.gather(*map(_responds, probes)))
         self._last = self.clock(), condition
         return condition
 
 
-async def _answers(probe: Callable[[], Awaitable[None]]) -> bool:
+async def _responds(probe: Callable[[], Awaitable[None]]) -> bool:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PROBE_TIMEOUT):
             await probe()
     except (Unavailable, TimeoutError):
         return False

@@ -1,4 +1,4 @@
-"""Reads: drafts for their owner, posts for whom the chain entitles, thumbnails for everybody."""
+"""Reads: drafts for their owner, posts for readers the chain entitles, thumbnails for everybody."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Who may read what. The file is decided first; its content is fetched only then."""
+    """Decides first which file a reader may read, and fetches its content only then."""
 
     catalog: Catalog
     content: ContentStore
@@ -30,18 +30,18 @@ class Reads:
     content_cache: ContentCache = field(default_factory=ContentCache)
 
     async def draft(self, session: Session, cid: Cid) -> File:
-        """The reader's own draft. Refuses a post or nothing as not found, and a stranger."""
+        """The session's own draft. Refuses a cid that is not a draft, and another owner's."""
         file = await self.catalog.file_by_cid(cid)
         if file is None or file.state is not State.PENDING:
-            raise _not_found("There is no draft with this cid.")
+            raise Refusal(Code.NOT_FOUND, "There is no draft with this cid.")
         if file.owner != session.address:
             raise Refusal(Code.NOT_OWNER, "This draft belongs to somebody else.")
         return file
 
     async def post(self, session: Session, reader: Address, post_id: int) -> File:
-        """The post, for a reader who is its author, holds its token, or need not.
+        """The post, if the reader is its author or holds its token, or if it is free.
 
-        Refuses a reader other than the session's before the chain is asked anything.
+        Refuses a reader other than the session's address before the chain is asked.
         """
         check_subject(session, reader)
         file, access = await self._bound_post(post_id, reader)
@@ -56,27 +56,37 @@ class Reads:
             raise Refusal(Code.NOT_FREE, "This post is not free.")
         return file
 
+    async def _bound_post(self, post_id: int, reader: Address | None) -> tuple[File, Access]:
+        file = await self.catalog.file_by_post_id(post_id)
+        if file is None:
+            raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+        access = await self.entitlement.decide(file, post_id, reader)
+        if access is None:
+            log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
+            raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+        return file, access
+
     async def content_of(self, file: File) -> str:
-        """The text of a file that the reader has been admitted to."""
+        """The text of a file that one of the methods above returned."""
         content = self.content_cache.get(file.cid)
         if content is None:
-            content = await self._open(file)
+            content = await self._read_content(file)
             self.content_cache.put(file.cid, content)
         return content
 
-    async def _open(self, file: File) -> str:
+    async def _read_content(self, file: File) -> str:
         document = await self._document(file.cid, Network.PRIVATE)
 
-        def open_document() -> str:
-            opened = self.cipher.decrypt(document, file.wrapped_key, file.name)
-            return read_document(opened).content
+        def decode() -> str:
+            decrypted = self.cipher.decrypt(document, file.wrapped_key, file.name)
+            return read_document(decrypted).content
 
         try:
             if len(document) > SMALL_DOCUMENT:
-                return await asyncio.to_thread(open_document)
-            return open_document()
+                return await asyncio.to_thread(decode)
+            return decode()
         except NotADocument as error:
-            log.error("stored bytes are no document", extra={"cid": file.cid})
+            log.error("stored bytes are not a document", extra={"cid": file.cid})
             raise Unavailable.storage() from error
 
     async def is_public(self, cid: Cid) -> bool:
@@ -84,32 +94,18 @@ class Reads:
         return await self.catalog.is_public(cid)
 
     async def public_document(self, cid: Cid) -> bytes:
-        """The bytes of a document that is public."""
+        """The bytes of a document for which `is_public` holds."""
         return await self._document(cid, Network.PUBLIC)
 
     async def _document(self, cid: Cid, network: Network) -> bytes:
         document = await self.content.read(cid, network)
         if document is None:
-            log.error("a document that is referred to is missing", extra={"cid": cid})
+            log.error("a document named by the catalog is missing", extra={"cid": cid})
             raise Unavailable.storage()
         return document
 
-    async def _bound_post(self, post_id: int, reader: Address | None) -> tuple[File, Access]:
-        file = await self.catalog.file_by_post_id(post_id)
-        if file is None:
-            raise _not_found("There is no post with this id.")
-        access = await self.entitlement.decide(file, post_id, reader)
-        if access is None:
-            log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
-            raise _not_found("There is no post with this id.")
-        return file, access
-
 
 def check_subject(session: Session, address: Address) -> None:
-    """Refuses an address in the request that is not the session's."""
+    """Refuse an address in the request that is not the session's."""
     if address != session.address:
         raise Refusal(Code.SUBJECT_MISMATCH, "The session belongs to another address.")
-
-
-def _not_found(detail: str) -> Refusal:
-    return Refusal(Code.NOT_FOUND, detail)

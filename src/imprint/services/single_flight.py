@@ -1,4 +1,4 @@
-"""Shared flights: whoever asks the same at the same time waits for the same answer."""
+"""Single flight: concurrent callers with the same key share one task and its result."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
@@ -8,28 +8,28 @@ from typing import Any, Generic, TypeVar
 from imprint.domain.errors import Unavailable
 
 Key = TypeVar("Key", bound=Hashable)
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class SingleFlight(Generic[Key, Answer]):
-    """Runs one task per key at a time; one who stops waiting does not stop it for the others."""
+class SingleFlight(Generic[Key, Result]):
+    """Runs one task per key at a time; cancelling one caller does not cancel it for the others."""
 
     def __init__(self) -> None:
-        self._flying: dict[Key, asyncio.Task[Answer]] = {}
+        self._running: dict[Key, asyncio.Task[Result]] = {}
 
     def is_running(self, key: Key) -> bool:
-        """Whether who joins now would get the answer to a question that was asked before."""
-        return key in self._flying
+        """Whether `run` would now return the result of a task that was started earlier."""
+        return key in self._running
 
-    async def run(self, key: Key, start: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
-        """The answer of the task that runs for this key; if none does, `start` makes it.
+    async def run(self, key: Key, start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """The result of the task that runs for this key; if none does, of the one `start` makes.
 
-        Raises what the task raises, and `Unavailable` if somebody ended it.
+        Raises what the task raises, and `Unavailable` if the task was cancelled.
         """
-        task = self._flying.get(key)
+        task = self._running.get(key)
         if task is None:
-            task = self._flying[key] = asyncio.create_task(start())
-            task.add_done_callback(partial(self._land, key))
+            task = self._running[key] = asyncio.create_task(start())
+            task.add_done_callback(partial(self._finish, key))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -37,8 +37,8 @@ class SingleFlight(Generic[Key, Answer]):
                 raise Unavailable.chain() from None
             raise
 
-    def _land(self, key: Key, task: asyncio.Task[Answer]) -> None:
-        del self._flying[key]
+    def _finish(self, key: Key, task: asyncio.Task[Result]) -> None:
+        del self._running[key]
         if not task.cancelled():
-            # Looked at here, so that nobody warns about it when all who waited have gone.
+            # Retrieved here, so that asyncio does not warn when every caller was cancelled.
             task.exception()

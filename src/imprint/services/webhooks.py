@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AppliedEvent:
-    """One log of ours in a delivery, and what became of it; a dead letter names no post."""
+    """One event of a delivery and its status; a dead letter has no post id and no cid."""
 
     post_id: int | None
     spelled_cid: str | None
@@ -22,12 +22,12 @@ class AppliedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a provider is told about its delivery."""
+class DeliveryResult:
+    """What became of a delivery."""
 
     duplicate: bool
     ignored: int
-    events: tuple[AppliedEvent, ...]
+    events: tuple[AppliedEvent, ...] = ()
 
     @property
     def applied(self) -> int:
@@ -36,54 +36,57 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """Takes deliveries of those providers that have a reader.
+    """Receives the deliveries of the configured providers.
 
-    Each event counts once, whoever brings it and however often.
+    Each event is applied once, whichever provider sends it and however often.
     """
 
-    readers: Mapping[str, WebhookProvider]
+    providers: Mapping[str, WebhookProvider]
     catalog: Catalog
     clock: Clock
-    mirror: LabelUpdater
+    labels: LabelUpdater
 
     def check_headers(self, provider: str, headers: Mapping[str, str]) -> None:
-        """Refuses a delivery that cannot be the provider's, before anybody reads its body."""
-        self.readers[provider].check_headers(headers, self.clock())
+        """Refuse a delivery that its headers alone prove invalid, before its body is read."""
+        self.providers[provider].check_headers(headers, self.clock())
 
-    async def receive(self, provider: str, headers: Mapping[str, str], body: bytes) -> Receipt:
-        """Verify, decode, and keep a delivery.
+    async def receive(
+        self, provider: str, headers: Mapping[str, str], body: bytes
+    ) -> DeliveryResult:
+        """Verify and decode a delivery, and apply its events.
 
-        Refuses one that is not signed by the provider. What is signed is never refused for what it
-        says: the provider would only send it again.
+        Refuses a delivery that the provider has not signed. One that is signed is never refused
+        for its content: the provider would only send it again.
         """
         now = self.clock()
-        delivery = self.readers[provider].open(headers, body, now)
+        delivery = self.providers[provider].open(headers, body, now)
         if not (delivery.key or delivery.events or delivery.dead_letters):
             DELIVERIES.labels(provider, "false").inc()
-            return Receipt(False, delivery.ignored, ())
-        settled = await self.catalog.apply_events(
+            return DeliveryResult(duplicate=False, ignored=delivery.ignored)
+        result = await self.catalog.apply_events(
             delivery.key, delivery.events, delivery.dead_letters, now
         )
-        DELIVERIES.labels(provider, str(settled.duplicate).lower()).inc()
-        if settled.duplicate:
-            return Receipt(True, delivery.ignored, ())
-        events = [
+        DELIVERIES.labels(provider, str(result.duplicate).lower()).inc()
+        if result.duplicate:
+            return DeliveryResult(duplicate=True, ignored=delivery.ignored)
+        applied = [
             AppliedEvent(event.post_id, event.spelled_cid, status)
-            for event, status in zip(delivery.events, settled.statuses, strict=True)
+            for event, status in zip(delivery.events, result.statuses, strict=True)
         ]
-        events += [AppliedEvent(None, None, EventStatus.DEAD_LETTER)] * len(delivery.dead_letters)
+        applied += [AppliedEvent(None, None, EventStatus.DEAD_LETTER)] * len(delivery.dead_letters)
+        for each in applied:
+            record_event(provider, each.post_id, each.status)
         for event in delivery.events:
-            self.mirror.note(event.cid)
-        _report(provider, events)
-        return Receipt(False, delivery.ignored, tuple(events))
+            self.labels.enqueue(event.cid)
+        return DeliveryResult(False, delivery.ignored, tuple(applied))
 
 
-def _report(provider: str, events: list[AppliedEvent]) -> None:
-    for event in events:
-        EVENTS.labels(provider, event.status.value).inc()
-        quiet = event.status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
-        log.log(
-            logging.INFO if quiet else logging.WARNING,
-            "event settled",
-            extra={"provider": provider, "post_id": str(event.post_id), "status": event.status},
-        )
+def record_event(source: str, post_id: int | None, status: EventStatus) -> None:
+    """Count and log an event that a provider or the follower brought and the catalog applied."""
+    EVENTS.labels(source, status.value).inc()
+    expected = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
+    log.log(
+        logging.INFO if expected else logging.WARNING,
+        "event applied",
+        extra={"provider": source, "post_id": str(post_id), "status": status},
+    )

@@ -106,7 +106,7 @@ def _routes(
         Route("/delete/file", writes.delete, "POST"),
         *(
             Route(f"/webhook/{name}/publish", webhooks.receiver(provider), "POST")
-            for provider in flows.confirming.readers
+            for provider in flows.confirming.providers
             for name in (provider, ALIASES[provider])
         ),
         Route("/.well-known/imprint.json", about.well_known),

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from imprint.domain.errors import Code, RateLimited, Unavailable
 from imprint.domain.files import new_id
 from imprint.domain.rate_limits import RateLimiter
-from imprint.metrics import ANSWER_SECONDS, ANSWERS
+from imprint.metrics import RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Clock
 from imprint.web.problems import failure_response
 
@@ -144,12 +144,12 @@ class RequestMiddleware:
 @lru_cache(maxsize=4096)
 def _count(path: str, status: int, code: str) -> Counter:
     # Finding a child by its labels costs several times what counting does.
-    return ANSWERS.labels(path, status, code)
+    return RESPONSES.labels(path, status, code)
 
 
 @lru_cache(maxsize=256)
 def _clock(path: str) -> Histogram:
-    return ANSWER_SECONDS.labels(path)
+    return RESPONSE_SECONDS.labels(path)
 
 
 def _family(path: str) -> str:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from imprint.domain.files import File
 from imprint.services.lists import ListPage
 from imprint.services.login import SignedIn
-from imprint.services.webhooks import Receipt
+from imprint.services.webhooks import DeliveryResult
 
 
 class LoginBody(msgspec.Struct):
@@ -194,7 +194,7 @@ def login_answer(signed_in: SignedIn) -> LoginAnswer:
     return LoginAnswer(session.token, signed_in.address, "2h", session.expires_at)
 
 
-def delivery_answer(receipt: Receipt) -> DeliveryAnswer:
+def delivery_answer(receipt: DeliveryResult) -> DeliveryAnswer:
     """What a provider is told, on the wire."""
     events = [
         EventAnswer(

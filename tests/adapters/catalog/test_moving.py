@@ -13,10 +13,9 @@ from imprint.adapters.catalog import postgresql_migration
 from imprint.adapters.catalog.postgresql import open_catalog
 from imprint.adapters.catalog.postgresql_migration import CannotMove, move_catalog
 from imprint.adapters.catalog.postgresql_schema import Unfinished
-from imprint.bootstrap import CannotStart
 from imprint.bootstrap.adapters import open_database
 from imprint.cli import main
-from imprint.domain.errors import NonceUsed
+from imprint.domain.errors import CannotStart, NonceUsed
 from imprint.domain.lists import OwnDrafts, PublicList
 from imprint.settings import PostgresqlDatabase, Secret
 

@@ -42,13 +42,13 @@ class AboutRoutes:
         return json_response({"status": "alive"}, PRIVATE)
 
     async def readyz(self, request: Request) -> Response:
-        condition = await self.readiness.examine()
+        condition = await self.readiness.check()
         checks = {
             "database": _word(condition.database),
             "storage": _word(condition.storage),
             "chain": _word(condition.chain),
         }
-        answer = json_response({"status": condition.word, "checks": checks}, PRIVATE)
+        answer = json_response({"status": condition.status, "checks": checks}, PRIVATE)
         answer.status_code = 200 if condition.ready else 503
         return answer
 
