@@ -1,4 +1,4 @@
-"""Authors who write without pause to a service that keeps dying, and remember what it told them."""
+"""Authors who write without pause to a service that keeps dying, and remember its responses."""
 
 import asyncio
 import random
@@ -30,14 +30,14 @@ class Draft:
 
 @dataclass(slots=True)
 class Author:
-    """One wallet, the drafts that it must have, and every answer that made no sense."""
+    """One wallet, the drafts that it must have, and every response that made no sense."""
 
     world: World
     wallet: Wallet
     chance: random.Random
     image: bytes = field(default_factory=picture)
     drafts: dict[str, Draft] = field(default_factory=dict)
-    told: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     longest_refusal: float = 0
     _written: int = 0
@@ -72,19 +72,19 @@ class Author:
                 del self.drafts[cid]
 
     async def find_losses(self, world: World) -> list[str]:
-        """What a world has of these drafts, against what their author was told."""
+        """What a world has of these drafts, against the responses that their author got."""
         owner = Address(self.wallet.address)
         files = await world.adapters.catalog.list_files(OwnDrafts(owner), None, 1000)
         found = {str(file.cid): list(file.hashtags) for file in files}
         expected = {cid: draft.hashtags for cid, draft in self.drafts.items()}
         if found != expected:
-            return [f"{owner} has {found}, and was told {expected}"]
+            return [f"{owner} has {found}, but should have {expected}"]
         session = await world.login(replace(self.wallet, clock=world.clock))
         faults = []
         for cid, draft in self.drafts.items():
-            answer = await world.client.get("/fileByCid", params={"cid": cid}, headers=session)
-            if answer.status_code != 200 or answer.json()["content"] != draft.content:
-                faults.append(f"{cid} reads {answer.text}")
+            response = await world.client.get("/fileByCid", params={"cid": cid}, headers=session)
+            if response.status_code != 200 or response.json()["content"] != draft.content:
+                faults.append(f"{cid} reads {response.text}")
         return faults
 
     async def _insist(self, send: Callable[[], Awaitable[httpx.Response]]) -> dict[str, Any]:
@@ -93,29 +93,29 @@ class Author:
         while True:
             began = time.monotonic()
             try:
-                answer = await send()
+                response = await send()
             except NOT_SENT:
                 await asyncio.sleep(PAUSE)
                 continue
             except httpx.TransportError:
-                self.told["unknown"] += 1
+                self.outcomes["unknown"] += 1
                 unknown = True
                 continue
-            body: dict[str, Any] = answer.json()
-            if answer.status_code == 200:
-                self.told["absent, then done" if unknown else "done"] += 1
+            body: dict[str, Any] = response.json()
+            if response.status_code == 200:
+                self.outcomes["absent, then done" if unknown else "done"] += 1
                 return body
-            if answer.status_code == 409 and body["code"] == "nonce_used" and unknown:
-                self.told["whole"] += 1
+            if response.status_code == 409 and body["code"] == "nonce_used" and unknown:
+                self.outcomes["whole"] += 1
                 return body
-            if answer.status_code != 503:
-                self.faults.append(f"{answer.request.url.path}: {answer.status_code} {body}")
+            if response.status_code != 503:
+                self.faults.append(f"{response.request.url.path}: {response.status_code} {body}")
                 return body
-            self.told["unavailable"] += 1
+            self.outcomes["unavailable"] += 1
             self.longest_refusal = max(self.longest_refusal, time.monotonic() - began)
             await asyncio.sleep(PAUSE)
 
 
 def _cid(body: dict[str, Any], member: str) -> str:
-    """The cid of the file that a write made, from its answer or from that to its repetition."""
+    """The cid of the file that a write made, from its response or from that to its repetition."""
     return str((body.get(member) or body.get("file") or {}).get("cid"))

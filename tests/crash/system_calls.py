@@ -1,4 +1,4 @@
-"""What strace saw: calls of a process that changed the disk or answered somebody, as they ended."""
+"""What strace saw: calls of a process that changed the disk or sent a response, as they ended."""
 
 import re
 from collections.abc import Iterator
@@ -35,26 +35,26 @@ class Call:
         return source, target
 
     @property
-    def answers(self) -> bool:
-        """Whether this call sends the beginning of an answer to a client."""
+    def responds(self) -> bool:
+        """Whether this call sends the beginning of a response to a client."""
         to_somebody = re.match(r"\d+<(socket|TCP)", self.arguments) is not None
         return to_somebody and '"HTTP/1.1 200' in self.arguments
 
 
 def read_trace(path: Path) -> Iterator[Call]:
-    """The calls in the order of their ends; an answer counts from when it began, to be strict."""
+    """The calls in the order of their ends; a response counts from when it began, to be strict."""
     begun: dict[str, str] = {}
     for line in path.read_text("utf-8", "replace").splitlines():
         if found := _BEGUN.match(line):
             pid, name, arguments = found.groups()
             begun[pid] = arguments
             call = Call(name, arguments, 0)
-            if call.answers:
+            if call.responds:
                 yield call
         elif found := _RESUMED.match(line):
             pid, name, rest, result = found.groups()
             call = Call(name, begun.pop(pid, "") + rest, int(result))
-            if not call.answers:
+            if not call.responds:
                 yield call
         elif found := _WHOLE.match(line):
             _, name, arguments, result = found.groups()

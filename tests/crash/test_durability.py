@@ -1,4 +1,4 @@
-"""Nobody is told of a write before the disk has it, seen from the system calls themselves."""
+"""No response to a write is sent before the disk has it, seen from the system calls themselves."""
 
 import shutil
 import signal
@@ -53,7 +53,7 @@ def tracing(pid: int, written: Path) -> Iterator[None]:
 
 
 async def trace(folder: Path, nursery: Nursery) -> dict[str, list[list[Call]]]:
-    """The calls between one answer and the next, for each kind of write, one write at a time."""
+    """The calls between one response and the next, for each kind of write, one write at a time."""
     written = folder / "trace.txt"
     kinds: list[str] = []
     async with open_scene(folder, nursery) as scene:
@@ -61,12 +61,12 @@ async def trace(folder: Path, nursery: Nursery) -> dict[str, list[list[Call]]]:
         await scene.victim.start(world.client)
 
         async def send(kind: str, write: Awaitable[httpx.Response]) -> dict[str, Any]:
-            # A read before each write: its answer ends whatever went on before.
+            # A read before each write: its response ends whatever went on before.
             await world.client.get("/healthz")
-            answer = await write
-            assert answer.status_code == 200, answer.text
+            response = await write
+            assert response.status_code == 200, response.text
             kinds.append(kind)
-            return dict(answer.json())
+            return dict(response.json())
 
         assert isinstance(scene.victim.process, Child)
         with tracing(scene.victim.process.pid, written):
@@ -78,14 +78,14 @@ async def trace(folder: Path, nursery: Nursery) -> dict[str, list[list[Call]]]:
                 await send("publish", world.send_publish(author, cid, f"tag{n}"))
                 await send("delete", world.send_delete(author, cid))
             await world.client.get("/healthz")
-    stretches: list[list[Call]] = [[]]
+    spans: list[list[Call]] = [[]]
     for call in read_trace(written):
-        if call.answers:
-            stretches.append([])
+        if call.responds:
+            spans.append([])
         else:
-            stretches[-1].append(call)
-    # From the end: the calls after the last answer, the last read, then write and read in turn.
-    writes = stretches[-3::-2][: len(kinds)][::-1]
+            spans[-1].append(call)
+    # From the end: the calls after the last response, the last read, then write and read in turn.
+    writes = spans[-3::-2][: len(kinds)][::-1]
     by_kind: dict[str, list[list[Call]]] = {}
     for kind, calls in zip(kinds, writes, strict=True):
         by_kind.setdefault(kind, []).append(calls)
@@ -93,7 +93,7 @@ async def trace(folder: Path, nursery: Nursery) -> dict[str, list[list[Call]]]:
 
 
 @pytest.mark.timeout(300)
-async def test_every_answer_comes_after_the_disk(tmp_path: Path, nursery: Nursery):
+async def test_every_response_comes_after_the_disk(tmp_path: Path, nursery: Nursery):
     by_kind = await trace(tmp_path, nursery)
     assert set(by_kind) == {"create", "update", "publish", "delete"}
     for kind, writes in by_kind.items():
@@ -103,22 +103,22 @@ async def test_every_answer_comes_after_the_disk(tmp_path: Path, nursery: Nurser
 
 
 def check(kind: str, calls: list[Call]) -> None:
-    """The document and then the commit were durable when the answer went out."""
+    """The document and then the commit were durable when the response went out."""
     synced = [(at, call.synced) for at, call in enumerate(calls) if call.synced]
     log = [at for at, path in synced if path.endswith("imprint.db-wal")]
     assert log, f"{kind}: the commit was not durable, only {synced}"
     if kind == "delete":
         return
     large = kind == "update"
-    document = _sync_of_file(calls, synced) if large else _sync_of_box(kind, synced)
+    document = _sync_of_file(calls, synced) if large else _sync_of_small_documents(kind, synced)
     assert document is not None, f"{kind}: the document was not durable, only {synced}"
     assert document < log[-1], f"{kind}: the commit was durable before the document"
 
 
-def _sync_of_box(kind: str, synced: list[tuple[int, str]]) -> int | None:
-    """When the box that the document is in was durable."""
-    box = f"/content/{'public' if kind == 'publish' else 'private'}/small.db-wal"
-    return next((at for at, path in synced if path.endswith(box)), None)
+def _sync_of_small_documents(kind: str, synced: list[tuple[int, str]]) -> int | None:
+    """When the database of small documents was durable."""
+    database = f"/content/{'public' if kind == 'publish' else 'private'}/small.db-wal"
+    return next((at for at, path in synced if path.endswith(database)), None)
 
 
 def _sync_of_file(calls: list[Call], synced: list[tuple[int, str]]) -> int | None:

@@ -30,9 +30,9 @@ STORING = (
 """Where a write with a document can end: its intent is the first commit, its effect the second."""
 
 DELETING = ("before_commit", "during_commit:1", "after_commit", "before_response")
-SWEEPING = ("after_condemn", "after_condemn:3", "after_remove", "after_remove:2", "after_purge")
+COLLECTING = ("after_condemn", "after_condemn:3", "after_remove", "after_remove:2", "after_purge")
 DONE = ("after_commit", "before_response")
-"""Where the effect is there, and only the answer is missing."""
+"""Where the effect is there, and only the response is missing."""
 
 CASES = [(kind, at) for kind in ("create", "update", "publish") for at in STORING] + [
     ("delete", at) for at in DELETING
@@ -69,12 +69,12 @@ async def write(world: World, kind: str, cid: str) -> httpx.Response:
 
 
 async def read(world: World, author: Wallet, cid: str) -> str | None:
-    answer = await world.read_draft(author, cid)
-    return answer.json()["content"] if answer.status_code == 200 else problem(answer)[1]
+    response = await world.read_draft(author, cid)
+    return response.json()["content"] if response.status_code == 200 else problem(response)[1]
 
 
-async def sweep(world: World, grace: timedelta = timedelta(hours=24)) -> None:
-    """One pass of the janitor, after every lease of the dead process has run out."""
+async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
+    """Run the garbage collector, after every lease of the dead process has expired."""
     world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
     await GarbageCollector(
         world.adapters.catalog, world.adapters.content, world.clock, grace
@@ -104,7 +104,7 @@ async def test_a_write_cut_off_is_whole_or_absent(
         assert await read(world, world.wallet(0), other) == "Words 1."
         assert (await world.metadata(other))["hashtags"] == ["kept"]
         await check_once(world, kind, target)
-        await sweep(world)
+        await collect(world)
     assert find_faults(tmp_path) == []
     assert open_intents(tmp_path) == 0
     # Of a version or picture that was never held, nothing is left; the replaced one is kept a day.
@@ -138,8 +138,10 @@ async def check_once(world: World, kind: str, cid: str) -> None:
         assert (await world.metadata(cid))["hashtags"] == ["new"]
 
 
-@pytest.mark.parametrize("at", SWEEPING)
-async def test_a_sweep_cut_off_is_finished_by_the_next(tmp_path: Path, nursery: Nursery, at: str):
+@pytest.mark.parametrize("at", COLLECTING)
+async def test_a_collection_cut_off_is_finished_by_the_next(
+    tmp_path: Path, nursery: Nursery, at: str
+):
     before = await prepare(tmp_path)
     async with open_world(tmp_path) as world:
         author = world.wallet(0)
@@ -152,7 +154,7 @@ async def test_a_sweep_cut_off_is_finished_by_the_next(tmp_path: Path, nursery: 
         assert await scene.victim.end() == failpoints.KILLED
     assert find_faults(tmp_path, destroyed=True) == []
     async with open_world(tmp_path, clock=MovableClock(datetime.now(UTC))) as world:
-        await sweep(world, timedelta(0))
+        await collect(world, timedelta(0))
         assert await read(world, world.wallet(0), before.drafts[1]) == "Words 1."
     assert find_faults(tmp_path, destroyed=True) == []
     assert len(stored_documents(tmp_path)) == 3
@@ -177,7 +179,7 @@ def test_every_failpoint_in_the_code_is_a_case_here():
         and ast.unparse(node.func) == "failpoints.reach"
         and isinstance(node.args[0], ast.Constant)
     }
-    tested = {at.partition(":")[0] for at in (*STORING, *DELETING, *SWEEPING)}
+    tested = {at.partition(":")[0] for at in (*STORING, *DELETING, *COLLECTING)}
     assert reached == tested == set(failpoints.NAMES)
 
 

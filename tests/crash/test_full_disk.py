@@ -41,9 +41,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 async def fill(world: World) -> tuple[int, str]:
     """Write until the service refuses; how it does."""
     for _ in range(1000):
-        answer = await world.send_create(world.wallet(0), secrets.token_hex(CONTENT // 2))
-        if answer.status_code != 200:
-            return problem(answer)
+        response = await world.send_create(world.wallet(0), secrets.token_hex(CONTENT // 2))
+        if response.status_code != 200:
+            return problem(response)
     raise AssertionError("the disk never filled up")
 
 

@@ -63,15 +63,15 @@ async def test_nothing_acknowledged_is_lost(
         while await collector.collect():
             pass
     faults += find_faults(tmp_path)
-    told = sum((each.told for each in authors), Counter())
+    outcomes = sum((each.outcomes for each in authors), Counter())
     slowest = sorted(times)[min(len(times) - 1, len(times) * 99 // 100)]
     with capsys.disabled():
-        outcomes = ", ".join(f"{count} {what}" for what, count in sorted(told.items()))
-        print(f"\n{KILLS} kills, seed {SEED}: {outcomes}; {len(faults)} faults")
+        summary = ", ".join(f"{count} {what}" for what, count in sorted(outcomes.items()))
+        print(f"\n{KILLS} kills, seed {SEED}: {summary}; {len(faults)} faults")
         print(f"ready again: p50 {median(times):.2f} s, p99 {slowest:.2f} s")
     assert faults == []
     assert open_intents(tmp_path) == 0
-    assert told["done"] > 0
+    assert outcomes["done"] > 0
     if not overloaded():
         assert slowest < READY_SECONDS
 

@@ -19,7 +19,7 @@ from imprint.devchain.deployment import deploy_marketplace
 from imprint.settings import DEVELOPMENT, read_settings
 
 READY_POLL = 0.005
-PATIENCE = 30.0
+TIMEOUT = 30.0
 LEASE_SECONDS = 2
 
 
@@ -86,7 +86,7 @@ class Victim:
         """Run it until it is ready to write, or says well at `path`; how many seconds that took."""
         began = time.monotonic()
         self.process.spawn()
-        while time.monotonic() < began + PATIENCE:
+        while time.monotonic() < began + TIMEOUT:
             assert self.process.runs, self.process.tail()
             with suppress(httpx.TransportError):
                 if (await client.get(path)).status_code == 200:
@@ -96,7 +96,7 @@ class Victim:
 
     async def end(self) -> int:
         """The exit status, once it has ended by itself."""
-        return await asyncio.to_thread(self.process.wait, PATIENCE)
+        return await asyncio.to_thread(self.process.wait, TIMEOUT)
 
 
 @dataclass(slots=True)
@@ -136,9 +136,9 @@ async def open_scene(
     limits = httpx.Limits(max_connections=64)
     try:
         async with httpx.AsyncClient(base_url=victim.url, timeout=20, limits=limits) as client:
-            parts, app = None, None
+            adapters, app = None, None
             yield Scene(
-                victim, World(chain, node, marketplace, settings, parts, app, client, clock)
+                victim, World(chain, node, marketplace, settings, adapters, app, client, clock)
             )
     finally:
         victim.process.kill()

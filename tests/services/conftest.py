@@ -42,11 +42,11 @@ class Ledger:
         self.follower = self.new_follower()
 
     def new_follower(self, chain: ChainReader | None = None, depth: int = DEPTH) -> Follower:
-        """Another follower, as another process has one."""
+        """Another follower, like that of another process."""
         return Follower(chain or self.chain, self.catalog, self.clock, CHAIN, 0, depth)
 
     async def restart(self) -> None:
-        """Close and open again, with a follower that knows nothing."""
+        """Close the catalog and open it again, with a new follower."""
         await self.catalog.close()
         self.catalog = open_catalog(self.folder / "catalog.db")
         self.clock.advance(10)
@@ -120,7 +120,7 @@ async def wait_until(happened: Callable[[], Awaitable[bool]]) -> None:
 
 
 def forge(event: PostCreated, **place: object) -> PostCreated:
-    """The same words about another place."""
+    """The same event at another place."""
     return replace(event, place=replace(event.place, **place))
 
 

@@ -1,4 +1,4 @@
-"""Exports for tests: written from a world, opened again, damaged."""
+"""Exports and imports between the installations of a test."""
 
 import io
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ KEY = ExportKey(bytes(range(32)))
 
 
 def ignore(done: int, total: int) -> None:
-    """Nobody watches."""
+    """Ignore the progress."""
 
 
 def export_of(world: World, **given: Any) -> Export:
@@ -55,14 +55,14 @@ def opened_car(folder: Path, car: bytes) -> Iterator[CarFile]:
 
 
 def verify(folder: Path, car: bytes, key: bytes | None = None) -> Manifest:
-    """The manifest of an export that is proven; raises what is wrong with it."""
+    """The manifest of a valid export; raises `NotAnExport` for any other."""
     with opened_car(folder, car) as archive:
         opened = open_export(archive, key)
         check_export(archive, opened, ignore)
         return opened.manifest
 
 
-async def take_in(world: World, folder: Path, car: bytes) -> dict[str, int]:
+async def import_car(world: World, folder: Path, car: bytes) -> dict[str, int]:
     with opened_car(folder, car) as archive:
         opened = open_export(archive)
         check_export(archive, opened, ignore)

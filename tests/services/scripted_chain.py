@@ -1,4 +1,4 @@
-"""A chain that does as it is told: blocks with logs, forks, refusals, and nodes that are behind."""
+"""A chain under the control of a test: blocks with logs, forks, refusals, nodes that are behind."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -79,7 +79,7 @@ class ScriptedChain:
         self.mine()
 
     def mine(self, *said: Said, blocks: int = 1) -> ScriptedBlock:
-        """Blocks on top; what is said stands in the last one."""
+        """Mine blocks; the logs are in the last one."""
         for left in range(blocks, 0, -1):
             block = self._make(said if left == 1 else ())
             self.blocks.append(block)
@@ -87,7 +87,7 @@ class ScriptedChain:
         return self.blocks[-1]
 
     def fork(self, depth: int) -> list[ScriptedBlock]:
-        """Take the newest blocks off; what they were."""
+        """Remove the newest blocks; returns them."""
         gone = self.blocks[-depth:]
         del self.blocks[-depth:]
         return gone
@@ -141,7 +141,7 @@ def copy_chain(chain: ScriptedChain, blocks: int) -> ScriptedChain:
 
 @dataclass
 class SeveralNodes:
-    """A `ChainReader` that asks now this node and now that one, as `turns` says."""
+    """A `ChainReader` over several nodes; `turns` picks the node for each question."""
 
     nodes: Sequence[ScriptedChain]
     turns: Callable[[str], int] = lambda question: 0

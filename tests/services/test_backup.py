@@ -34,9 +34,9 @@ async def save(world: World, out: Path) -> BackupManifest:
 
 
 async def restore(saved: Path, folder: Path) -> BackupManifest:
-    with open_restore(folder) as (restoring, store):
+    with open_restore(folder) as (service, store):
         try:
-            return await restoring.run(open_backup(saved), ignore)
+            return await service.run(open_backup(saved), ignore)
         finally:
             await store.close()
 
@@ -46,7 +46,7 @@ def out(request, tmp_path):
     return tmp_path / request.param
 
 
-async def test_a_backup_is_an_installation_again(world, out, tmp_path):
+async def test_a_restored_backup_is_the_same_installation(world, out, tmp_path):
     await fill(world)
     files = await files_of(world)
     manifest = await save(world, out)
@@ -57,8 +57,8 @@ async def test_a_backup_is_an_installation_again(world, out, tmp_path):
         alice = restored.wallet(1)
         for each in files:
             if each.file.owner == alice.address and each.event is None:
-                answer = await restored.read_draft(alice, each.file.cid)
-                assert answer.status_code == 200
+                response = await restored.read_draft(alice, each.file.cid)
+                assert response.status_code == 200
 
 
 async def test_nonces_are_part_of_a_backup(world, out, tmp_path):
@@ -71,8 +71,10 @@ async def test_nonces_are_part_of_a_backup(world, out, tmp_path):
         assert (await restored.client.post("/create/group", json=body)).status_code == 409
 
 
-async def test_the_drill(world, tmp_path, capsys):
-    """Others write all the time; what was acknowledged before the backup began is in it."""
+async def test_a_backup_under_load_has_everything_acknowledged_before_it_began(
+    world, tmp_path, capsys
+):
+    """The recovery drill: others write all the time."""
     writers = [world.stranger() for _ in range(4)]
     acknowledged: list[str] = []
     writing = True
@@ -132,19 +134,19 @@ async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path
     world.clock.advance(25 * 3600)
     content = world.adapters.content
     collector = GarbageCollector(world.adapters.catalog, content, world.clock, timedelta(0))
-    swept = []
+    collected = []
 
     class Watched:
         async def read(self, cid, network):
-            swept.append(await collector.collect())
+            collected.append(await collector.collect())
             return await content.read(cid, network)
 
-    saving = build_backup(world.adapters)
+    backup = build_backup(world.adapters)
     (tmp_path / "scratch").mkdir()
     with open_backup_writer(out) as writer:
-        watched = replace(saving, content=Watched())
+        watched = replace(backup, content=Watched())
         manifest = await watched.run(writer, tmp_path / "scratch", ignore)
-    assert (swept, manifest.documents.private) == ([0], 1)
+    assert (collected, manifest.documents.private) == ([0], 1)
     assert await collector.collect() == 1
 
 

@@ -1,4 +1,4 @@
-"""Stretches: as many blocks at once as the node takes, and not many refusals to find that out."""
+"""Block ranges are as large as the node allows, and few refusals are needed to find that out."""
 
 import pytest
 from tests.services.scripted_chain import ScriptedChain, say_created
@@ -31,19 +31,19 @@ async def read_all(reader: BlockRangeReader, chain: ScriptedChain) -> list[tuple
     return [(each.first, each.last) for each in ranges]
 
 
-async def test_a_short_chain_is_one_stretch(chain: ScriptedChain) -> None:
+async def test_a_short_chain_is_one_range(chain: ScriptedChain) -> None:
     assert await read_all(BlockRangeReader(chain), chain) == [(0, 300)]
 
 
 @pytest.mark.parametrize("most", [1, 2, 10, 64, 299])
-async def test_stretches_shrink_until_the_node_takes_them(chain: ScriptedChain, most: int) -> None:
+async def test_ranges_shrink_until_the_node_takes_them(chain: ScriptedChain, most: int) -> None:
     chain.most = most
     ranges = await read_all(BlockRangeReader(chain), chain)
     assert [first for first, _ in ranges] == [0, *(last + 1 for _, last in ranges[:-1])]
     assert max(last - first + 1 for first, last in ranges) <= most
 
 
-async def test_the_size_settles_at_what_the_node_takes(chain: ScriptedChain) -> None:
+async def test_the_size_converges_to_what_the_node_takes(chain: ScriptedChain) -> None:
     chain.most = 10
     reader = BlockRangeReader(chain)
     await read_all(reader, chain)
@@ -63,7 +63,7 @@ async def test_after_many_successes_more_is_tried_again(chain: ScriptedChain) ->
     assert reader.ceiling == LARGEST_SIZE
 
 
-async def test_a_node_that_keeps_its_limit_refuses_seldom(chain: ScriptedChain) -> None:
+async def test_a_node_that_keeps_its_limit_refuses_rarely(chain: ScriptedChain) -> None:
     chain.most = 3
     reader = BlockRangeReader(chain)
     await read_all(reader, chain)
@@ -81,7 +81,7 @@ async def test_a_size_never_exceeds_the_largest(chain: ScriptedChain) -> None:
     assert reader.size == LARGEST_SIZE
 
 
-async def test_silence_counts_as_a_refusal(chain: ScriptedChain) -> None:
+async def test_a_timeout_counts_as_a_refusal(chain: ScriptedChain) -> None:
     left = [3]
 
     def run_out_of_time(question: str) -> None:
@@ -95,7 +95,7 @@ async def test_silence_counts_as_a_refusal(chain: ScriptedChain) -> None:
     assert reader.size < FIRST_SIZE
 
 
-async def test_a_node_that_is_away_is_no_reason_to_ask_for_less(chain: ScriptedChain) -> None:
+async def test_an_unavailable_node_is_no_reason_to_ask_for_less(chain: ScriptedChain) -> None:
     def be_away(question: str) -> None:
         raise Unavailable.chain()
 

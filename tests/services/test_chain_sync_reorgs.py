@@ -1,4 +1,4 @@
-"""Reorgs: what left the chain is undone, what came with the new one takes its place."""
+"""Reorgs: events of replaced blocks are undone, and those of the new blocks are applied."""
 
 import pytest
 from tests.services.conftest import BOB, DEPTH, Ledger, forge
@@ -9,7 +9,7 @@ from imprint.domain.marketplace import decode_post_created
 from imprint.domain.posts import EventStatus
 
 
-async def test_a_post_whose_block_left_is_a_draft_and_its_post_id_nobodys(ledger: Ledger) -> None:
+async def test_a_post_whose_block_was_replaced_is_a_draft_without_a_post_id(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft, 1)
     await ledger.follow()
@@ -33,7 +33,7 @@ async def test_the_event_in_another_block_makes_it_a_post_again(ledger: Ledger) 
 
 
 @pytest.mark.parametrize("seen_between", [True, False])
-async def test_a_chain_that_comes_back_is_believed_again(
+async def test_a_branch_that_becomes_canonical_again_is_applied_again(
     ledger: Ledger, seen_between: bool
 ) -> None:
     draft = await ledger.draft()
@@ -115,7 +115,7 @@ async def test_a_reorg_of_every_depth_up_to_the_configured_one_is_followed(
     assert not ledger.follower.deep_reorg
 
 
-async def test_an_old_delivery_revives_nothing_that_left(ledger: Ledger) -> None:
+async def test_an_old_delivery_does_not_revive_an_undone_event(ledger: Ledger) -> None:
     draft = await ledger.draft()
     block = ledger.post(draft)
     await ledger.follow()
@@ -141,7 +141,7 @@ async def test_a_reorg_while_the_service_was_down_is_followed(ledger: Ledger) ->
     assert await ledger.holder(1) == stays.cid
 
 
-async def make_too_deep(ledger: Ledger) -> tuple[File, File]:
+async def make_deep_reorg(ledger: Ledger) -> tuple[File, File]:
     """A final post of a chain that is gone, and a post that took its place there."""
     old, new = await ledger.draft(), await ledger.draft(BOB)
     ledger.post(old, 1)
@@ -156,7 +156,7 @@ async def make_too_deep(ledger: Ledger) -> tuple[File, File]:
 async def test_a_deeper_reorg_is_an_alarm_and_changes_nothing(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    old, new = await make_too_deep(ledger)
+    old, new = await make_deep_reorg(ledger)
     await ledger.follow()
     ledger.chain.mine(blocks=2 * DEPTH)
     await ledger.follow(3)
@@ -167,7 +167,7 @@ async def test_a_deeper_reorg_is_an_alarm_and_changes_nothing(
 
 
 async def test_the_alarm_is_there_again_after_a_restart(ledger: Ledger) -> None:
-    await make_too_deep(ledger)
+    await make_deep_reorg(ledger)
     await ledger.follow()
     await ledger.restart()
     await ledger.follow()
@@ -175,15 +175,15 @@ async def test_the_alarm_is_there_again_after_a_restart(ledger: Ledger) -> None:
 
 
 async def test_a_node_that_lags_does_not_end_the_alarm(ledger: Ledger) -> None:
-    await make_too_deep(ledger)
+    await make_deep_reorg(ledger)
     await ledger.follow()
     ledger.chain.fork(DEPTH + 1)
     await ledger.follow()
     assert ledger.follower.deep_reorg
 
 
-async def test_rebuilding_ends_the_alarm_and_takes_the_new_chain(ledger: Ledger) -> None:
-    old, new = await make_too_deep(ledger)
+async def test_a_rebuild_ends_the_alarm_and_applies_the_new_chain(ledger: Ledger) -> None:
+    old, new = await make_deep_reorg(ledger)
     await ledger.follow()
     await ledger.follower.rebuild(0, lambda reached, last: None)
     assert not ledger.follower.deep_reorg
@@ -193,8 +193,8 @@ async def test_rebuilding_ends_the_alarm_and_takes_the_new_chain(ledger: Ledger)
     assert not ledger.follower.deep_reorg
 
 
-async def test_a_follower_elsewhere_goes_on_after_somebody_rebuilt(ledger: Ledger) -> None:
-    await make_too_deep(ledger)
+async def test_another_follower_goes_on_after_a_rebuild(ledger: Ledger) -> None:
+    await make_deep_reorg(ledger)
     await ledger.follow()
     await ledger.new_follower().rebuild(0, lambda reached, last: None)
     later = await ledger.draft()
@@ -205,7 +205,7 @@ async def test_a_follower_elsewhere_goes_on_after_somebody_rebuilt(ledger: Ledge
 
 
 async def test_no_delivery_takes_a_post_id_that_was_read_from_the_chain(ledger: Ledger) -> None:
-    old, new = await make_too_deep(ledger)
+    old, new = await make_deep_reorg(ledger)
     assert await ledger.deliver_block(ledger.chain.blocks[-1]) == [EventStatus.ALREADY_ONCHAIN]
     assert await ledger.holder(1) == old.cid
     assert await ledger.state(new) is State.PENDING

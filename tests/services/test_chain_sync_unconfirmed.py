@@ -1,4 +1,4 @@
-"""Hearsay: deliveries take effect at once, and are undone if the chain does not say the same."""
+"""Unconfirmed events take effect at once, and are undone if the chain does not have them."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ async def invent(ledger: Ledger, file: File, **place: object) -> PostCreated:
     return forge(lie, **{"block_hash": UNKNOWN, **place})
 
 
-async def test_a_lie_about_a_block_that_exists_is_undone_at_the_next_look(
+async def test_a_lie_about_a_block_that_exists_is_undone_in_the_next_round(
     ledger: Ledger,
 ) -> None:
     ledger.chain.mine(blocks=3)
@@ -38,7 +38,7 @@ async def test_a_lie_about_a_block_that_exists_is_undone_at_the_next_look(
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_lie_about_a_final_block_is_undone_at_the_next_look(ledger: Ledger) -> None:
+async def test_a_lie_about_a_final_block_is_undone_in_the_next_round(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=5 * DEPTH)
     draft = await ledger.draft()
     await ledger.follow()
@@ -61,7 +61,7 @@ async def test_a_lie_about_a_block_to_come_is_undone_within_a_minute(
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_lie_is_undone_in_the_end_though_the_chain_stands_still(ledger: Ledger) -> None:
+async def test_a_lie_is_undone_in_the_end_though_no_block_is_mined(ledger: Ledger) -> None:
     draft = await ledger.draft()
     await ledger.deliver(await invent(ledger, draft, block_number=10**6))
     ledger.clock.advance(601)
@@ -69,7 +69,7 @@ async def test_a_lie_is_undone_in_the_end_though_the_chain_stands_still(ledger: 
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_node_that_stopped_is_no_witness_against_what_came_later(ledger: Ledger) -> None:
+async def test_a_node_that_stopped_refutes_nothing_that_came_later(ledger: Ledger) -> None:
     draft = await ledger.draft()
     stopped = copy_chain(ledger.chain, 1)
     ledger.clock.advance(1)
@@ -82,7 +82,7 @@ async def test_a_node_that_stopped_is_no_witness_against_what_came_later(ledger:
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_what_is_true_stays_however_long_nobody_confirms_it(ledger: Ledger) -> None:
+async def test_a_true_event_stays_however_long_it_is_unconfirmed(ledger: Ledger) -> None:
     draft = await ledger.draft()
     await ledger.follow()
     block = ledger.post(draft)
@@ -210,7 +210,7 @@ async def test_a_lie_that_came_first_gives_the_post_id_to_the_post(ledger: Ledge
     assert await ledger.state(his) is State.PENDING
 
 
-async def test_many_lies_are_undone_in_one_look(
+async def test_many_lies_are_undone_in_one_round(
     ledger: Ledger,
 ) -> None:
     drafts = [await ledger.draft() for _ in range(40)]
@@ -221,7 +221,7 @@ async def test_many_lies_are_undone_in_one_look(
     assert {await ledger.state(draft) for draft in drafts} == {State.PENDING}
 
 
-async def test_a_post_that_a_lie_named_at_the_place_of_another_log_stays_where_it_stands(
+async def test_a_post_that_a_lie_named_at_the_place_of_another_log_keeps_its_own_place(
     ledger: Ledger,
 ) -> None:
     real, other = await ledger.draft(), await ledger.draft()

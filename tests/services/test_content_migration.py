@@ -1,4 +1,4 @@
-"""Moves between content stores: complete, resumable, read back."""
+"""Content migrations are complete, resumable, and read every document back."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def migration(world: World, target, tmp_path):
 
 
 class Watched:
-    """A store that tells what is put into it, and may break."""
+    """A store that records what is put into it, and may fail."""
 
     def __init__(self, store, breaks_after: int | None = None) -> None:
         self.store, self.breaks_after = store, breaks_after
@@ -87,7 +87,7 @@ async def test_a_second_run_copies_only_what_is_new(world, target, migration):
     assert (await migration.run(ignore)).copied == 0
 
 
-async def test_a_run_that_broke_goes_on_where_it_was(world, target, migration, tmp_path):
+async def test_an_interrupted_run_continues_where_it_was(world, target, migration, tmp_path):
     alice = world.wallet(1)
     for number in range(20):
         await world.create(alice, f"Number {number}.")
@@ -100,7 +100,7 @@ async def test_a_run_that_broke_goes_on_where_it_was(world, target, migration, t
     assert 20 - 11 <= len(watched.stored) < 20
 
 
-async def test_the_other_store_learns_what_a_document_is(world, target, migration):
+async def test_the_target_gets_the_label_of_a_document(world, target, migration):
     alice = world.wallet(1)
     file = await world.create(alice)
     watched = Watched(target)
@@ -109,7 +109,7 @@ async def test_the_other_store_learns_what_a_document_is(world, target, migratio
     assert (label.name, label.owner, label.status) == (file["name"], alice.address, "pending")
 
 
-async def test_a_document_that_does_not_come_back_is_told(world, migration):
+async def test_a_document_that_cannot_be_read_back_is_reported(world, migration):
     class Forgetful:
         async def put(self, cid, document, network, label=None):
             pass
@@ -123,7 +123,7 @@ async def test_a_document_that_does_not_come_back_is_told(world, migration):
     assert (await migration.run(ignore)).copied == 1
 
 
-async def test_a_missing_document_is_told(world, migration):
+async def test_a_missing_document_is_reported(world, migration):
     file = await world.create(world.wallet(1))
     await world.adapters.content.remove(file["cid"], Network.PRIVATE)
     with pytest.raises(DocumentMissing, match=file["cid"]):

@@ -1,4 +1,4 @@
-"""Entitlement: a yes is kept for a moment, a no never, and nobody hears an old no."""
+"""Positive decisions are cached for a few seconds, negative ones never."""
 
 import asyncio
 import gc
@@ -35,7 +35,7 @@ CACHE_SECONDS = 5.0
 
 @dataclass
 class Market:
-    """A marketplace with one post, which answers when it is let."""
+    """A marketplace with one post, whose responses can be held back."""
 
     entry: PostEntry = PostEntry(AUTHOR, CID, 5)  # noqa: RUF009  a frozen value
     balances: dict[Address | None, int] = field(default_factory=dict)
@@ -77,17 +77,17 @@ class Gate:
     def begin(self, reader: Address | None = READER) -> "asyncio.Task[Access | None]":
         return asyncio.create_task(self.ask(reader))
 
-    async def land(self, flight: int) -> None:
-        """Let the market give the answer that it has had for this exchange."""
-        await self.take_off(flight)
+    async def respond(self, exchange: int) -> None:
+        """Release the response of this exchange."""
+        await self.wait_for(exchange)
         assert self.market.waiting is not None
-        self.market.waiting[flight].set()
+        self.market.waiting[exchange].set()
 
-    async def take_off(self, flight: int = 0) -> None:
-        """Wait until the market has the answer for this exchange, and holds it back."""
+    async def wait_for(self, exchange: int = 0) -> None:
+        """Wait until the market holds back the response of this exchange."""
 
         async def began() -> bool:
-            return self.market.waiting is not None and len(self.market.waiting) > flight
+            return self.market.waiting is not None and len(self.market.waiting) > exchange
 
         await wait_until(began)
 
@@ -99,7 +99,7 @@ async def gate() -> Gate:
     return gate
 
 
-async def test_a_yes_is_kept_for_its_time_and_no_longer(gate: Gate) -> None:
+async def test_a_grant_is_cached_for_its_time_and_no_longer(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
     gate.market.balances.clear()
@@ -110,27 +110,27 @@ async def test_a_yes_is_kept_for_its_time_and_no_longer(gate: Gate) -> None:
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_no_is_never_kept(gate: Gate) -> None:
+async def test_a_denial_is_never_cached(gate: Gate) -> None:
     assert await gate.ask() is Access.DENIED
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
 
 
-async def test_a_missing_entry_is_never_kept(gate: Gate) -> None:
+async def test_a_missing_entry_is_never_cached(gate: Gate) -> None:
     entry, gate.market.entry = gate.market.entry, PostEntry(ZERO_ADDRESS, None, 0)
     assert await gate.ask() is None
     gate.market.entry = entry
     assert await gate.ask(AUTHOR) is Access.AUTHOR
 
 
-async def test_a_yes_is_kept_for_one_reader_alone(gate: Gate) -> None:
+async def test_a_grant_is_cached_for_one_reader_alone(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
     assert await gate.ask(OTHER) is Access.DENIED
     assert await gate.ask(None) is Access.DENIED
 
 
-async def test_a_yes_that_was_kept_for_another_file_is_asked_again(gate: Gate) -> None:
+async def test_a_grant_that_was_cached_for_another_file_is_not_used(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
     other = document_cid(b"other words")
@@ -139,7 +139,7 @@ async def test_a_yes_that_was_kept_for_another_file_is_asked_again(gate: Gate) -
     assert await gate.ask(cid=other) is Access.HOLDER
 
 
-async def test_without_a_time_to_keep_nothing_is_kept(gate: Gate) -> None:
+async def test_without_a_cache_time_nothing_is_cached(gate: Gate) -> None:
     gate.entitlement.cache_time = timedelta(0)
     gate.market.balances[READER] = 1
     await gate.ask()
@@ -147,7 +147,7 @@ async def test_without_a_time_to_keep_nothing_is_kept(gate: Gate) -> None:
     assert await gate.ask() is Access.DENIED
 
 
-async def test_the_oldest_answer_goes_when_there_are_too_many(gate: Gate) -> None:
+async def test_the_oldest_grant_is_evicted_when_there_are_too_many(gate: Gate) -> None:
     gate.market.entry = PostEntry(AUTHOR, CID, 0)
     grants = gate.entitlement._grants
     await gate.ask()
@@ -174,7 +174,7 @@ async def test_the_oldest_answer_goes_when_there_are_too_many(gate: Gate) -> Non
         (((TRANSFER,), b""), True),
     ],
 )
-async def test_a_log_drops_the_answers_it_may_change(
+async def test_a_log_invalidates_the_grants_it_may_change(
     gate: Gate, said: tuple[tuple[bytes, ...], bytes], dropped: bool
 ) -> None:
     gate.market.balances[READER] = 1
@@ -186,9 +186,7 @@ async def test_a_log_drops_the_answers_it_may_change(
 
 
 @pytest.mark.parametrize("case", ["a reorg", "a node that is behind", "a long gap"])
-async def test_everything_is_dropped_when_it_is_not_known_what_happened(
-    gate: Gate, case: str
-) -> None:
+async def test_everything_is_invalidated_when_logs_are_not_known(gate: Gate, case: str) -> None:
     gate.chain.mine(blocks=3)
     await gate.watcher.watch_once()
     gate.market.balances[READER] = 1
@@ -201,7 +199,7 @@ async def test_everything_is_dropped_when_it_is_not_known_what_happened(
     assert await gate.ask() is Access.DENIED
 
 
-async def test_what_a_look_missed_for_a_fault_the_next_one_sees(gate: Gate) -> None:
+async def test_a_round_reads_what_a_failed_one_missed(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
     gate.market.balances.clear()
@@ -219,7 +217,7 @@ async def test_what_a_look_missed_for_a_fault_the_next_one_sees(gate: Gate) -> N
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_broken_look_is_not_the_last_one(
+async def test_a_broken_round_is_not_the_last_one(
     gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate.market.balances[READER] = 1
@@ -245,27 +243,27 @@ async def test_a_broken_look_is_not_the_last_one(
     assert [record.message for record in caplog.records] == ["background task failed"]
 
 
-async def test_what_was_dropped_while_it_was_asked_is_not_kept(gate: Gate) -> None:
+async def test_a_grant_invalidated_during_its_exchange_is_not_cached(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     asking = gate.begin()
-    await gate.take_off()
+    await gate.wait_for()
     gate.entitlement.invalidate(9, [READER])
-    await gate.land(0)
+    await gate.respond(0)
     assert await asking is Access.HOLDER
     gate.market.waiting = None
     gate.market.balances.clear()
     assert await gate.ask() is Access.DENIED
 
 
-async def test_who_joins_an_exchange_does_not_keep_its_answer_for_longer(gate: Gate) -> None:
+async def test_joining_an_exchange_does_not_extend_the_cache_time(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     first = gate.begin()
-    await gate.take_off()
+    await gate.wait_for()
     gate.clock.advance(CACHE_SECONDS - 1)
     second = gate.begin()
-    await gate.land(0)
+    await gate.respond(0)
     assert [await first, await second] == [Access.HOLDER] * 2
     gate.market.waiting = None
     gate.market.balances.clear()
@@ -273,45 +271,45 @@ async def test_who_joins_an_exchange_does_not_keep_its_answer_for_longer(gate: G
     assert await gate.ask() is Access.DENIED
 
 
-async def test_who_asks_the_same_at_the_same_time_shares_an_exchange(gate: Gate) -> None:
+async def test_concurrent_readers_share_one_exchange(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     readers = [gate.begin() for _ in range(50)]
-    await gate.land(0)
+    await gate.respond(0)
     assert set(await asyncio.gather(*readers)) == {Access.HOLDER}
     assert gate.market.asked == 1
 
 
-async def test_who_bought_while_an_exchange_was_under_way_is_let_in(gate: Gate) -> None:
+async def test_a_reader_who_buys_during_an_exchange_is_admitted(gate: Gate) -> None:
     gate.market.waiting = []
     early = gate.begin()
-    await gate.take_off()
+    await gate.wait_for()
     gate.market.balances[READER] = 1
     late = gate.begin()
-    await gate.land(0)
-    await gate.land(1)
+    await gate.respond(0)
+    await gate.respond(1)
     assert await early is Access.DENIED
     assert await late is Access.HOLDER
 
 
-async def test_whose_post_was_just_published_is_not_told_that_there_is_none(gate: Gate) -> None:
+async def test_a_post_published_during_an_exchange_is_found(gate: Gate) -> None:
     entry, gate.market.entry = gate.market.entry, PostEntry(ZERO_ADDRESS, None, 0)
     gate.market.waiting = []
     early = gate.begin(AUTHOR)
-    await gate.take_off()
+    await gate.wait_for()
     gate.market.entry = entry
     late = gate.begin(AUTHOR)
-    await gate.land(0)
-    await gate.land(1)
+    await gate.respond(0)
+    await gate.respond(1)
     assert await early is None
     assert await late is Access.AUTHOR
 
 
-async def test_many_who_are_refused_together_cost_two_exchanges(gate: Gate) -> None:
+async def test_many_concurrent_denials_cost_two_exchanges(gate: Gate) -> None:
     gate.market.waiting = []
     readers = [gate.begin() for _ in range(50)]
-    await gate.land(0)
-    await gate.land(1)
+    await gate.respond(0)
+    await gate.respond(1)
     assert set(await asyncio.gather(*readers)) == {Access.DENIED}
     assert gate.market.asked == 2
 
@@ -323,28 +321,28 @@ async def test_a_chain_that_cannot_be_asked_is_neither_yes_nor_no(gate: Gate) ->
             await gate.ask(reader)
 
 
-async def test_one_who_stops_waiting_does_not_stop_the_others(gate: Gate) -> None:
+async def test_a_reader_who_is_cancelled_does_not_cancel_others(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     leaving, staying = gate.begin(), gate.begin()
-    await gate.take_off()
+    await gate.wait_for()
     leaving.cancel()
-    await gate.land(0)
+    await gate.respond(0)
     assert await staying is Access.HOLDER
     with pytest.raises(asyncio.CancelledError):
         await leaving
 
 
-async def test_an_exchange_that_nobody_waits_for_ends_quietly(gate: Gate) -> None:
+async def test_an_abandoned_exchange_ends_quietly(gate: Gate) -> None:
     reported: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda loop, context: reported.append(context))
     gate.market.problem = Unavailable.chain()
     gate.market.waiting = []
     leaving = gate.begin()
-    await gate.take_off()
+    await gate.wait_for()
     leaving.cancel()
-    await gate.land(0)
+    await gate.respond(0)
     await asyncio.sleep(0.01)
     del leaving
     gc.collect()
@@ -353,10 +351,10 @@ async def test_an_exchange_that_nobody_waits_for_ends_quietly(gate: Gate) -> Non
     assert await gate.ask(AUTHOR) is Access.AUTHOR
 
 
-async def test_an_exchange_that_was_ended_is_unavailable(gate: Gate) -> None:
+async def test_a_cancelled_exchange_is_unavailable(gate: Gate) -> None:
     gate.market.waiting = []
     waiting = gate.begin()
-    await gate.take_off()
+    await gate.wait_for()
     (task,) = gate.entitlement._single_flight._running.values()
     task.cancel()
     with pytest.raises(Unavailable):

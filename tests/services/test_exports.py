@@ -69,12 +69,12 @@ async def test_an_export_has_every_live_file_and_proves_itself(world, tmp_path):
     assert manifest.files == 5
     assert manifest.made_at == world.clock.now()
     with opened_car(tmp_path, car) as archive:
-        carried = list(walk_export(archive, open_export(archive).manifest))
+        exported = list(walk_export(archive, open_export(archive).manifest))
     expected = [
         replace(each, file=replace(each.file, position=0)) for each in await files_of(world)
     ]
-    assert [each.exported for each in carried] == expected
-    for each in carried:
+    assert [each.exported for each in exported] == expected
+    for each in exported:
         file = each.exported.file
         read = world.adapters.content.read
         assert each.document == await read(file.cid, Network.PRIVATE)
@@ -107,7 +107,7 @@ async def test_an_export_of_nothing_is_an_export(world, tmp_path):
 
 
 @pytest.mark.parametrize(("page_size", "width"), [(1, 2), (2, 2), (2, 10)])
-async def test_many_pages_hang_together(world, tmp_path, page_size, width):
+async def test_many_pages_are_linked_by_indexes(world, tmp_path, page_size, width):
     await fill(world)
     car, _ = await write_export(world, page_size=page_size, width=width)
     assert verify(tmp_path, car).files == 5
@@ -158,7 +158,7 @@ async def test_no_changed_byte_is_accepted(world, tmp_path):
             verify(tmp_path, bytes(changed), KEY.public)
 
 
-async def test_no_cut_is_accepted(world, tmp_path):
+async def test_no_truncated_export_is_accepted(world, tmp_path):
     await world.post(world.wallet(1))
     car, _ = await write_export(world)
     for end in range(0, len(car), max(1, len(car) // 150)):
@@ -166,7 +166,7 @@ async def test_no_cut_is_accepted(world, tmp_path):
             verify(tmp_path, car[:end], KEY.public)
 
 
-async def test_blocks_may_stand_in_another_order(world, tmp_path):
+async def test_blocks_may_come_in_another_order(world, tmp_path):
     await fill(world)
     car, manifest = await write_export(world)
     with opened_car(tmp_path, car) as archive:
@@ -175,14 +175,14 @@ async def test_blocks_may_stand_in_another_order(world, tmp_path):
     assert verify(tmp_path, write_header([root]) + b"".join(sections)) == manifest
 
 
-async def test_a_block_too_much_is_refused(world, tmp_path):
+async def test_an_extra_block_is_refused(world, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
     with pytest.raises(NotAnExport, match="1 blocks are not those"):
         verify(tmp_path, car + write_section(document_cid(b"x"), b"x"))
 
 
-async def test_the_word_of_another_key_is_refused(world, tmp_path):
+async def test_the_signature_of_another_key_is_refused(world, tmp_path):
     await fill(world)
     car, _ = await write_export(world, key=ExportKey(bytes(32)))
     assert verify(tmp_path, car).files == 5
@@ -190,23 +190,23 @@ async def test_the_word_of_another_key_is_refused(world, tmp_path):
         verify(tmp_path, car, KEY.public)
 
 
-async def test_a_key_cannot_be_put_under_the_word_of_another(world, tmp_path):
+async def test_a_manifest_cannot_be_claimed_by_another_key(world, tmp_path):
     car, _ = await write_export(world, key=ExportKey(bytes(32)))
     with opened_car(tmp_path, car) as archive:
-        seal = read_signed_root(archive.read(archive.roots[0]))
-        manifest = archive.read(seal.manifest)
-    for signature in (seal.signature, bytes(64), b"", KEY.sign(manifest)):
-        forged = write_signed_root(SignedRoot(seal.manifest, KEY.public, signature))
+        root = read_signed_root(archive.read(archive.roots[0]))
+        manifest = archive.read(root.manifest)
+    for signature in (root.signature, bytes(64), b"", KEY.sign(manifest)):
+        forged = write_signed_root(SignedRoot(root.manifest, KEY.public, signature))
         with pytest.raises(NotAnExport, match="signature"):
             verify(tmp_path, _car_of(forged, manifest))
     signature = KEY.sign(signed_bytes(manifest))
-    true = write_signed_root(SignedRoot(seal.manifest, KEY.public, signature))
+    true = write_signed_root(SignedRoot(root.manifest, KEY.public, signature))
     assert verify(tmp_path, _car_of(true, manifest)).files == 0
 
 
-def _car_of(seal: bytes, manifest: bytes) -> bytes:
-    nodes = b"".join(write_section(node_cid(node), node) for node in (seal, manifest))
-    return write_header([node_cid(seal)]) + nodes
+def _car_of(root: bytes, manifest: bytes) -> bytes:
+    nodes = b"".join(write_section(node_cid(node), node) for node in (root, manifest))
+    return write_header([node_cid(root)]) + nodes
 
 
 def _cid(digits: str):

@@ -1,4 +1,4 @@
-"""Imports: the same files elsewhere, as often as one likes, and never over something else."""
+"""Imports are repeatable and never overwrite what is there."""
 
 import secrets
 from dataclasses import replace
@@ -7,9 +7,9 @@ import pytest
 from tests.services.installations import (
     files_of,
     ignore,
+    import_car,
     import_of,
     opened_car,
-    take_in,
     write_export,
 )
 from tests.services.test_exports import fill
@@ -35,7 +35,7 @@ async def known(world: World):
 async def test_an_empty_installation_becomes_the_same(world, elsewhere, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
-    assert await take_in(elsewhere, tmp_path, car) == {"added": 5}
+    assert await import_car(elsewhere, tmp_path, car) == {"added": 5}
     assert await known(elsewhere) == await known(world)
     for each in await files_of(world):
         for cid, network in ((each.file.cid, "private"), (each.file.thumbnail_cid, "public")):
@@ -47,7 +47,7 @@ async def test_an_empty_installation_becomes_the_same(world, elsewhere, tmp_path
 async def test_lists_and_contents_are_served_as_before(world, elsewhere, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
-    await take_in(elsewhere, tmp_path, car)
+    await import_car(elsewhere, tmp_path, car)
     elsewhere.clock.moment = world.clock.now()
     for question in ("/filesMetaData", "/filesByTags?tags=essay"):
         before = (await world.client.get(question)).json()["files"]
@@ -58,21 +58,21 @@ async def test_lists_and_contents_are_served_as_before(world, elsewhere, tmp_pat
     listed = (await world.client.get(drafts, headers=session)).json()["files"]
     assert (await elsewhere.client.get(drafts, headers=there)).json()["files"] == listed
     for file in listed:
-        answer = await elsewhere.read_draft(alice, file["cid"])
-        assert answer.json() == (await world.read_draft(alice, file["cid"])).json()
+        response = await elsewhere.read_draft(alice, file["cid"])
+        assert response.json() == (await world.read_draft(alice, file["cid"])).json()
 
 
-async def test_taking_in_twice_is_the_same_as_once(world, elsewhere, tmp_path):
+async def test_importing_twice_is_the_same_as_once(world, elsewhere, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
-    await take_in(elsewhere, tmp_path, car)
+    await import_car(elsewhere, tmp_path, car)
     before = await files_of(elsewhere)
-    assert await take_in(elsewhere, tmp_path, car) == {"present": 5}
+    assert await import_car(elsewhere, tmp_path, car) == {"present": 5}
     assert await files_of(elsewhere) == before
-    assert await take_in(world, tmp_path, car) == {"present": 5}
+    assert await import_car(world, tmp_path, car) == {"present": 5}
 
 
-async def test_what_was_interrupted_goes_on(world, elsewhere, tmp_path):
+async def test_an_interrupted_import_can_be_run_again(world, elsewhere, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
     content, stored = elsewhere.adapters.content, []
@@ -88,17 +88,17 @@ async def test_what_was_interrupted_goes_on(world, elsewhere, tmp_path):
         broken = replace(import_of(elsewhere), content=Breaking())
         with pytest.raises(ConnectionError):
             await broken.run(archive, open_export(archive), ignore)
-    counts = await take_in(elsewhere, tmp_path, car)
+    counts = await import_car(elsewhere, tmp_path, car)
     assert counts["added"] + counts["present"] == 5
     assert counts["present"] > 0
     assert await known(elsewhere) == await known(world)
 
 
-async def test_a_lost_document_is_brought_back(world, tmp_path):
+async def test_a_lost_document_is_restored(world, tmp_path):
     file = await world.create(world.wallet(1))
     car, _ = await write_export(world)
     await world.adapters.content.remove(file["cid"], Network.PRIVATE)
-    assert await take_in(world, tmp_path, car) == {"present": 1}
+    assert await import_car(world, tmp_path, car) == {"present": 1}
     assert (await world.read_draft(world.wallet(1), file["cid"])).status_code == 200
 
 
@@ -109,36 +109,36 @@ async def test_what_was_changed_here_since_stays_changed(world, tmp_path):
     await world.update(alice, updated["cid"], "Newer.")
     await world.send_delete(alice, deleted["cid"])
     before = await files_of(world)
-    assert await take_in(world, tmp_path, car) == {"retired": 2}
+    assert await import_car(world, tmp_path, car) == {"retired": 2}
     assert await files_of(world) == before
 
 
-async def test_a_post_that_was_taken_in_waits_to_be_confirmed(world, elsewhere, tmp_path):
+async def test_an_imported_post_is_unconfirmed(world, elsewhere, tmp_path):
     _, post = await world.post(world.wallet(1))
     car, _ = await write_export(world)
-    await take_in(elsewhere, tmp_path, car)
+    await import_car(elsewhere, tmp_path, car)
     unconfirmed = await elsewhere.adapters.catalog.unconfirmed_events(31337, 10)
     assert [each.event.cid for each in unconfirmed] == [post["cid"]]
 
 
-async def test_a_contradiction_is_told_before_anything_is_written(world, elsewhere, tmp_path):
+async def test_a_conflict_is_reported_before_anything_is_written(world, elsewhere, tmp_path):
     await fill(world)
     alice = elsewhere.wallet(1)
     await elsewhere.post(alice, "The first post here.")
     before = await files_of(elsewhere)
     car, _ = await write_export(world)
-    with pytest.raises(ImportConflicts) as clashes:
-        await take_in(elsewhere, tmp_path, car)
-    assert any("The post" in reason for reason in clashes.value.reasons)
+    with pytest.raises(ImportConflicts) as conflicts:
+        await import_car(elsewhere, tmp_path, car)
+    assert any("The post" in reason for reason in conflicts.value.reasons)
     assert await files_of(elsewhere) == before
 
 
 async def test_an_export_of_another_marketplace_is_refused(world, tmp_path):
     car, _ = await write_export(world)
     other = import_of(world, chain_id=1)
-    with opened_car(tmp_path, car) as archive, pytest.raises(ImportConflicts) as clashes:
+    with opened_car(tmp_path, car) as archive, pytest.raises(ImportConflicts) as conflicts:
         await other.run(archive, open_export(archive), ignore)
-    assert "chain 31337" in clashes.value.reasons[0]
+    assert "chain 31337" in conflicts.value.reasons[0]
 
 
 async def test_encrypted_documents_travel_with_their_keys(tmp_path):
@@ -153,15 +153,15 @@ async def test_encrypted_documents_travel_with_their_keys(tmp_path):
         file = await world.create(alice, "Nobody else reads this.")
         car, _ = await write_export(world)
         assert b"Nobody else" not in car
-        await take_in(elsewhere, tmp_path, car)
-        answer = await elsewhere.read_draft(alice, file["cid"])
-        assert answer.json()["content"] == "Nobody else reads this."
+        await import_car(elsewhere, tmp_path, car)
+        response = await elsewhere.read_draft(alice, file["cid"])
+        assert response.json()["content"] == "Nobody else reads this."
         assert (await files_of(elsewhere))[0].file.state is State.PENDING
 
 
 async def test_readable_documents_are_not_put_where_strangers_fetch_them(world, tmp_path):
     await world.create(world.wallet(1))
     car, _ = await write_export(world)
-    with opened_car(tmp_path, car) as archive, pytest.raises(ImportConflicts) as clashes:
+    with opened_car(tmp_path, car) as archive, pytest.raises(ImportConflicts) as conflicts:
         await import_of(world, publicly_readable=True).run(archive, open_export(archive), ignore)
-    assert "not encrypted" in clashes.value.reasons[0]
+    assert "not encrypted" in conflicts.value.reasons[0]

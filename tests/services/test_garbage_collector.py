@@ -1,4 +1,4 @@
-"""The janitor: everything that is due goes, and one document that resists holds up no other."""
+"""The garbage collector destroys everything that is due, even if one document cannot be removed."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,7 +12,7 @@ from imprint.services.garbage_collector import GarbageCollector
 
 @dataclass(slots=True)
 class Stubborn:
-    """A store that will not let go of some documents."""
+    """A store that cannot remove some documents."""
 
     store: ContentStore
     kept: set[str] = field(default_factory=set)
@@ -33,15 +33,15 @@ async def detach(world: World, count: int) -> list[str]:
     return cids
 
 
-async def test_more_than_one_batch_goes_in_one_round(world: World) -> None:
+async def test_one_round_collects_several_batches(world: World) -> None:
     await detach(world, 5)
-    parts, day = world.adapters, timedelta(hours=24)
-    collector = GarbageCollector(parts.catalog, parts.content, world.clock, day, batch=2)
+    adapters, day = world.adapters, timedelta(hours=24)
+    collector = GarbageCollector(adapters.catalog, adapters.content, world.clock, day, batch=2)
     assert await collector.collect() == 5
     assert await collector.collect() == 0
 
 
-async def test_a_document_that_resists_holds_up_no_other(world: World) -> None:
+async def test_a_document_that_cannot_be_removed_does_not_block_others(world: World) -> None:
     cids = await detach(world, 3)
     store = Stubborn(world.adapters.content, {cids[0]})
     collector = GarbageCollector(world.adapters.catalog, store, world.clock, timedelta(hours=24))

@@ -1,4 +1,4 @@
-"""Strays: documents that no record is about are found, kept for a day, and destroyed."""
+"""Strays, documents that no record names, are found, kept for the grace period, and destroyed."""
 
 import os
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 async def leave(world: World, document: bytes, network: Network = Network.PRIVATE) -> Cid:
-    """Store a document that the catalog never hears of."""
+    """Store a document that the catalog does not know."""
     cid = document_cid(document)
     await world.adapters.content.put(cid, document, network)
     return cid
@@ -44,7 +44,9 @@ async def collect(world: World) -> int:
 
 
 @pytest.mark.parametrize("network", Network)
-async def test_a_stray_is_kept_for_the_grace_and_then_destroyed(world: World, network: Network):
+async def test_a_stray_is_kept_for_the_grace_period_and_then_destroyed(
+    world: World, network: Network
+):
     cid = await leave(world, STRAY, network)
     world.clock.advance(400)
     assert await scan(world) == 1
@@ -61,13 +63,13 @@ async def test_a_stray_is_found_once(world: World):
     assert [await scan(world), await scan(world)] == [1, 0]
 
 
-async def test_a_young_document_may_yet_be_claimed(world: World):
+async def test_a_young_document_is_not_a_stray_yet(world: World):
     await leave(world, STRAY)
     world.clock.advance(250)
     assert await scan(world) == 0
 
 
-async def test_nothing_that_a_record_is_about_is_a_stray(world: World):
+async def test_a_document_that_a_record_names_is_not_a_stray(world: World):
     author = world.wallet(0)
     draft = await world.create(author, "First.")
     await world.publish(author, draft["cid"])
@@ -81,7 +83,7 @@ async def test_nothing_that_a_record_is_about_is_a_stray(world: World):
     assert (await world.read_draft(author, kept["cid"])).json()["content"] == "Second."
 
 
-async def test_a_document_whose_write_is_under_way_is_no_stray(world: World):
+async def test_a_document_whose_write_is_under_way_is_not_a_stray(world: World):
     cid = document_cid(STRAY)
     write = Write(Address(world.wallet(0).address), Action.CREATE, "nonce", world.clock.now())
     later = world.clock.now() + timedelta(hours=2)

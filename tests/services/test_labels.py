@@ -1,4 +1,4 @@
-"""What became of a file is shown where its document is kept."""
+"""Labels in the content store follow the state of files."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from imprint.services.labels import LabelUpdater
 
 @dataclass(slots=True)
 class Console:
-    """A content store's console: what it shows, and whether it can be told."""
+    """A content store's console: what it shows, and whether it is unavailable."""
 
     shown: list[tuple[str, str]] = field(default_factory=list)
     away: bool = False
@@ -22,7 +22,7 @@ class Console:
         self.shown.append((label.name, label.status))
 
 
-async def test_a_post_is_shown_as_such(world: World) -> None:
+async def test_a_post_is_labelled_onchain(world: World) -> None:
     _, file = await world.post(world.wallet(1))
     console = Console()
     labels = LabelUpdater(world.adapters.catalog, console)
@@ -31,7 +31,7 @@ async def test_a_post_is_shown_as_such(world: World) -> None:
     assert console.shown == [(file["name"], "onchain")]
 
 
-async def test_a_file_that_is_gone_is_not_shown(world: World) -> None:
+async def test_a_file_that_is_gone_is_not_labelled(world: World) -> None:
     alice = world.wallet(1)
     file = await world.create(alice)
     await world.update(alice, file["cid"], "Better words.")
@@ -42,7 +42,7 @@ async def test_a_file_that_is_gone_is_not_shown(world: World) -> None:
     assert console.shown == []
 
 
-async def test_what_could_not_be_shown_waits(world: World) -> None:
+async def test_a_label_that_could_not_be_updated_stays_enqueued(world: World) -> None:
     _, file = await world.post(world.wallet(1))
     console = Console(away=True)
     labels = LabelUpdater(world.adapters.catalog, console)

@@ -1,4 +1,4 @@
-"""What can happen in a simulation; each action draws its details from the one source of chance."""
+"""The actions of a simulation; each draws its details from the one random source."""
 
 from collections.abc import Awaitable, Callable
 
@@ -25,14 +25,14 @@ async def update(universe: Universe, model: Model) -> None:
     if version is None:
         return
     owner, content = _wallet(universe, version.owner), f"Other words {universe.random.random()}"
-    answer = await universe.world.send_update(owner, version.cid, content)
-    universe.say(f"update {version.cid[-6:]}: {answer.status_code}")
-    if answer.status_code == 200:
-        _check_not_settled(model, version)
+    response = await universe.world.send_update(owner, version.cid, content)
+    universe.say(f"update {version.cid[-6:]}: {response.status_code}")
+    if response.status_code == 200:
+        _check_not_published(model, version)
         model.retire(version.cid, universe.clock.now())
-        model.add(answer.json()["upload"]["cid"], version.owner, content)
+        model.add(response.json()["upload"]["cid"], version.owner, content)
     else:
-        assert answer.json()["code"] in ("not_pending", "not_found")
+        assert response.json()["code"] in ("not_pending", "not_found")
 
 
 async def delete(universe: Universe, model: Model) -> None:
@@ -40,17 +40,17 @@ async def delete(universe: Universe, model: Model) -> None:
     if version is None:
         return
     universe.node.fault = _pick_fault(universe) if universe.random.random() < 0.2 else None
-    answer = await universe.world.send_delete(_wallet(universe, version.owner), version.cid)
+    response = await universe.world.send_delete(_wallet(universe, version.owner), version.cid)
     universe.node.fault = None
-    universe.say(f"delete {version.cid[-6:]}: {answer.status_code}")
-    if answer.status_code == 200:
-        _check_not_settled(model, version)
+    universe.say(f"delete {version.cid[-6:]}: {response.status_code}")
+    if response.status_code == 200:
+        _check_not_published(model, version)
         claims = model.claims().get(version.cid, [])
         assert version.cid.encode() not in [claim.spelled for claim in claims]
         model.retire(version.cid, universe.clock.now())
     else:
         expected = ("already_onchain", "not_found", "chain_unavailable")
-        assert answer.json()["code"] in expected, answer.text
+        assert response.json()["code"] in expected, response.text
 
 
 async def dress(universe: Universe, model: Model) -> None:
@@ -58,9 +58,11 @@ async def dress(universe: Universe, model: Model) -> None:
     if version is None:
         return
     tags = universe.random.choice(["", "ink", "ink,paper", "paper"])
-    answer = await universe.world.send_publish(_wallet(universe, version.owner), version.cid, tags)
-    universe.say(f"dress {version.cid[-6:]} in '{tags}': {answer.status_code}")
-    assert answer.status_code == 200 or answer.json()["code"] in ("not_pending", "not_found")
+    response = await universe.world.send_publish(
+        _wallet(universe, version.owner), version.cid, tags
+    )
+    universe.say(f"dress {version.cid[-6:]} in '{tags}': {response.status_code}")
+    assert response.status_code == 200 or response.json()["code"] in ("not_pending", "not_found")
 
 
 async def post(universe: Universe, model: Model) -> None:
@@ -138,9 +140,9 @@ async def deliver(universe: Universe, model: Model) -> None:
             return
         provider, block = universe.undelivered.pop()
         _hear(universe, model, block)
-        answer = await universe.deliver(provider, block)
-        universe.say(f"deliver {block.number} by {provider}: {answer.text[:200]}")
-        assert answer.status_code in (200, 401)
+        response = await universe.deliver(provider, block)
+        universe.say(f"deliver {block.number} by {provider}: {response.text[:200]}")
+        assert response.status_code in (200, 401)
 
 
 async def lie(universe: Universe, model: Model) -> None:
@@ -169,9 +171,9 @@ async def lie(universe: Universe, model: Model) -> None:
         "account": {"address": market.address},
     }
     number = random.choice([block.number, block.number, None, 10**6])
-    answer = await universe.lie(log, number, "0x" + (block.hash if real else CREATED).hex())
-    universe.say(f"lie {post_id} is {version.cid[-6:]} at {number} {real}: {answer.text[:200]}")
-    assert answer.status_code == 200
+    response = await universe.lie(log, number, "0x" + (block.hash if real else CREATED).hex())
+    universe.say(f"lie {post_id} is {version.cid[-6:]} at {number} {real}: {response.text[:200]}")
+    assert response.status_code == 200
 
 
 async def follow(universe: Universe, model: Model) -> None:
@@ -219,10 +221,10 @@ async def jump(universe: Universe, model: Model) -> None:
     universe.say(f"the clock jumps by {seconds}")
 
 
-async def sweep(universe: Universe, model: Model) -> None:
-    model.sweep(universe.clock.now())
-    await universe.sweep()
-    universe.say("sweep")
+async def collect(universe: Universe, model: Model) -> None:
+    model.collect(universe.clock.now())
+    await universe.collect()
+    universe.say("collect")
 
 
 async def read(universe: Universe, model: Model) -> None:
@@ -231,13 +233,13 @@ async def read(universe: Universe, model: Model) -> None:
     session = await universe.session(reader)
     _note_free(universe, model)
     universe.node.fault = _pick_fault(universe) if universe.random.random() < 0.2 else None
-    answer = await universe.world.read_post(reader, post_id, session)
+    response = await universe.world.read_post(reader, post_id, session)
     universe.node.fault = None
-    universe.say(f"read {post_id} by {reader.address[:6]}: {answer.status_code}")
-    assert answer.status_code in (200, 403, 404, 503), answer.text
-    if answer.status_code == 200:
-        version = model.versions[answer.json()["file"]["cid"]]
-        assert answer.json()["content"] == version.content
+    universe.say(f"read {post_id} by {reader.address[:6]}: {response.status_code}")
+    assert response.status_code in (200, 403, 404, 503), response.text
+    if response.status_code == 200:
+        version = model.versions[response.json()["file"]["cid"]]
+        assert response.json()["content"] == version.content
         own = version.owner == reader.address
         assert own or (reader.address, version.cid) in model.admitted
 
@@ -260,7 +262,7 @@ ACTIONS: dict[Action, int] = {
     follow_in_trouble: 5,
     restart: 1,
     jump: 2,
-    sweep: 2,
+    collect: 2,
     read: 6,
 }
 """How often each action comes, before a run gives some of them more weight or none."""
@@ -288,11 +290,11 @@ def _outcome(block: Block | None) -> str:
     return "refused" if block is None or block.receipt is None else str(block.receipt.success)
 
 
-def _check_not_settled(model: Model, version: Version) -> None:
-    """A post that was settled, and whose events all still stand, can no longer change."""
-    standing = {event.block.hash for event in model.claims().get(version.cid, [])}
-    settled = model.settled_in.get(version.cid)
-    assert not settled or not settled <= standing
+def _check_not_published(model: Model, version: Version) -> None:
+    """A post whose events are all still on the chain can no longer change."""
+    present = {event.block.hash for event in model.claims().get(version.cid, [])}
+    blocks = model.post_blocks.get(version.cid)
+    assert not blocks or not blocks <= present
 
 
 def _note_posts(universe: Universe, model: Model, block: Block | None) -> None:

@@ -17,7 +17,7 @@ from imprint.devchain.transactions import TransactionRefused
 from imprint.domain.addresses import keccak256
 
 DEPTH = 64
-"""How many blocks a reorg may replace, as the service is told."""
+"""How many blocks a reorg may replace, as the service is configured."""
 
 CREATED = keccak256(b"PostCreated(uint256,string,string,string,address,uint256)")
 POST = "(string,string,string,string,uint256,string[])"

@@ -31,8 +31,8 @@ class Model:
     versions: dict[str, Version] = field(default_factory=dict)
     spellings: dict[bytes, str] = field(default_factory=dict)
     admitted: set[tuple[str, str]] = field(default_factory=set)
-    settled: dict[str, int] = field(default_factory=dict)
-    settled_in: dict[str, set[bytes]] = field(default_factory=dict)
+    posts: dict[str, int] = field(default_factory=dict)
+    post_blocks: dict[str, set[bytes]] = field(default_factory=dict)
 
     def add(self, cid: str, owner: str, content: str) -> None:
         self.versions[cid] = Version(cid, owner, content)
@@ -43,8 +43,8 @@ class Model:
         version = self.versions[cid]
         version.state, version.detached_at = GONE, at
 
-    def sweep(self, now: datetime) -> None:
-        """The janitor went: whatever has been inaccessible for long may be no more."""
+    def collect(self, now: datetime) -> None:
+        """The garbage collector ran: what has been inaccessible for long may be destroyed."""
         for version in self.versions.values():
             if version.detached_at is not None and version.detached_at < now - GRACE:
                 version.perhaps_destroyed = True

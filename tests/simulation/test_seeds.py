@@ -63,8 +63,8 @@ async def test_a_history_ends_as_the_chain_says(
             for _ in range(chance.randint(1, 2 * STEPS)):
                 (action,) = chance.choices(list(weights), list(weights.values()))
                 await action(universe, model)
-            await universe.settle()
-            universe.say("settled")
+            await universe.come_to_rest()
+            universe.say("at rest")
             await check(universe, model, whole=left == 0)
     except BaseException:
         print(f"\nseed {seed}: replay with `make simulate SEED={seed}`", *universe.trace, sep="\n")

@@ -77,14 +77,14 @@ class Universe:
         self.world = World(
             chain, self.node, address, self.settings, adapters, app, client, self.clock
         )
-        told = self.settings.chain
+        chain_settings = self.settings.chain
         self.follower = Follower(
             adapters.chain,
             adapters.catalog,
             self.clock,
-            told.id,
-            told.start_block,
-            told.reorg_depth,
+            chain_settings.id,
+            chain_settings.start_block,
+            chain_settings.reorg_depth,
         )
 
     async def restart(self) -> None:
@@ -134,32 +134,32 @@ class Universe:
         """What a provider says of a block, with this and that left out now and then."""
         if provider == "a":
             body = json.loads(self.world.body_a(block))
-            told = body["event"]["data"]["block"]
+            named = body["event"]["data"]["block"]
             for member in ("hash", "number"):
                 if self.random.random() < 0.25:
-                    del told[member]
+                    del named[member]
             return await self.world.send_a(json.dumps(body).encode())
         late = self.random.random() < 0.05
         stamp = self.clock.seconds - (301 if late else 0)
         body_b = self.world.body_b(block)
         compress = self.random.random() < 0.3
         nonce = secrets.token_hex(16)
-        answer = await self.world.send_b(body_b, nonce, stamp, compress)
-        assert answer.status_code == (401 if late else 200)
+        response = await self.world.send_b(body_b, nonce, stamp, compress)
+        assert response.status_code == (401 if late else 200)
         if not late and self.random.random() < 0.2:
             again = await self.world.send_b(body_b, nonce, stamp, compress)
             assert again.json()["duplicate"]
-        return answer
+        return response
 
     async def lie(self, log: dict[str, Any], number: int | None, block_hash: str) -> httpx.Response:
         """A delivery with a good signature about what is not so."""
-        told: dict[str, Any] = {"hash": block_hash, "logs": [log]}
+        block: dict[str, Any] = {"hash": block_hash, "logs": [log]}
         if number is not None:
-            told["number"] = number
-        return await self.world.send_a(json.dumps({"event": {"data": {"block": told}}}).encode())
+            block["number"] = number
+        return await self.world.send_a(json.dumps({"event": {"data": {"block": block}}}).encode())
 
     async def follow(self, trouble: Callable[[bytes], bytes | None] | None = None) -> bool:
-        """A round of the follower; with trouble it may be put off."""
+        """Run a round of the follower, which may fail if the node is in trouble."""
         self.node.fault = trouble
         try:
             return await self.follower.follow_once()
@@ -169,14 +169,14 @@ class Universe:
         finally:
             self.node.fault = None
 
-    async def sweep(self) -> None:
+    async def collect(self) -> None:
         collector = GarbageCollector(
             self.adapters.catalog, self.adapters.content, self.clock, GRACE
         )
         while await collector.collect():
             pass
 
-    async def settle(self) -> None:
+    async def come_to_rest(self) -> None:
         """Let the winning branch grow, deliveries go stale, and the follower come to rest."""
         # Deliveries are older than they may be, also those that came before the clock went back.
         behind = self.latest - self.clock.now()

@@ -14,18 +14,18 @@ SAMPLE = 3
 
 
 async def check(universe: Universe, model: Model, whole: bool) -> None:
-    """Fails where the service and the model differ. The world must be settled."""
+    """Fails where the service and the model differ. The universe must have come to rest."""
     claims = model.claims()
-    model.settled, model.settled_in = {}, {}
+    model.posts, model.post_blocks = {}, {}
     for version in model.versions.values():
         await _check_state(universe, model, version, claims.get(version.cid, []))
     await _check_lists(universe, model)
     posts, drafts = (
-        list(model.settled.items()),
+        list(model.posts.items()),
         [
             version
             for version in model.versions.values()
-            if version.state == LIVE and version.cid not in model.settled
+            if version.state == LIVE and version.cid not in model.posts
         ],
     )
     if not whole:
@@ -53,8 +53,8 @@ async def _check_state(
             return
         assert status == "onchain", f"{where} is published, and {status}"
         assert int(post_id) in [claim.post_id for claim in claims], where
-        model.settled[version.cid] = int(post_id)
-        model.settled_in[version.cid] = {claim.block.hash for claim in claims}
+        model.posts[version.cid] = int(post_id)
+        model.post_blocks[version.cid] = {claim.block.hash for claim in claims}
         _revive(version)
         return
     if found is None:
@@ -74,16 +74,16 @@ def _revive(version: Version) -> None:
 
 
 async def _look_up(universe: Universe, cid: str):
-    answer = await universe.world.client.get("/filesMetaData", params={"cid": cid})
-    if answer.status_code == 404:
+    response = await universe.world.client.get("/filesMetaData", params={"cid": cid})
+    if response.status_code == 404:
         return None
-    (file,) = answer.json()["files"]
+    (file,) = response.json()["files"]
     return file
 
 
 async def _check_lists(universe: Universe, model: Model) -> None:
     listed = await _read_list(universe, "/filesMetaData", {})
-    assert sorted(file["cid"] for file in listed) == sorted(model.settled)
+    assert sorted(file["cid"] for file in listed) == sorted(model.posts)
     for tag in ("ink", "paper"):
         tagged = await _read_list(universe, "/filesByTags", {"tags": tag})
         expected = [file["cid"] for file in listed if tag in file["hashtags"]]
@@ -92,14 +92,14 @@ async def _check_lists(universe: Universe, model: Model) -> None:
 
 async def _read_list(universe: Universe, path: str, wanted: dict[str, str]):
     files = []
-    answer = await universe.world.client.get(path, params=wanted)
+    response = await universe.world.client.get(path, params=wanted)
     while True:
-        assert answer.status_code == 200, answer.text
-        files += answer.json()["files"]
-        token = answer.json()["next_page_token"]
+        assert response.status_code == 200, response.text
+        files += response.json()["files"]
+        token = response.json()["next_page_token"]
         if token is None:
             return files
-        answer = await universe.world.client.get(
+        response = await universe.world.client.get(
             "/filesByNextPageToken", params={"next_page_token": token}
         )
 
@@ -107,12 +107,12 @@ async def _read_list(universe: Universe, path: str, wanted: dict[str, str]):
 async def _check_readers(universe: Universe, version: Version, post_id: int, whole: bool) -> None:
     readers = [universe.world.wallet(index) for index in AUTHORS + READERS]
     for reader in readers if whole else universe.random.sample(readers, SAMPLE):
-        answer = await universe.world.read_post(reader, post_id, await universe.session(reader))
+        response = await universe.world.read_post(reader, post_id, await universe.session(reader))
         admitted = universe.market.admits(reader.address, post_id)
-        assert answer.status_code == (200 if admitted else 403), (post_id, answer.text)
+        assert response.status_code == (200 if admitted else 403), (post_id, response.text)
         if admitted:
-            assert answer.json()["content"] == version.content
-            assert answer.json()["file"]["cid"] == version.cid
+            assert response.json()["content"] == version.content
+            assert response.json()["file"]["cid"] == version.cid
     free = await universe.world.read_free(post_id)
     costs_nothing = universe.market.entry(post_id)[1] == 0
     assert free.status_code == (200 if costs_nothing else 403)
@@ -121,20 +121,20 @@ async def _check_readers(universe: Universe, version: Version, post_id: int, who
 async def _check_draft(universe: Universe, version: Version) -> None:
     wallets = [universe.world.wallet(index) for index in AUTHORS]
     for reader in wallets:
-        answer = await universe.world.client.get(
+        response = await universe.world.client.get(
             "/fileByCid", params={"cid": version.cid}, headers=await universe.session(reader)
         )
-        assert answer.status_code == (200 if reader.address == version.owner else 403)
-        if answer.status_code == 200:
-            assert answer.json()["content"] == version.content
+        assert response.status_code == (200 if reader.address == version.owner else 403)
+        if response.status_code == 200:
+            assert response.json()["content"] == version.content
 
 
 async def _check_unbound(universe: Universe, model: Model) -> None:
     """Post ids that no version of ours has are nobody's, whatever deliveries said."""
-    bound = set(model.settled.values())
+    bound = set(model.posts.values())
     reader = universe.anybody()
     session = await universe.session(reader)
     for post_id in range(14):
         if post_id not in bound:
-            answer = await universe.world.read_post(reader, post_id, session)
-            assert answer.status_code == 404, (post_id, answer.text)
+            response = await universe.world.read_post(reader, post_id, session)
+            assert response.status_code == 404, (post_id, response.text)
