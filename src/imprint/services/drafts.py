@@ -40,12 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """The four signed writes.
-
-    A used nonce is reported before ownership and state are looked at: a repeated update would
-    otherwise find its own effect, a draft that is gone, and the client would not learn what its
-    first request produced.
-    """
+    """The four signed writes."""
 
     verifier: WriteVerifier
     catalog: Catalog
@@ -60,7 +55,6 @@ class Drafts:
     async def create(self, claim: TypedDataClaim, content: str) -> File:
         """Create a draft in a group of its own."""
         write = await self._prove(claim, Action.CREATE)
-        # Nothing is read before the intent, which raises `NonceUsed` as well.
         intent, version = await self._put_version(write, new_id(), content)
         return await _commit(self.catalog.add_draft(write, intent, version))
 
@@ -70,7 +64,6 @@ class Drafts:
         Refuses a file that is unknown, somebody else's, or no longer a draft.
         """
         write = await self._prove(claim, Action.UPDATE)
-        await self.catalog.check_nonce(write.signer, write.nonce)
         draft = await self._own_draft(write, cid)
         intent, version = await self._put_version(write, draft.group_id, content)
         replaced = await _commit(self.catalog.replace_draft(write, intent, cid, version))
@@ -85,7 +78,6 @@ class Drafts:
         and bytes that are not an acceptable image.
         """
         write = await self._prove(claim, Action.PUBLISH)
-        await self.catalog.check_nonce(write.signer, write.nonce)
         draft = await self._own_draft(write, cid)
         picture = await self.images.recode(image)
         thumbnail = await asyncio.to_thread(document_cid, picture)
@@ -104,7 +96,6 @@ class Drafts:
         who publishes the cid cannot keep the owner from deleting it.
         """
         write = await self._prove(claim, Action.DELETE)
-        await self.catalog.check_nonce(write.signer, write.nonce)
         draft = await self._own_draft(write, cid)
         entry = await self.marketplace.entry_of_cid(cid)
         if entry is not None and entry.author == draft.owner:
@@ -113,9 +104,15 @@ class Drafts:
         return _unless_overtaken(deleted)
 
     async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
+        """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
+
+        The nonce comes before ownership and state: a repeated update would otherwise find its own
+        effect, a draft that is gone, and report that instead of the file that it made.
+        """
         write = self.verifier.verify(claim, action, self.clock())
         if self.rate is not None:
             await self.catalog.admit(f"write {write.signer}", self.rate, write.at)
+        await self.catalog.check_nonce(write.signer, write.nonce)
         return write
 
     async def _own_draft(self, write: Write, cid: Cid) -> File:
