@@ -8,7 +8,7 @@ import pytest
 from tests.kubo.conftest import KuboWorkbench
 from tests.kubo.node import KuboNode
 
-from imprint.adapters.content.kubo import KuboStore, write_mark
+from imprint.adapters.content.kubo import KuboStore, write_pin_node
 from imprint.domain.addresses import Address
 from imprint.domain.cids import blocks, document_cid
 from imprint.domain.errors import Unavailable
@@ -61,7 +61,7 @@ async def test_a_removal_that_broke_off_can_be_repeated(bench: KuboWorkbench) ->
     before = kept_blocks(bench.node)
     cid = document_cid(LARGE)
     await bench.store.put(cid, LARGE, PRIVATE)
-    await bench.node.run("pin", "rm", write_mark(cid, PRIVATE)[0])
+    await bench.node.run("pin", "rm", write_pin_node(cid, PRIVATE)[0])
     leaf = list(blocks(LARGE))[1][0]
     await bench.node.run("block", "rm", leaf)
     await bench.store.remove(cid, PRIVATE)

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.adapters.content.benches import PinataWorkbench
 from tests.adapters.content.pinata_fake import JWT, PinataFake
+from tests.adapters.content.workbenches import PinataWorkbench
 
 from imprint.domain.addresses import Address
 from imprint.domain.cids import document_cid

@@ -1,10 +1,10 @@
-"""The content stores that have to pass the conformance tests, each on a workbench of its own."""
+"""Fixtures: the content stores under test, each on its workbench."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.adapters.content.benches import (
+from tests.adapters.content.workbenches import (
     EmbeddedWorkbench,
     KuboFakeWorkbench,
     PinataWorkbench,

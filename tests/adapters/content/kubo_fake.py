@@ -1,4 +1,4 @@
-"""A Kubo node in this process: strict about what it is asked, and as faulty as it is told to be."""
+"""A Kubo node in this process: strict about options, with faults on demand."""
 
 import asyncio
 import json
@@ -31,22 +31,22 @@ PARAMETERS = {
     "dag/export": {"arg", "progress", "offline"},
     "version": set(),
 }  # fmt: skip
-"""What each command may be asked with; a real node refuses other options as well."""
+"""The options of each command; a real node refuses others as well."""
 
 
-class Complaint(Exception):
-    """What a command failed with."""
+class CommandError(Exception):
+    """The error message of a failed command."""
 
 
 @dataclass
 class KuboFake:
-    """Blocks and pins; the faults that commands have now; and what was asked."""
+    """Blocks, pins, the present faults of commands, and the commands that were called."""
 
     authorization: str | None = None
     blocks: dict[Cid, bytes] = field(default_factory=dict)
     pins: dict[Cid, tuple[str, str]] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
     forms: list[dict[str, str]] = field(default_factory=list)
     server: TestServer | None = None
 
@@ -67,13 +67,13 @@ class KuboFake:
 
     async def receive(self, request: web.Request) -> web.StreamResponse:
         command = request.match_info["command"]
-        self.asked.append(command)
+        self.called.append(command)
         fault = self.faults.get(command)
         if fault is not None:
             return await fault(self, request)
-        return await self.answer(request)
+        return await self.respond(request)
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def respond(self, request: web.Request) -> web.StreamResponse:
         command = request.match_info["command"]
         if request.method != "POST":
             return web.Response(status=405)
@@ -84,11 +84,11 @@ class KuboFake:
         unknown = set(request.query) - PARAMETERS[command]
         repeated = [key for key in request.query if len(request.query.getall(key)) > 1]
         if unknown or set(repeated) - {"arg"}:
-            return complain(f"unknown or repeated options {unknown} {repeated}", 400)
+            return error_response(f"unknown or repeated options {unknown} {repeated}", 400)
         try:
             return await getattr(self, "run_" + command.replace("/", "_"))(request)
-        except Complaint as error:
-            return complain(str(error))
+        except CommandError as error:
+            return error_response(str(error))
 
     async def upload(self, request: web.Request, part: str) -> bytes:
         reader = await request.multipart()
@@ -152,21 +152,21 @@ class KuboFake:
             for cid in self.below(root) if mode == "recursive" else [root]:
                 self.find(cid, "pin: ")
             if mode == "direct" and self.pins.get(root, ("", ""))[0] == "recursive":
-                raise Complaint(f"pin: {root} already pinned recursively")
+                raise CommandError(f"pin: {root} already pinned recursively")
             self.pins[root] = (mode, request.query["name"])
         return web.json_response({"Pins": roots})
 
     async def run_pin_rm(self, request: web.Request) -> web.StreamResponse:
         root = parse_cid(request.query["arg"])
         if self.pins.pop(root, None) is None:
-            raise Complaint("not pinned or pinned indirectly")
+            raise CommandError("not pinned or pinned indirectly")
         return web.json_response({"Pins": [root]})
 
     async def run_pin_ls(self, request: web.Request) -> web.StreamResponse:
         root = parse_cid(request.query["arg"])
         mode, _ = self.pins.get(root, ("", ""))
         if mode != request.query["type"]:
-            raise Complaint(f"path '{root}' is not pinned")
+            raise CommandError(f"path '{root}' is not pinned")
         return web.json_response({"Keys": {root: {"Type": mode, "Name": ""}}})
 
     async def run_cat(self, request: web.Request) -> web.StreamResponse:
@@ -187,7 +187,7 @@ class KuboFake:
         block = self.blocks.get(parse_cid(cid))
         if block is None:
             said = f"block was not found locally (offline): ipld: could not find {cid}"
-            raise Complaint(before + said)
+            raise CommandError(before + said)
         return block
 
     def below(self, root: Cid) -> list[Cid]:
@@ -210,12 +210,12 @@ def lines(*objects: dict[str, Any]) -> web.Response:
     return web.Response(text=text, headers=headers, content_type="application/json")
 
 
-def complain(message: str, status: int = 500) -> web.Response:
+def error_response(message: str, status: int = 500) -> web.Response:
     return web.json_response({"Message": message, "Code": 0, "Type": "error"}, status=status)
 
 
 def always(response: Callable[[], web.Response]) -> Fault:
-    """A fault: always this answer."""
+    """A fault: always this response."""
 
     async def fault(fake: KuboFake, request: web.Request) -> web.StreamResponse:
         await request.read()
@@ -225,30 +225,30 @@ def always(response: Callable[[], web.Response]) -> Fault:
 
 
 def times(count: int, fault: Fault) -> Fault:
-    """A fault that goes away after so many times."""
+    """A fault of the first `count` calls."""
     left = [count]
 
     async def passing(fake: KuboFake, request: web.Request) -> web.StreamResponse:
         left[0] -= 1
-        return await (fault(fake, request) if left[0] >= 0 else fake.answer(request))
+        return await (fault(fake, request) if left[0] >= 0 else fake.respond(request))
 
     return passing
 
 
 async def stay_silent(fake: KuboFake, request: web.Request) -> web.StreamResponse:
-    """A fault: no answer for longer than anybody waits."""
+    """A fault: no response within any timeout."""
     await asyncio.sleep(60)
     return web.Response()
 
 
 async def reset(fake: KuboFake, request: web.Request) -> web.StreamResponse:
-    """A fault: the connection ends without an answer."""
+    """A fault: the connection is reset without a response."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
 
 
-def break_off(kept: int, trailer: bool, length: bool = True) -> Fault:
+def interrupt(kept: int, trailer: bool, length: bool = True) -> Fault:
     """A fault: a stream that ends after some bytes, with the error in its trailer or without."""
 
     async def fault(fake: KuboFake, request: web.Request) -> web.StreamResponse:

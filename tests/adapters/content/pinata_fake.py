@@ -1,7 +1,7 @@
-"""Pinata in this process, from what its documentation and client say, and strict about it.
+"""Pinata in this process, as its documentation and client describe it.
 
-What nobody wrote down is refused here: unknown parts, parameters and members, other media types.
-Where the documentation leaves a choice, the fake has a switch.
+It refuses what they do not: unknown parts, parameters, members and media types. Where the
+documentation leaves a choice, the fake has a switch.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ MAX_KEYVALUES = 10
 
 
 class Refused(Exception):
-    """What a request was refused with."""
+    """A refused request: its status and reason."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -46,7 +46,7 @@ class Refused(Exception):
 
 @dataclass
 class PinataFake:
-    """Files, groups and contents of one account; the faults there are now; what was asked."""
+    """Files, groups and contents of one account, the present faults, and the calls received."""
 
     jwt: str = JWT
     layout: Layout = KUBO_LAYOUT
@@ -59,8 +59,8 @@ class PinataFake:
     )
     contents: dict[tuple[str, str], bytes] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-    answers: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = field(
+    called: list[str] = field(default_factory=list)
+    handlers: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = field(
         default_factory=dict
     )
     server: TestServer | None = None
@@ -101,12 +101,12 @@ class PinataFake:
         self, name: str, run: Callable[[web.Request], Awaitable[web.Response]], keyed: bool = True
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def receive(request: web.Request) -> web.StreamResponse:
-            self.asked.append(name)
+            self.called.append(name)
             if name in self.faults:
                 return await self.faults[name](self, request)
-            return await answer(request)
+            return await respond(request)
 
-        async def answer(request: web.Request) -> web.StreamResponse:
+        async def respond(request: web.Request) -> web.StreamResponse:
             try:
                 given = request.headers.get("Authorization")
                 if keyed and given != f"Bearer {self.jwt}":
@@ -119,7 +119,7 @@ class PinataFake:
             except Refused as refusal:
                 return web.json_response({"error": str(refusal)}, status=refusal.status)
 
-        self.answers[name] = answer
+        self.handlers[name] = respond
         return receive
 
     async def upload(self, request: web.Request) -> web.Response:
@@ -148,7 +148,7 @@ class PinataFake:
         record = self.add_file(network, parts["file"], text.get("name", filename), keyvalues)
         if group_id is not None:
             record["group_id"] = group_id
-        return answer_data(record)
+        return data_response(record)
 
     def add_file(
         self, network: str, content: bytes, name: str | None, keyvalues: dict[str, str]
@@ -197,10 +197,10 @@ class PinataFake:
             and each["keyvalues"] | wanted == each["keyvalues"]
         ]
         found.sort(key=lambda each: each["created_at"], reverse=filters.get("order") != "ASC")
-        return answer_page("files", found, filters)
+        return page_response("files", found, filters)
 
     async def show_file(self, request: web.Request) -> web.Response:
-        return answer_data(self.find_file(request))
+        return data_response(self.find_file(request))
 
     async def update_file(self, request: web.Request) -> web.Response:
         record = self.find_file(request)
@@ -209,7 +209,7 @@ class PinataFake:
         merged = record["keyvalues"] | body.get("keyvalues", {})
         kept = {key: value for key, value in merged.items() if value is not None}
         record["keyvalues"] = check_keyvalues(kept)
-        return answer_data(record)
+        return data_response(record)
 
     async def delete_file(self, request: web.Request) -> web.Response:
         record = self.find_file(request)
@@ -217,7 +217,7 @@ class PinataFake:
         del self.files[network][record["id"]]
         if not any(each["cid"] == record["cid"] for each in self.files[network].values()):
             del self.contents[network, record["cid"]]
-        return answer_data(None)
+        return data_response(None)
 
     def find_file(self, request: web.Request, key: str = "id") -> dict[str, Any]:
         try:
@@ -233,7 +233,7 @@ class PinataFake:
         group = {"id": str(uuid.uuid4()), "name": body["name"], "is_public": public}
         group["created_at"] = self.next_moment()
         self.groups[request.match_info["network"]][str(group["id"])] = group
-        return answer_data(group)
+        return data_response(group)
 
     async def list_groups(self, request: web.Request) -> web.Response:
         filters = dict(request.query)
@@ -241,10 +241,10 @@ class PinataFake:
             raise Refused(400, "unknown parameter")
         named = self.groups[request.match_info["network"]].values()
         found = [each for each in named if filters.get("name", "") in each["name"]]
-        return answer_page("groups", found, filters)
+        return page_response("groups", found, filters)
 
     async def show_group(self, request: web.Request) -> web.Response:
-        return answer_data(self.find_group(request))
+        return data_response(self.find_group(request))
 
     async def delete_group(self, request: web.Request) -> web.Response:
         group = self.find_group(request)
@@ -253,17 +253,17 @@ class PinataFake:
         for each in self.files[network].values():
             if each["group_id"] == group["id"]:
                 each["group_id"] = None
-        return answer_data(None)
+        return data_response(None)
 
     async def join_group(self, request: web.Request) -> web.Response:
         group = self.find_group(request)
         self.find_file(request, "file")["group_id"] = group["id"]
-        return answer_data(None)
+        return data_response(None)
 
     async def leave_group(self, request: web.Request) -> web.Response:
         self.find_group(request)
         self.find_file(request, "file")["group_id"] = None
-        return answer_data(None)
+        return data_response(None)
 
     def find_group(self, request: web.Request) -> dict[str, Any]:
         try:
@@ -284,10 +284,10 @@ class PinataFake:
             "X-Expires": str(body["expires"]),
             "X-Method": "GET",
         }
-        query["X-Signature"] = self.seal(path, query)
-        return answer_data(body["url"] + "?" + urlencode(query))
+        query["X-Signature"] = self.signature(path, query)
+        return data_response(body["url"] + "?" + urlencode(query))
 
-    def seal(self, path: str, query: dict[str, str]) -> str:
+    def signature(self, path: str, query: dict[str, str]) -> str:
         message = f"{path}?{urlencode(query)}".encode()
         return hmac.new(self.jwt.encode(), message, hashlib.sha256).hexdigest()
 
@@ -295,7 +295,7 @@ class PinataFake:
         query = dict(request.query)
         given = query.pop("X-Signature", "")
         until = int(query.get("X-Date", "0")) + int(query.get("X-Expires", "0"))
-        if given != self.seal(request.path, query) or until < datetime.now(UTC).timestamp():
+        if given != self.signature(request.path, query) or until < datetime.now(UTC).timestamp():
             raise Refused(401, "the link is not signed, or too old")
         return self.serve("private", request.match_info["cid"], missing=404)
 
@@ -313,11 +313,11 @@ def _null(value: str | None) -> str:
     return "null" if value is None else value
 
 
-def answer_data(data: Any) -> web.Response:
+def data_response(data: Any) -> web.Response:
     return web.json_response({"data": data})
 
 
-def answer_page(name: str, found: list[dict[str, Any]], filters: dict[str, str]) -> web.Response:
+def page_response(name: str, found: list[dict[str, Any]], filters: dict[str, str]) -> web.Response:
     limit = int(filters.get("limit", DEFAULT_LIMIT))
     start = 0
     if "pageToken" in filters:
@@ -326,7 +326,7 @@ def answer_page(name: str, found: list[dict[str, Any]], filters: dict[str, str])
     page = found[start : start + limit]
     more = start + limit < len(found)
     token = base64.b64encode(page[-1]["id"].encode()).decode() if more else ""
-    return answer_data({name: page, "next_page_token": token})
+    return data_response({name: page, "next_page_token": token})
 
 
 async def read_json(request: web.Request, members: set[str]) -> dict[str, Any]:
@@ -361,7 +361,7 @@ def refuse_as_text(status: int, text: str) -> web.Response:
 
 
 def always(response: Callable[[], web.Response]) -> Fault:
-    """A fault: always this answer."""
+    """A fault: always this response."""
 
     async def fault(fake: PinataFake, request: web.Request) -> web.StreamResponse:
         await request.read()
@@ -371,24 +371,24 @@ def always(response: Callable[[], web.Response]) -> Fault:
 
 
 def times(count: int, name: str, fault: Fault) -> Fault:
-    """A fault of the call with this name that goes away after so many times."""
+    """A fault of the first `count` calls with this name."""
     left = [count]
 
     async def passing(fake: PinataFake, request: web.Request) -> web.StreamResponse:
         left[0] -= 1
-        return await (fault(fake, request) if left[0] >= 0 else fake.answers[name](request))
+        return await (fault(fake, request) if left[0] >= 0 else fake.handlers[name](request))
 
     return passing
 
 
 async def stay_silent(fake: PinataFake, request: web.Request) -> web.StreamResponse:
-    """A fault: no answer for longer than anybody waits."""
+    """A fault: no response within any timeout."""
     await asyncio.sleep(60)
     return web.Response()
 
 
 async def reset(fake: PinataFake, request: web.Request) -> web.StreamResponse:
-    """A fault: the connection ends without an answer."""
+    """A fault: the connection is reset without a response."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()

@@ -1,9 +1,9 @@
-"""What every content store keeps of the contract of its port."""
+"""The contract of the port `ContentStore`, which every store passes."""
 
 import asyncio
-from typing import Any
 
 import pytest
+from tests.adapters.content.workbenches import Workbench
 
 from imprint.domain.cids import document_cid
 from imprint.domain.errors import Code, Unavailable
@@ -12,8 +12,6 @@ from imprint.domain.files import Network
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b'{"content":"Hi","name":"n","salt":"00"}'
 CID = document_cid(DOCUMENT)
-
-Workbench = Any  # the protocol of conftest.py, which cannot be imported from here
 
 
 async def test_a_stored_document_is_read_back(bench: Workbench) -> None:
@@ -94,7 +92,7 @@ async def test_storing_twice_is_the_same_as_once(bench: Workbench) -> None:
     assert await bench.store.read(CID, PRIVATE) is None
 
 
-async def test_many_may_store_the_same_document_at_once(bench: Workbench) -> None:
+async def test_concurrent_puts_of_the_same_document_succeed(bench: Workbench) -> None:
     document = bytes(500_000)
     cid = document_cid(document)
     puts = [bench.store.put(cid, document, PRIVATE) for _ in range(12)]
@@ -102,7 +100,7 @@ async def test_many_may_store_the_same_document_at_once(bench: Workbench) -> Non
     assert await bench.store.read(cid, PRIVATE) == document
 
 
-async def test_a_reader_meets_a_document_whole_or_not_at_all(bench: Workbench) -> None:
+async def test_a_read_during_a_put_returns_the_whole_document_or_none(bench: Workbench) -> None:
     document = b"abc" * 700_000
     cid = document_cid(document)
     storing = asyncio.ensure_future(bench.store.put(cid, document, PRIVATE))
@@ -112,19 +110,19 @@ async def test_a_reader_meets_a_document_whole_or_not_at_all(bench: Workbench) -
     assert await bench.store.read(cid, PRIVATE) == document
 
 
-async def test_removing_what_is_not_there_is_no_error(bench: Workbench) -> None:
+async def test_removing_a_missing_document_is_no_error(bench: Workbench) -> None:
     await bench.store.remove(CID, PRIVATE)
     await bench.store.remove(CID, PUBLIC)
 
 
-async def test_a_removed_document_may_come_back(bench: Workbench) -> None:
+async def test_a_removed_document_can_be_stored_again(bench: Workbench) -> None:
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     await bench.store.remove(CID, PRIVATE)
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     assert await bench.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_storing_that_is_cancelled_halfway_leaves_nothing_visible(
+async def test_a_cancelled_put_leaves_nothing_visible(
     bench: Workbench,
 ) -> None:
     document = b"abcd" * 2_500_000

@@ -1,4 +1,4 @@
-"""What is particular to documents on this machine's disk."""
+"""The embedded store: permissions, durability, failing disks, small and large documents."""
 
 import asyncio
 import errno
@@ -9,9 +9,9 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.adapters.content.workbenches import EmbeddedWorkbench
 
 from imprint.adapters.content import embedded as embedded_module
 from imprint.adapters.content.embedded import EmbeddedStore
@@ -19,14 +19,13 @@ from imprint.domain.cids import document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
+from imprint.ports import utc_now
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b"some document"
 CID = document_cid(DOCUMENT)
 LARGE_DOCUMENT = b"large" * SMALL_DOCUMENT
 LARGE_CID = document_cid(LARGE_DOCUMENT)
-
-Embedded = Any  # the workbench of conftest.py, which cannot be imported from here
 
 
 def leftovers(root: Path) -> list[Path]:
@@ -40,7 +39,9 @@ def fail_with(number: int) -> Callable[..., None]:
     return fail
 
 
-async def test_nothing_on_disk_is_open_to_other_accounts(embedded: Embedded) -> None:
+async def test_files_and_folders_are_readable_by_their_owner_only(
+    embedded: EmbeddedWorkbench,
+) -> None:
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
     modes = {
         stat.S_IMODE(path.stat().st_mode) for path in [embedded.root, *embedded.root.rglob("*")]
@@ -48,22 +49,26 @@ async def test_nothing_on_disk_is_open_to_other_accounts(embedded: Embedded) -> 
     assert modes == {0o700, 0o600}
 
 
-async def test_folders_that_are_too_open_are_closed(tmp_path: Path, embedded: Embedded) -> None:
+async def test_permissions_that_are_too_wide_are_narrowed(
+    tmp_path: Path, embedded: EmbeddedWorkbench
+) -> None:
     (embedded.root / "private").chmod(0o755)
     await embedded.reopen()
     assert stat.S_IMODE((embedded.root / "private").stat().st_mode) == 0o700
 
 
-async def test_a_path_that_is_a_file_is_refused(tmp_path: Path, embedded: Embedded) -> None:
+async def test_a_path_that_is_a_file_is_refused(
+    tmp_path: Path, embedded: EmbeddedWorkbench
+) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for root in (file, file / "below"):
         with pytest.raises(ValueError, match="not a folder"):
-            EmbeddedStore(root, clock=embedded.clock)
+            EmbeddedStore(root, clock=utc_now)
 
 
-async def test_a_put_syncs_the_bytes_before_their_name_and_the_name_before_it_returns(
-    embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+async def test_a_put_syncs_the_file_then_renames_then_syncs_the_folder(
+    embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []
     fsync, rename = os.fsync, os.rename
@@ -83,8 +88,8 @@ async def test_a_put_syncs_the_bytes_before_their_name_and_the_name_before_it_re
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT])
-async def test_a_disk_that_fails_is_unavailable_and_leaves_nothing(
-    embedded: Embedded, monkeypatch: pytest.MonkeyPatch, number: int
+async def test_a_failing_disk_is_unavailable_and_leaves_no_files(
+    embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(os, "fsync", fail_with(number))
@@ -97,8 +102,8 @@ async def test_a_disk_that_fails_is_unavailable_and_leaves_nothing(
     await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
 
 
-async def test_a_disk_that_is_not_mounted_is_unavailable_and_not_empty(
-    embedded: Embedded,
+async def test_an_unmounted_disk_is_unavailable_and_not_empty(
+    embedded: EmbeddedWorkbench,
 ) -> None:
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
     embedded.root.rename(embedded.root.with_name("elsewhere"))
@@ -113,8 +118,8 @@ async def test_a_disk_that_is_not_mounted_is_unavailable_and_not_empty(
         await embedded.store.probe()
 
 
-async def test_tampering_raises_an_alarm(
-    embedded: Embedded, caplog: pytest.LogCaptureFixture
+async def test_tampering_is_logged_as_critical(
+    embedded: EmbeddedWorkbench, caplog: pytest.LogCaptureFixture
 ) -> None:
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
     embedded.tamper(CID, PRIVATE, b"garbage")
@@ -125,8 +130,8 @@ async def test_tampering_raises_an_alarm(
     assert CID in record.getMessage()
 
 
-async def test_a_link_in_the_place_of_a_document_is_not_followed(
-    embedded: Embedded, tmp_path: Path
+async def test_a_symbolic_link_in_place_of_a_document_is_not_followed(
+    embedded: EmbeddedWorkbench, tmp_path: Path
 ) -> None:
     (tmp_path / "elsewhere").write_bytes(LARGE_DOCUMENT)
     await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
@@ -137,7 +142,7 @@ async def test_a_link_in_the_place_of_a_document_is_not_followed(
         await embedded.store.read(LARGE_CID, PRIVATE)
 
 
-async def test_old_leftovers_of_a_crash_are_removed_at_opening(embedded: Embedded) -> None:
+async def test_old_leftovers_of_a_crash_are_removed_at_opening(embedded: EmbeddedWorkbench) -> None:
     old, new = (embedded.root / "private" / ".incoming" / name for name in ("old", "new"))
     for path in (old, new):
         path.write_bytes(b"half a docu")
@@ -147,7 +152,7 @@ async def test_old_leftovers_of_a_crash_are_removed_at_opening(embedded: Embedde
     assert leftovers(embedded.root) == [new]
 
 
-async def test_a_folder_that_was_emptied_is_made_again(embedded: Embedded) -> None:
+async def test_a_removed_shard_folder_is_made_again(embedded: EmbeddedWorkbench) -> None:
     await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
     await embedded.store.remove(LARGE_CID, PRIVATE)
     for path in (embedded.root / "private").glob("??"):
@@ -156,7 +161,7 @@ async def test_a_folder_that_was_emptied_is_made_again(embedded: Embedded) -> No
     assert await embedded.store.read(LARGE_CID, PRIVATE) == LARGE_DOCUMENT
 
 
-async def test_the_documents_of_a_network_can_be_listed(embedded: Embedded) -> None:
+async def test_the_documents_of_a_network_can_be_listed(embedded: EmbeddedWorkbench) -> None:
     documents = [f"document {number}".encode() for number in range(40)]
     cids = {document_cid(document) for document in documents}
     await asyncio.gather(*(embedded.store.put(document_cid(d), d, PRIVATE) for d in documents))
@@ -166,7 +171,7 @@ async def test_the_documents_of_a_network_can_be_listed(embedded: Embedded) -> N
     assert set(listed) == cids
 
 
-async def test_what_is_no_document_is_not_listed(embedded: Embedded) -> None:
+async def test_files_that_are_not_documents_are_not_listed(embedded: EmbeddedWorkbench) -> None:
     await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
     (path,) = (embedded.root / "private").rglob(LARGE_CID)
     (path.parent / "notes.txt").write_text("not mine")
@@ -175,49 +180,55 @@ async def test_what_is_no_document_is_not_listed(embedded: Embedded) -> None:
     assert [cid async for cid in embedded.store.list_documents(PRIVATE)] == [LARGE_CID]
 
 
-async def test_a_copy_of_the_folder_is_a_backup(embedded: Embedded, tmp_path: Path) -> None:
+async def test_a_copy_of_the_folder_is_a_backup(
+    embedded: EmbeddedWorkbench, tmp_path: Path
+) -> None:
     for cid, document in ((CID, DOCUMENT), (LARGE_CID, LARGE_DOCUMENT)):
         await embedded.store.put(cid, document, PRIVATE)
     await embedded.store.close()
     shutil.copytree(embedded.root, tmp_path / "restored")
-    restored = EmbeddedStore(tmp_path / "restored", clock=embedded.clock)
+    restored = EmbeddedStore(tmp_path / "restored", clock=utc_now)
     assert await restored.read(CID, PRIVATE) == DOCUMENT
     assert await restored.read(LARGE_CID, PRIVATE) == LARGE_DOCUMENT
     await restored.close()
 
 
-async def test_small_documents_have_no_files_of_their_own(embedded: Embedded) -> None:
+async def test_small_documents_are_not_stored_as_files(embedded: EmbeddedWorkbench) -> None:
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
     await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
     files = [path.name for path in (embedded.root / "private").glob("??/*")]
     assert files == [LARGE_CID]
 
 
-async def test_a_full_box_is_unavailable_and_leaves_nothing(embedded: Embedded) -> None:
+async def test_a_full_small_documents_file_is_unavailable_and_stores_nothing(
+    embedded: EmbeddedWorkbench,
+) -> None:
     small, large = DOCUMENT, os.urandom(SMALL_DOCUMENT)
-    box = embedded.store._boxes[PRIVATE]
-    box._writing.execute("PRAGMA max_page_count = 5")
+    small_documents = embedded.store._small[PRIVATE]
+    small_documents._writer.execute("PRAGMA max_page_count = 5")
     with pytest.raises(Unavailable):
         await embedded.store.put(document_cid(large), large, PRIVATE)
     assert await embedded.store.read(document_cid(large), PRIVATE) is None
     await embedded.store.put(CID, small, PRIVATE)
-    box._writing.execute("PRAGMA max_page_count = 1000")
+    small_documents._writer.execute("PRAGMA max_page_count = 1000")
     await embedded.store.put(document_cid(large), large, PRIVATE)
     assert await embedded.store.read(CID, PRIVATE) == small
 
 
-async def test_documents_that_arrive_together_share_a_commit(embedded: Embedded) -> None:
+async def test_concurrent_puts_share_commits(embedded: EmbeddedWorkbench) -> None:
     documents = [f"document {number}".encode() for number in range(200)]
     commits = []
-    box = embedded.store._boxes[PRIVATE]
-    box._writing.set_trace_callback(
+    small_documents = embedded.store._small[PRIVATE]
+    small_documents._writer.set_trace_callback(
         lambda statement: commits.append(1) if statement == "COMMIT" else None
     )
     await asyncio.gather(*(embedded.store.put(document_cid(d), d, PRIVATE) for d in documents))
-    assert 200 / embedded_module.MOST_TOGETHER <= len(commits) < 100
+    assert 200 / embedded_module.MAX_BATCH <= len(commits) < 100
 
 
-async def test_destroyed_bytes_are_not_found_on_the_disk(embedded: Embedded) -> None:
+async def test_the_bytes_of_a_removed_document_are_erased_from_the_disk(
+    embedded: EmbeddedWorkbench,
+) -> None:
     secret = b"a secret that nobody else has written: " + os.urandom(16).hex().encode()
     cid = document_cid(secret)
     await embedded.store.put(cid, secret, PRIVATE)
@@ -227,11 +238,11 @@ async def test_destroyed_bytes_are_not_found_on_the_disk(embedded: Embedded) -> 
     assert secret not in left
 
 
-async def test_on_a_shared_disk_every_document_has_a_file(
-    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+async def test_on_a_shared_disk_every_document_is_a_file(
+    tmp_path: Path, embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded_module, "is_local", lambda _: False)
-    store = EmbeddedStore(tmp_path / "shared", embedded.clock)
+    store = EmbeddedStore(tmp_path / "shared", utc_now)
     await store.put(CID, DOCUMENT, PRIVATE)
     assert [path.name for path in (tmp_path / "shared/private").glob("??/*")] == [CID]
     assert await store.read(CID, PRIVATE) == DOCUMENT
@@ -242,25 +253,25 @@ async def test_on_a_shared_disk_every_document_has_a_file(
     await store.close()
 
 
-async def test_a_document_with_a_file_of_its_own_is_found_where_there_is_a_box(
-    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+async def test_a_small_document_stored_as_a_file_is_found(
+    tmp_path: Path, embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as shared:
         shared.setattr(embedded_module, "is_local", lambda _: False)
-        store = EmbeddedStore(tmp_path / "moved", embedded.clock)
+        store = EmbeddedStore(tmp_path / "moved", utc_now)
         await store.put(CID, DOCUMENT, PRIVATE)
         await store.close()
-    store = EmbeddedStore(tmp_path / "moved", embedded.clock)
+    store = EmbeddedStore(tmp_path / "moved", utc_now)
     assert await store.read(CID, PRIVATE) == DOCUMENT
     await store.remove(CID, PRIVATE)
     assert await store.read(CID, PRIVATE) is None
     await store.close()
 
 
-async def test_a_document_that_is_stored_again_is_as_new(embedded: Embedded) -> None:
+async def test_a_document_that_is_stored_again_counts_as_new(embedded: EmbeddedWorkbench) -> None:
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
     await asyncio.sleep(0.05)
-    between = embedded.clock.now()
+    between = utc_now()
     await asyncio.sleep(0.05)
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
     assert [cid async for cid in embedded.store.list_documents(PRIVATE, between)] == []

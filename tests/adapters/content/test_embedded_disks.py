@@ -1,4 +1,4 @@
-"""Which disks are this machine's alone."""
+"""Which file systems the embedded store takes for local."""
 
 from pathlib import Path
 
@@ -30,13 +30,11 @@ MOUNTS = r"""
         ("/over/imprint", True),
     ],
 )
-def test_a_folder_is_where_the_longest_mount_point_says(
-    tmp_path: Path, folder: str, local: bool
-) -> None:
+def test_the_longest_mount_point_decides(tmp_path: Path, folder: str, local: bool) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(MOUNTS.lstrip())
     assert is_local(Path(folder), mounts) is local
 
 
-def test_where_nothing_tells_a_disk_is_local(tmp_path: Path) -> None:
+def test_a_disk_is_local_where_there_is_no_list_of_mounts(tmp_path: Path) -> None:
     assert is_local(Path("/srv"), tmp_path / "no such file")

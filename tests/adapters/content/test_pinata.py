@@ -1,4 +1,4 @@
-"""What is particular to documents at Pinata, and to a Pinata that misbehaves."""
+"""The Pinata store: keyvalues, groups and cids, and a Pinata that misbehaves."""
 
 import asyncio
 import logging
@@ -11,14 +11,15 @@ from tests.adapters.content import pinata_fake
 from tests.adapters.content.pinata_fake import (
     PinataFake,
     always,
-    answer_data,
+    data_response,
     refuse_as_object,
     refuse_as_sentence,
     refuse_as_text,
     times,
 )
+from tests.adapters.content.workbenches import PinataWorkbench
 
-from imprint.adapters.content.http_retry import Pace
+from imprint.adapters.content.http_retry import RetryPolicy
 from imprint.adapters.content.pinata_api import Account, read_reason
 from imprint.domain.addresses import Address
 from imprint.domain.cids import WIDE_LAYOUT, Layout, document_cid
@@ -33,8 +34,6 @@ LARGE_CID = document_cid(LARGE)
 OWNER = Address("0x" + "ab" * 20)
 LABEL = Label(f"{OWNER}_7", OWNER, "group-1", State.PENDING)
 
-Pinata = Any  # the workbench of benches.py
-
 
 def only_file(fake: PinataFake, network: str = "private") -> dict[str, Any]:
     (record,) = fake.files[network].values()
@@ -45,7 +44,7 @@ def status(code: int) -> pinata_fake.Fault:
     return always(lambda: web.Response(status=code, text="no"))
 
 
-async def test_a_label_is_what_the_console_shows(pinata: Pinata) -> None:
+async def test_a_label_becomes_name_keyvalues_and_group(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, LABEL)
     record = only_file(pinata.fake)
     assert record["name"] == f"{OWNER}_7"
@@ -55,7 +54,7 @@ async def test_a_label_is_what_the_console_shows(pinata: Pinata) -> None:
     assert (group["id"], group["name"]) == (record["group_id"], "imprint group-1")
 
 
-async def test_a_new_label_is_merged_into_the_present_one(pinata: Pinata) -> None:
+async def test_a_new_label_is_merged_into_the_present_one(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, LABEL)
     only_file(pinata.fake)["keyvalues"]["note"] = "by hand"
     await pinata.store.relabel(CID, PRIVATE, Label("new", OWNER, "group-2", State.ONCHAIN))
@@ -65,12 +64,12 @@ async def test_a_new_label_is_merged_into_the_present_one(pinata: Pinata) -> Non
     assert pinata.fake.groups["private"][record["group_id"]]["name"] == "imprint group-2"
 
 
-async def test_a_label_for_a_document_that_is_not_there_changes_nothing(pinata: Pinata) -> None:
+async def test_a_label_for_a_missing_document_changes_nothing(pinata: PinataWorkbench) -> None:
     await pinata.store.relabel(CID, PRIVATE, LABEL)
     assert pinata.fake.groups["private"] == {}
 
 
-async def test_one_group_of_files_is_one_group_there(pinata: Pinata) -> None:
+async def test_files_of_one_group_share_one_group_at_pinata(pinata: PinataWorkbench) -> None:
     for number in range(3):
         document = f"version {number}".encode()
         await pinata.store.put(document_cid(document), document, PRIVATE, LABEL)
@@ -78,17 +77,17 @@ async def test_one_group_of_files_is_one_group_there(pinata: Pinata) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, LABEL)
     assert len(pinata.fake.groups["private"]) == 1
     assert len({each["group_id"] for each in pinata.fake.files["private"].values()}) == 1
-    assert pinata.fake.asked.count("list groups") == 3  # two to make it, one to find it again
+    assert pinata.fake.called.count("list groups") == 3  # two to make it, one to find it again
 
 
-async def test_a_group_with_a_longer_name_is_another_one(pinata: Pinata) -> None:
+async def test_a_group_with_a_longer_name_is_another_one(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, Label("n", OWNER, "group-12", State.PENDING))
     other = b"other"
     await pinata.store.put(document_cid(other), other, PRIVATE, LABEL)
     assert len(pinata.fake.groups["private"]) == 2
 
 
-async def test_stores_that_make_a_group_at_once_agree_on_one(pinata: Pinata) -> None:
+async def test_stores_that_make_a_group_at_once_agree_on_one(pinata: PinataWorkbench) -> None:
     documents = [f"document {number}".encode() for number in range(6)]
     stores = [pinata.open() for _ in documents]
     puts = [
@@ -103,18 +102,18 @@ async def test_stores_that_make_a_group_at_once_agree_on_one(pinata: Pinata) -> 
 
 @pytest.mark.parametrize("call", ["list groups", "create group"])
 @pytest.mark.parametrize("fault", [status(500), status(403), pinata_fake.stay_silent])
-async def test_a_document_is_stored_also_without_its_group(
-    pinata: Pinata, call: str, fault: pinata_fake.Fault
+async def test_a_document_is_stored_if_its_group_cannot_be_found(
+    pinata: PinataWorkbench, call: str, fault: pinata_fake.Fault
 ) -> None:
     pinata.fake.faults[call] = fault
-    store = pinata.open(Pace(patience=1, pause=0.001))
+    store = pinata.open(RetryPolicy(timeout=1, pause=0.001))
     await store.put(CID, DOCUMENT, PRIVATE, LABEL)
     await store.close()
     assert only_file(pinata.fake)["group_id"] is None
     assert await pinata.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_a_group_that_was_deleted_by_hand_holds_nothing_up(pinata: Pinata) -> None:
+async def test_a_document_is_stored_after_its_group_was_deleted(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, LABEL)
     pinata.fake.groups["private"].clear()
     other = b"other"
@@ -122,10 +121,10 @@ async def test_a_group_that_was_deleted_by_hand_holds_nothing_up(pinata: Pinata)
     assert await pinata.store.read(document_cid(other), PRIVATE) == other
 
 
-async def test_a_small_document_with_another_cid_is_not_what_was_stored(pinata: Pinata) -> None:
+async def test_a_small_document_with_another_cid_is_unavailable(pinata: PinataWorkbench) -> None:
     def lie() -> web.Response:
         record = pinata.fake.add_file("private", b"other", "n", {"imprint_private": CID})
-        return answer_data(record)
+        return data_response(record)
 
     pinata.fake.faults["upload"] = always(lie)
     with pytest.raises(Unavailable):
@@ -134,7 +133,9 @@ async def test_a_small_document_with_another_cid_is_not_what_was_stored(pinata: 
 
 
 @pytest.mark.parametrize("layout", [WIDE_LAYOUT, Layout(100_000, 3)])
-async def test_a_large_document_may_have_another_cid_there(pinata: Pinata, layout: Layout) -> None:
+async def test_a_large_document_may_have_another_cid_at_pinata(
+    pinata: PinataWorkbench, layout: Layout
+) -> None:
     pinata.fake.layout = layout
     await pinata.store.put(LARGE_CID, LARGE, PRIVATE)
     assert only_file(pinata.fake)["cid"] == document_cid(LARGE, layout) != LARGE_CID
@@ -144,7 +145,7 @@ async def test_a_large_document_may_have_another_cid_there(pinata: Pinata, layou
     assert pinata.fake.contents == {}
 
 
-async def test_a_large_document_with_an_unknown_cid_is_read_back(pinata: Pinata) -> None:
+async def test_a_large_document_with_an_unknown_cid_is_read_back(pinata: PinataWorkbench) -> None:
     pinata.fake.layout = Layout(100_000, 3)
     pinata.fake.faults["gateway"] = always(lambda: web.Response(body=LARGE[:-1] + b"x"))
     with pytest.raises(Unavailable):
@@ -152,7 +153,7 @@ async def test_a_large_document_with_an_unknown_cid_is_read_back(pinata: Pinata)
     assert pinata.fake.files["private"] == {}
 
 
-async def test_no_key_is_sent_to_the_gateway(pinata: Pinata) -> None:
+async def test_no_key_is_sent_to_the_gateway(pinata: PinataWorkbench) -> None:
     for network in Network:  # the gateway of the fake refuses a request that has one
         await pinata.store.put(CID, DOCUMENT, network)
         assert await pinata.store.read(CID, network) == DOCUMENT
@@ -161,25 +162,27 @@ async def test_no_key_is_sent_to_the_gateway(pinata: Pinata) -> None:
 @pytest.mark.parametrize(
     "link", ["http://127.0.0.1:1/files/x?X-Signature=1", "file:///etc/passwd", "", "http://[", 7]
 )
-async def test_a_link_to_another_place_is_not_followed(pinata: Pinata, link: object) -> None:
+async def test_a_signed_link_that_leads_elsewhere_is_not_followed(
+    pinata: PinataWorkbench, link: object
+) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
-    pinata.fake.faults["sign"] = always(lambda: answer_data(link))
+    pinata.fake.faults["sign"] = always(lambda: data_response(link))
     with pytest.raises(Unavailable):
         await pinata.store.read(CID, PRIVATE)
-    assert "gateway" not in pinata.fake.asked
+    assert "gateway" not in pinata.fake.called
 
 
-async def test_a_document_is_looked_up_once(pinata: Pinata) -> None:
+async def test_a_document_is_looked_up_once(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
     await pinata.reopen()
     for _ in range(3):
         assert await pinata.store.read(CID, PRIVATE) == DOCUMENT
-    assert pinata.fake.asked.count("list") == 1
+    assert pinata.fake.called.count("list") == 1
 
 
 @pytest.mark.parametrize("missing", [403, 404, 410])
-async def test_what_the_gateway_does_not_have_is_there_if_the_list_says_so(
-    pinata: Pinata, missing: int
+async def test_a_missing_download_is_unavailable_while_the_file_is_listed(
+    pinata: PinataWorkbench, missing: int
 ) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
     pinata.fake.faults["gateway"] = status(missing)
@@ -189,14 +192,18 @@ async def test_what_the_gateway_does_not_have_is_there_if_the_list_says_so(
     assert await pinata.store.read(CID, PRIVATE) is None
 
 
-async def test_a_cid_that_is_still_pending_is_known_for_a_small_document(pinata: Pinata) -> None:
+async def test_a_small_document_is_readable_while_its_cid_is_pending(
+    pinata: PinataWorkbench,
+) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
     only_file(pinata.fake)["cid"] = "pending"
     await pinata.reopen()
     assert await pinata.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_a_cid_that_is_still_pending_is_waited_for_with_a_large_one(pinata: Pinata) -> None:
+async def test_a_large_document_is_unavailable_while_its_cid_is_pending(
+    pinata: PinataWorkbench,
+) -> None:
     await pinata.store.put(LARGE_CID, LARGE, PRIVATE)
     only_file(pinata.fake)["cid"] = "pending"
     await pinata.reopen()
@@ -204,7 +211,7 @@ async def test_a_cid_that_is_still_pending_is_waited_for_with_a_large_one(pinata
         await pinata.store.read(LARGE_CID, PRIVATE)
 
 
-async def test_every_file_of_a_document_is_deleted(pinata: Pinata) -> None:
+async def test_every_file_of_a_document_is_deleted(pinata: PinataWorkbench) -> None:
     for _ in range(3):
         await pinata.store.put(CID, DOCUMENT, PRIVATE)
     assert len(pinata.fake.files["private"]) == 3
@@ -212,7 +219,7 @@ async def test_every_file_of_a_document_is_deleted(pinata: Pinata) -> None:
     assert pinata.fake.files["private"] == {}
 
 
-async def test_a_removal_that_fails_is_finished_by_the_next_one(pinata: Pinata) -> None:
+async def test_a_removal_that_fails_is_finished_by_the_next_one(pinata: PinataWorkbench) -> None:
     for _ in range(3):
         await pinata.store.put(CID, DOCUMENT, PRIVATE)
     pinata.fake.faults["delete"] = status(403)
@@ -223,19 +230,19 @@ async def test_a_removal_that_fails_is_finished_by_the_next_one(pinata: Pinata) 
     assert pinata.fake.files["private"] == {}
 
 
-async def test_files_that_do_not_go_away_are_not_removed(pinata: Pinata) -> None:
+async def test_a_removal_that_deletes_nothing_is_unavailable(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
-    pinata.fake.faults["delete"] = always(lambda: answer_data(None))
+    pinata.fake.faults["delete"] = always(lambda: data_response(None))
     with pytest.raises(Unavailable):
         await pinata.store.remove(CID, PRIVATE)
 
 
-async def test_a_file_deleted_by_hand_meanwhile_is_no_error(pinata: Pinata) -> None:
+async def test_a_file_deleted_during_a_removal_is_no_error(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
 
     async def race(fake: PinataFake, request: web.Request) -> web.StreamResponse:
-        await fake.answers["delete"](request)
-        return await fake.answers["delete"](request)
+        await fake.handlers["delete"](request)
+        return await fake.handlers["delete"](request)
 
     pinata.fake.faults["delete"] = race
     await pinata.store.remove(CID, PRIVATE)
@@ -259,8 +266,8 @@ async def test_a_file_deleted_by_hand_meanwhile_is_no_error(pinata: Pinata) -> N
         always(lambda: web.json_response({"files": []})),
     ],
 )
-async def test_whatever_is_answered_is_a_document_or_unavailable(
-    pinata: Pinata, call: str, fault: pinata_fake.Fault
+async def test_a_faulty_response_is_unavailable(
+    pinata: PinataWorkbench, call: str, fault: pinata_fake.Fault
 ) -> None:
     if call != "upload":
         await pinata.store.put(CID, DOCUMENT, PRIVATE)
@@ -275,8 +282,8 @@ async def test_whatever_is_answered_is_a_document_or_unavailable(
 
 @pytest.mark.parametrize("call", ["upload", "list", "sign", "gateway"])
 @pytest.mark.parametrize("fault", [pinata_fake.reset, status(429), status(500), status(503)])
-async def test_a_passing_fault_is_not_noticed(
-    pinata: Pinata, call: str, fault: pinata_fake.Fault
+async def test_a_temporary_fault_is_retried(
+    pinata: PinataWorkbench, call: str, fault: pinata_fake.Fault
 ) -> None:
     pinata.fake.faults[call] = times(2, call, fault)
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
@@ -284,41 +291,9 @@ async def test_a_passing_fault_is_not_noticed(
     assert await pinata.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_a_limit_is_waited_for_as_long_as_it_asks(pinata: Pinata) -> None:
-    def limit() -> web.Response:
-        return web.Response(status=429, headers={"Retry-After": "1"})
-
-    pinata.fake.faults["upload"] = times(1, "upload", always(limit))
-    began = time.monotonic()
-    await pinata.store.put(CID, DOCUMENT, PRIVATE)
-    assert 1 <= time.monotonic() - began < 3
-
-
-@pytest.mark.parametrize("after", ["60", "999999999999", "Fri, 01 Jan 2100 00:00:00 GMT"])
-async def test_a_limit_that_lasts_longer_than_anybody_waits_is_known_at_once(
-    pinata: Pinata, after: str
-) -> None:
-    def limit() -> web.Response:
-        return web.Response(status=429, headers={"Retry-After": after})
-
-    pinata.fake.faults["upload"] = always(limit)
-    began = time.monotonic()
-    with pytest.raises(Unavailable):
-        await pinata.store.put(CID, DOCUMENT, PRIVATE)
-    assert time.monotonic() - began < 1
-
-
-@pytest.mark.parametrize("after", ["", "soon", "-1", "١", "0", "Thu, 01 Jan 1970 00:00:00 GMT"])
-async def test_a_strange_wish_to_wait_is_ignored(pinata: Pinata, after: str) -> None:
-    header = {"Retry-After": after} if after.isascii() else {}
-    fault = always(lambda: web.Response(status=429, headers=header))
-    pinata.fake.faults["upload"] = times(1, "upload", fault)
-    await pinata.store.put(CID, DOCUMENT, PRIVATE)
-
-
-async def test_a_silent_service_is_not_waited_for_longer_than_was_said(pinata: Pinata) -> None:
+async def test_a_silent_service_is_unavailable_after_the_timeout(pinata: PinataWorkbench) -> None:
     pinata.fake.faults["upload"] = pinata_fake.stay_silent
-    store = pinata.open(Pace(patience=0.2))
+    store = pinata.open(RetryPolicy(timeout=0.2))
     began = time.monotonic()
     with pytest.raises(Unavailable):
         await store.put(CID, DOCUMENT, PRIVATE)
@@ -327,7 +302,7 @@ async def test_a_silent_service_is_not_waited_for_longer_than_was_said(pinata: P
 
 
 async def test_a_wrong_key_fails_the_probe_and_is_not_logged(
-    pinata: Pinata, caplog: pytest.LogCaptureFixture
+    pinata: PinataWorkbench, caplog: pytest.LogCaptureFixture
 ) -> None:
     pinata.fake.jwt = "another-key"
     with pytest.raises(Unavailable):
@@ -338,7 +313,7 @@ async def test_a_wrong_key_fails_the_probe_and_is_not_logged(
     assert pinata_fake.JWT not in record.getMessage()
 
 
-async def test_a_document_is_found_among_very_many_files(pinata: Pinata) -> None:
+async def test_a_document_is_found_among_very_many_files(pinata: PinataWorkbench) -> None:
     for number in range(250):
         pinata.fake.add_file("private", f"{number}".encode(), "n", {"imprint_private": CID})
     await pinata.store.put(CID, DOCUMENT, PRIVATE)

@@ -1,1 +1,1 @@
-"""Where documents live: the embedded store."""
+"""Content stores: embedded (this machine's disk), Kubo and Pinata."""

@@ -1,10 +1,10 @@
-"""A folder of documents on a disk that may be full, broken, or lose power at any moment.
+"""Large documents as files: one folder per network, crash-safe by sync and rename.
 
-    <folder>/<two letters>/<cid>    a document, whole and durable, never changed after
-    <folder>/.incoming/             documents on their way; worthless after a crash
+    <folder>/<two letters>/<cid>    a document, complete and durable, never changed
+    <folder>/.incoming/             files being written; garbage after a crash
 
-The two letters come before the last of the cid, where all letters are equally likely. A name
-proves its bytes, so a copy of a folder is as good as the folder.
+The two letters are taken from before the last character of the cid, where every letter is
+equally likely. Documents are verified against their names, so a copied folder is a backup.
 """
 
 import math
@@ -19,12 +19,12 @@ from threading import Event
 from imprint import failpoints
 from imprint.domain.cids import Cid, NotACid, parse_cid
 
-_numbers = count()
-"""One for each file on its way from this process."""
+_file_numbers = count()
+"""Makes the names of this process's incoming files unique."""
 
 
-class DocumentFolder:
-    """Blocking operations on one folder; all of them raise `OSError` when the disk fails."""
+class DocumentFiles:
+    """The documents of one network. All methods block, and raise `OSError` if the disk fails."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -37,9 +37,9 @@ class DocumentFolder:
                 folder.chmod(0o700)
 
     def store(self, cid: Cid, document: bytes, abandoned: Event) -> None:
-        """Make the document durable, then visible; nothing of it if `abandoned` is set by then.
+        """Write a document durably, then make it visible, unless `abandoned` is set by then.
 
-        One that is there already is written anew, which also repairs it.
+        A document that exists is written again, which also repairs it.
         """
         temporary = self._write(document)
         try:
@@ -47,26 +47,26 @@ class DocumentFolder:
                 os.unlink(temporary)
                 return
             shard = f"{self._root}/{cid[-3:-1]}"
-            self._prepare(shard)
+            self._make_shard(shard)
             failpoints.reach("during_put")
             try:
                 os.rename(temporary, f"{shard}/{cid}")
             except FileNotFoundError:
-                # Somebody removed the folder, which was there when it was last looked for.
+                # The folder was removed after this process had made it.
                 self._durable_shards.discard(shard)
-                self._prepare(shard)
+                self._make_shard(shard)
                 os.rename(temporary, f"{shard}/{cid}")
         except OSError:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
         failpoints.reach("unsynced_put")
-        _sync(shard)
+        _sync_folder(shard)
 
     def load(self, cid: Cid) -> bytes | None:
-        """The bytes under this cid; None if there are none.
+        """The bytes stored under a cid, or None.
 
-        A folder that is gone, as when its disk is not mounted, is an error and not an empty one.
+        A missing root folder, as with an unmounted disk, is an `OSError` and not None.
         """
         try:
             descriptor = os.open(self._shard(cid) / cid, os.O_RDONLY | os.O_NOFOLLOW)
@@ -77,22 +77,22 @@ class DocumentFolder:
             return file.readall()
 
     def delete(self, cid: Cid) -> None:
-        """Destroy the bytes under this cid, durably, if there are any."""
+        """Delete a document durably; one that does not exist is no error."""
         try:
             (self._shard(cid) / cid).unlink()
         except FileNotFoundError:
             self._incoming.stat()
             return
-        _sync(self._shard(cid))
+        _sync_folder(self._shard(cid))
 
     def list_shards(self) -> list[str]:
-        """The names of the folders that documents are in."""
+        """The names of the two-letter folders."""
         return sorted(path.name for path in self._path.iterdir() if path != self._incoming)
 
     def list_documents(self, shard: str, before: float = math.inf) -> list[Cid]:
-        """The cids of the documents in one of those folders; what has another name is left out.
+        """The cids in one two-letter folder, of files modified before this Unix time.
 
-        So is what was stored after `before`, in seconds since 1970.
+        Files that are not documents are left out.
         """
         folder = self._path / shard
         cids = []
@@ -103,10 +103,10 @@ class DocumentFolder:
                     cids.append(cid)
         return cids
 
-    def sweep(self, before: float) -> None:
-        """Remove what was on its way before then, in seconds since 1970, and never arrived.
+    def remove_leftovers(self, before: float) -> None:
+        """Remove incoming files that were last written before this Unix time.
 
-        What cannot be removed stays for another time: it does no harm but for its size.
+        Those that cannot be removed are left for the next time; they only take up space.
         """
         for leftover in self._incoming.iterdir():
             with suppress(OSError):
@@ -114,7 +114,7 @@ class DocumentFolder:
                     leftover.unlink()
 
     def probe(self) -> None:
-        """Write a little durably, and read it back."""
+        """Write and sync a small file, read it back and remove it."""
         temporary = Path(self._write(b"probe"))
         try:
             temporary.read_bytes()
@@ -125,12 +125,11 @@ class DocumentFolder:
         return self._path / cid[-3:-1]
 
     def _write(self, document: bytes) -> str:
-        """A durable file on its way; its name is nobody else's.
+        """Write a synced file under a unique name in `.incoming`.
 
-        Every call into the system lets go of the interpreter and waits for it again, so there are
-        as few of them as it takes.
+        Every system call releases the interpreter lock and takes it again, so there are few.
         """
-        temporary = f"{self._root}/.incoming/{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
+        temporary = f"{self._root}/.incoming/{os.getpid()}-{next(_file_numbers)}-{time.time_ns()}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             rest = memoryview(document)
@@ -145,18 +144,17 @@ class DocumentFolder:
             os.close(descriptor)
         return temporary
 
-    def _prepare(self, shard: str) -> None:
-        """Make the folder if it is not there; and make sure, once, that it will still be."""
+    def _make_shard(self, shard: str) -> None:
+        """Make a two-letter folder and sync its name, once per process."""
         if shard in self._durable_shards:
             return
         with suppress(FileExistsError):
             os.mkdir(shard, 0o700)
-        _sync(self._root)
+        _sync_folder(self._root)
         self._durable_shards.add(shard)
 
 
-def _sync(folder: Path | str) -> None:
-    """Make the names in a folder durable."""
+def _sync_folder(folder: Path | str) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,9 @@
-"""A box of small documents: one SQLite file, where all that arrive together take one sync.
+"""The embedded content store: documents on this machine's disk.
 
-A file of its own costs a document making it, which takes longer than everything else about a
-draft, and two syncs; in a box it is a row.
+Documents up to `SMALL_DOCUMENT` bytes are rows of one SQLite file per network, and those that
+arrive together share one sync: creating a file costs more than everything else about a draft, and
+takes two syncs. Larger documents are files (document_files.py). A folder that other machines
+may share has files only, because the write-ahead log of SQLite needs shared memory.
 """
 
 import asyncio
@@ -22,29 +24,39 @@ from threading import Event, Lock, local
 from typing import TypeVar
 
 from imprint import failpoints
-from imprint.adapters.content.document_files import DocumentFolder
-from imprint.adapters.content.verification import check_document
+from imprint.adapters.content.document_files import DocumentFiles
 from imprint.adapters.group_commit import Batches, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
-from imprint.domain.cids import Cid
+from imprint.domain.cids import Cid, document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Label, Network
 from imprint.ports import Clock
 
-_PAGE = 8192
-"""Bytes of a page: with it, most documents are in one piece."""
+LEFTOVER_AGE = timedelta(hours=1)
+"""Age from which an incoming file counts as left over from a crash."""
 
-_CACHE = 1_000
-"""Kilobytes that a connection keeps in memory: what is read twice is kept elsewhere."""
+THREADS = 8
+"""Threads that wait for the disk: a file system syncs concurrent requests together."""
 
-_SMALL_TABLE = """
+MAX_BATCH = 64
+"""Small documents committed in one transaction, at most."""
+
+LIST_PAGE = 1000
+"""Small documents listed with one query."""
+
+_PAGE_BYTES = 8192
+"""SQLite page size: most small documents fit in one page."""
+
+_CACHE_KILOBYTES = 1_000
+"""SQLite page cache of a connection; documents that are read often are cached elsewhere."""
+
+_TABLE = """
 CREATE TABLE IF NOT EXISTS documents (
     cid TEXT PRIMARY KEY,
     stored_at REAL NOT NULL,  -- seconds since 1970
     document BLOB NOT NULL
 ) STRICT"""
-
 _STORE = """
 INSERT INTO documents (cid, stored_at, document) VALUES (?, ?, ?)
 ON CONFLICT (cid) DO UPDATE SET stored_at = excluded.stored_at, document = excluded.document"""
@@ -52,117 +64,250 @@ _LOAD = "SELECT document FROM documents WHERE cid = ?"
 _DELETE = "DELETE FROM documents WHERE cid = ?"
 _LIST = "SELECT cid FROM documents WHERE cid > ? AND stored_at < ? ORDER BY cid LIMIT ?"
 
-Change = Callable[[sqlite3.Connection], None]
-"""Something to do to a box."""
+_MOUNTS = Path("/proc/self/mountinfo")
+_LOCAL_FILE_SYSTEMS = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
+)
+"""File systems that only one machine can have mounted."""
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
-def storing(cid: Cid, document: bytes) -> Change:
-    """The change that puts a document into a box; one that is there is written anew."""
+@dataclass(slots=True)
+class _Write:
+    """A queued change of the small documents of one network."""
 
-    def store(connection: sqlite3.Connection) -> None:
-        failpoints.reach("during_put")
-        connection.execute(_STORE, (cid, time.time(), document))
-        failpoints.reach("unsynced_put")
-
-    return store
+    network: Network
+    change: Callable[[], None]
+    abandoned: bool = False
 
 
-def deleting(cid: Cid) -> Change:
-    """The change that destroys a document, if it is there."""
+class EmbeddedStore:
+    """`ContentStore` on disk; documents are verified against their cids on every put and read."""
 
-    def delete(connection: sqlite3.Connection) -> None:
-        connection.execute(_DELETE, (cid,))
+    def __init__(self, root: Path, clock: Clock, threads: int = THREADS) -> None:
+        """Open the store in the folder `root`, and make it if it does not exist.
 
-    return delete
+        Raises `ValueError` for a path that is not a folder or cannot be used.
+        """
+        try:
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._files = {network: DocumentFiles(root / network) for network in Network}
+            for files in self._files.values():
+                files.remove_leftovers((clock() - LEFTOVER_AGE).timestamp())
+            self._small = (
+                {network: SmallDocuments(root / network / "small.db") for network in Network}
+                if is_local(root)
+                else {}
+            )
+        except (FileExistsError, NotADirectoryError) as error:
+            raise ValueError(f"The path {root} for documents is not a folder.") from error
+        except (OSError, sqlite3.Error) as error:
+            raise ValueError(
+                f"The folder {root} for documents cannot be used: {_reason(error)}"
+            ) from error
+        self._writes = Batches[_Write]("content-writer", self._commit, MAX_BATCH)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="content")
+        self._closed = False
+
+    async def put(
+        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
+    ) -> None:
+        """Store a document durably under its cid; a cancelled put stores nothing later."""
+        if len(document) <= SMALL_DOCUMENT and network in self._small:
+            _verify(cid, document, network)
+            await self._write(network, partial(self._small[network].store, cid, document))
+            return
+        files, abandoned = self._files[network], Event()
+
+        def store() -> None:
+            _verify(cid, document, network)
+            files.store(cid, document, abandoned)
+
+        try:
+            await self._run(store)
+        except asyncio.CancelledError:
+            abandoned.set()
+            raise
+
+    async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
+        """Do nothing: this store has no console that shows labels."""
+
+    async def read(self, cid: Cid, network: Network) -> bytes | None:
+        """The verified bytes of a document, or None if it is not stored."""
+        files, small = self._files[network], self._small.get(network)
+
+        def load() -> bytes | None:
+            found = None if small is None else small.load(cid)
+            if found is None:
+                found = files.load(cid)
+            return None if found is None else _verify(cid, found, network)
+
+        return await self._run(load)
+
+    async def remove(self, cid: Cid, network: Network) -> None:
+        """Destroy a document; one that is not stored is no error."""
+        if network in self._small:
+            await self._write(network, partial(self._small[network].delete, cid))
+        await self._run(partial(self._files[network].delete, cid))
+
+    async def list_documents(
+        self, network: Network, before: datetime | None = None
+    ) -> AsyncIterator[Cid]:
+        """The cids of all documents, or of those stored before a time.
+
+        Documents stored or destroyed during the listing may or may not be included.
+        """
+        files, small = self._files[network], self._small.get(network)
+        latest = math.inf if before is None else before.timestamp()
+        for shard in await self._run(files.list_shards):
+            for cid in await self._run(partial(files.list_documents, shard, latest)):
+                yield cid
+        after = ""
+        while small is not None and (
+            page := await self._run(partial(small.list_documents, after, LIST_PAGE, latest))
+        ):
+            for cid in page:
+                yield cid
+            after = page[-1]
+
+    async def probe(self) -> None:
+        """Return if documents can be stored and read."""
+        for network, files in self._files.items():
+            await self._run(files.probe)
+            if network in self._small:
+                await self._write(network, self._small[network].probe)
+
+    async def close(self) -> None:
+        """Finish running operations, then close files and connections."""
+        self._closed = True
+        await self._writes.close()
+        await asyncio.to_thread(self._pool.shutdown)
+        for small in self._small.values():
+            small.close()
+        self._small = {}
+
+    async def _write(self, network: Network, change: Callable[[], None]) -> None:
+        if self._closed:
+            raise Unavailable.storage()
+        write = _Write(network, change)
+        try:
+            await _translate_errors(self._writes.submit(write))
+        except asyncio.CancelledError:
+            write.abandoned = True
+            raise
+
+    def _commit(self, jobs: Sequence[Job[_Write]]) -> None:
+        """Apply queued writes, one transaction for each network; runs in the writer thread."""
+        for network, small in self._small.items():
+            theirs = [job for job in jobs if job.work.network is network and not job.work.abandoned]
+            try:
+                if theirs:
+                    small.commit([job.work.change for job in theirs])
+            except Exception as error:  # noqa: BLE001  passed to every caller; the thread must live on
+                for job in theirs:
+                    job.error = error
+
+    async def _run(self, work: Callable[[], _T]) -> _T:
+        if self._closed:
+            raise Unavailable.storage()
+        loop = asyncio.get_running_loop()
+        return await _translate_errors(loop.run_in_executor(self._pool, work))
 
 
-def probing(connection: sqlite3.Connection) -> None:
-    """The change that writes a little, and takes it back."""
-    connection.execute(_STORE, ("probe", time.time(), b"probe"))
-    connection.execute(_DELETE, ("probe",))
+class SmallDocuments:
+    """The small documents of one network in a SQLite file: one thread writes, others read.
 
-
-class Box:
-    """Blocking operations on one box: one thread changes it, any number of others read.
-
-    All of them raise `OSError` or `sqlite3.Error` when the disk fails.
+    All methods block, and raise `OSError` or `sqlite3.Error` if the disk fails. `store`, `delete`
+    and `probe` are called by `commit` only.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._writing = connect_writer(path, _PAGE, _CACHE)
-        self._writing.execute("PRAGMA synchronous = FULL")
-        # What a page held before must not be found on the disk after it was destroyed.
-        self._writing.execute("PRAGMA secure_delete = ON")
-        self._writing.execute(_SMALL_TABLE)
-        self._file = path.stat().st_ino
-        self._readers = local()
-        self._reading: list[sqlite3.Connection] = []
-        self._adding = Lock()
+        self._writer = connect_writer(path, _PAGE_BYTES, _CACHE_KILOBYTES)
+        self._writer.execute("PRAGMA synchronous = FULL")
+        # Overwrites deleted documents, so that their bytes cannot be recovered from the disk.
+        self._writer.execute("PRAGMA secure_delete = ON")
+        self._writer.execute(_TABLE)
+        self._inode = path.stat().st_ino
+        self._thread = local()
+        self._readers: list[sqlite3.Connection] = []
+        self._readers_lock = Lock()
 
-    def change(self, changes: Sequence[Change]) -> None:
-        """Make changes, durably, all of them or none."""
-        self._check_place()
+    def commit(self, changes: Sequence[Callable[[], None]]) -> None:
+        """Make changes in one durable transaction."""
+        self._check_file()
         try:
-            self._writing.execute("BEGIN IMMEDIATE")
+            self._writer.execute("BEGIN IMMEDIATE")
             for change in changes:
-                change(self._writing)
-            self._writing.execute("COMMIT")
+                change()
+            self._writer.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
-                if self._writing.in_transaction:
-                    self._writing.execute("ROLLBACK")
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
             raise
 
+    def store(self, cid: Cid, document: bytes) -> None:
+        """Store a document; one that exists is written again and counts as new."""
+        failpoints.reach("during_put")
+        self._writer.execute(_STORE, (cid, time.time(), document))
+        failpoints.reach("unsynced_put")
+
+    def delete(self, cid: Cid) -> None:
+        """Delete a document, if it exists."""
+        self._writer.execute(_DELETE, (cid,))
+
+    def probe(self) -> None:
+        """Write a row and delete it again."""
+        self._writer.execute(_STORE, ("probe", time.time(), b"probe"))
+        self._writer.execute(_DELETE, ("probe",))
+
     def load(self, cid: Cid) -> bytes | None:
-        """The bytes under this cid; None if there are none."""
+        """The bytes stored under a cid, or None."""
         row = self._reader().execute(_LOAD, (cid,)).fetchone()
         if row is None:
-            self._check_place()
+            self._check_file()
             return None
-        return bytes(row[0])
+        return bytes(row["document"])
 
     def list_documents(self, after: str, limit: int, before: float = math.inf) -> list[Cid]:
-        """Up to `limit` cids above one, in order; without what was stored after `before`."""
+        """Up to `limit` cids above `after`, in order, of those stored before this Unix time."""
         rows = self._reader().execute(_LIST, (after, before, limit)).fetchall()
-        return [Cid(row[0]) for row in rows]
+        return [Cid(row["cid"]) for row in rows]
 
     def close(self) -> None:
-        """Let go, when nobody reads or writes any more."""
-        for connection in (*self._reading, self._writing):
+        """Close all connections; no other thread may use them any more."""
+        for connection in (*self._readers, self._writer):
             connection.close()
 
     def _reader(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
+        """This thread's connection."""
+        connection: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if connection is None:
-            connection = self._readers.connection = connect_reader(self._path, _CACHE)
-            with self._adding:
-                self._reading.append(connection)
+            connection = self._thread.connection = connect_reader(self._path, _CACHE_KILOBYTES)
+            connection.row_factory = sqlite3.Row
+            with self._readers_lock:
+                self._readers.append(connection)
         return connection
 
-    def _check_place(self) -> None:
-        """A box that is gone, as when its disk is not mounted, is an error and not an empty one."""
-        if self._path.stat().st_ino != self._file:
-            raise FileNotFoundError(errno.ENOENT, "The box of documents was replaced.")
-
-
-_MOUNTS = Path("/proc/self/mountinfo")
-
-_LOCAL = frozenset(
-    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
-)
-"""Kinds of file systems whose locks and memory are this machine's alone."""
+    def _check_file(self) -> None:
+        """Raise `OSError` if the file is gone or replaced, as when its disk is not mounted."""
+        if self._path.stat().st_ino != self._inode:
+            raise FileNotFoundError(errno.ENOENT, "The file small.db was replaced.")
 
 
 def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
-    """Whether no other machine can have this folder; where Linux does not tell, nobody shares."""
+    """Whether only this machine can have the folder mounted; assumed to be so without /proc."""
     if not mounts.exists():
         return True
-    return _kind_of(folder.resolve(), mounts.read_text(errors="replace")) in _LOCAL
+    kind = _file_system_of(folder.resolve(), mounts.read_text(errors="replace"))
+    return kind in _LOCAL_FILE_SYSTEMS
 
 
-def _kind_of(folder: Path, mounts: str) -> str:
-    """The kind of the file system at the longest mount point above a folder, mounted last."""
+def _file_system_of(folder: Path, mounts: str) -> str:
+    """The file system at the longest mount point above a folder; the last mounted one wins."""
     longest, kind = -1, ""
     for line in mounts.splitlines():
         mounted, _, mount = line.partition(" - ")
@@ -173,173 +318,22 @@ def _kind_of(folder: Path, mounts: str) -> str:
     return kind
 
 
-LEFTOVER_AGE = timedelta(hours=1)
-"""How old an unfinished document is at least when it is taken for one that a crash left."""
-
-THREADS = 8
-"""How many calls wait for the disk at once: a file system syncs what waits together, together."""
-
-MOST_TOGETHER = 64
-"""How many small documents arrive with one sync, at most."""
-
-LISTED_AT_ONCE = 1000
-"""How many small documents are listed with one look."""
-
-_log = logging.getLogger(__name__)
-_T = TypeVar("_T")
+def _verify(cid: Cid, document: bytes, network: Network) -> bytes:
+    """The document, if it has this cid; other bytes are caused by a fault, and an alarm."""
+    if document_cid(document) != cid:
+        _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
+        raise Unavailable.storage()
+    return document
 
 
-@dataclass(slots=True)
-class _Arrival:
-    network: Network
-    change: Change
-    abandoned: bool = False
-
-
-class EmbeddedStore:
-    """Documents on disk. Every byte that goes in or comes out is checked against its cid.
-
-    Waiting for the disk is done by a few threads.
-    """
-
-    def __init__(self, root: Path, clock: Clock, threads: int = THREADS) -> None:
-        """Open the store in the folder `root`, which is made if it is not there.
-
-        Refuses, with `ValueError`, a path that is no folder or cannot be used as one.
-        """
-        try:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folders = {network: DocumentFolder(root / network) for network in Network}
-            for folder in self._folders.values():
-                folder.sweep((clock() - LEFTOVER_AGE).timestamp())
-            self._boxes = _open_boxes(root)
-        except (FileExistsError, NotADirectoryError) as error:
-            raise ValueError(f"The path {root} for documents is not a folder.") from error
-        except (OSError, sqlite3.Error) as error:
-            raise ValueError(
-                f"The folder {root} for documents cannot be used: {_reason(error)}"
-            ) from error
-        self._arrivals = Batches[_Arrival]("content-writer", self._change_boxes, MOST_TOGETHER)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="content")
-        self._closed = False
-
-    async def put(
-        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
-    ) -> None:
-        """Store a document durably under its cid; cancelled, it is not stored later."""
-        if len(document) <= SMALL_DOCUMENT and network in self._boxes:
-            check_document(cid, document, network)
-            await self._change(network, storing(cid, document))
-            return
-        folder, abandoned = self._folders[network], Event()
-
-        def store() -> None:
-            check_document(cid, document, network)
-            folder.store(cid, document, abandoned)
-
-        try:
-            await self._run(store)
-        except asyncio.CancelledError:
-            abandoned.set()
-            raise
-
-    async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
-        """Do nothing: a folder has no console that could show a label."""
-
-    async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """The verified bytes of a document; None if it is not there."""
-        folder, box = self._folders[network], self._boxes.get(network)
-
-        def load() -> bytes | None:
-            found = None if box is None else box.load(cid)
-            if found is None:
-                found = folder.load(cid)
-            return None if found is None else check_document(cid, found, network)
-
-        return await self._run(load)
-
-    async def remove(self, cid: Cid, network: Network) -> None:
-        """Destroy a document; one that is not there is no error."""
-        if network in self._boxes:
-            await self._change(network, deleting(cid))
-        await self._run(partial(self._folders[network].delete, cid))
-
-    async def list_documents(
-        self, network: Network, before: datetime | None = None
-    ) -> AsyncIterator[Cid]:
-        """The cids of all documents, or of those stored before then.
-
-        What is stored or destroyed meanwhile may or may not be among them.
-        """
-        folder = self._folders[network]
-        latest = math.inf if before is None else before.timestamp()
-        for shard in await self._run(folder.list_shards):
-            for cid in await self._run(partial(folder.list_documents, shard, latest)):
-                yield cid
-        box, after = self._boxes.get(network), ""
-        while box is not None and (
-            page := await self._run(partial(box.list_documents, after, LISTED_AT_ONCE, latest))
-        ):
-            for cid in page:
-                yield cid
-            after = page[-1]
-
-    async def probe(self) -> None:
-        """Return if documents can be stored and read."""
-        for network, folder in self._folders.items():
-            await self._run(folder.probe)
-            if network in self._boxes:
-                await self._change(network, probing)
-
-    async def close(self) -> None:
-        """Finish what runs and let go."""
-        self._closed = True
-        await self._arrivals.close()
-        await asyncio.to_thread(self._pool.shutdown)
-        for box in self._boxes.values():
-            box.close()
-        self._boxes = {}
-
-    async def _change(self, network: Network, change: Change) -> None:
-        if self._closed:
-            raise Unavailable.storage()
-        arrival = _Arrival(network, change)
-        try:
-            await _translated(self._arrivals.submit(arrival))
-        except asyncio.CancelledError:
-            arrival.abandoned = True
-            raise
-
-    def _change_boxes(self, jobs: Sequence[Job[_Arrival]]) -> None:
-        for network, box in self._boxes.items():
-            theirs = [job for job in jobs if job.work.network is network and not job.work.abandoned]
-            try:
-                if theirs:
-                    box.change([job.work.change for job in theirs])
-            except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
-                for job in theirs:
-                    job.error = error
-
-    async def _run(self, work: Callable[[], _T]) -> _T:
-        if self._closed:
-            raise Unavailable.storage()
-        return await _translated(asyncio.get_running_loop().run_in_executor(self._pool, work))
-
-
-def _open_boxes(root: Path) -> dict[Network, Box]:
-    if not is_local(root):
-        return {}
-    return {network: Box(root / network / "small.db") for network in Network}
-
-
-def _reason(error: OSError | sqlite3.Error) -> str | None:
-    """What is wrong, without the path that the system adds to it."""
-    return error.strerror if isinstance(error, OSError) else str(error)
-
-
-async def _translated(running: Awaitable[_T]) -> _T:
+async def _translate_errors(running: Awaitable[_T]) -> _T:
     try:
         return await running
     except (OSError, sqlite3.Error) as error:
         _log.error("The disk for documents failed: %s", _reason(error))
         raise Unavailable.storage() from error
+
+
+def _reason(error: OSError | sqlite3.Error) -> str | None:
+    """The message of the system, without the path that Python appends."""
+    return error.strerror if isinstance(error, OSError) else str(error)

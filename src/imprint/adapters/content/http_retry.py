@@ -1,4 +1,4 @@
-"""HTTP exchanges with a service that keeps documents: bounded in size and time, tried again."""
+"""HTTP client for remote content stores, with limits on size and time, and retries."""
 
 import asyncio
 import logging
@@ -14,48 +14,51 @@ from yarl import URL
 from imprint.domain.errors import Unavailable
 
 BYTES_PER_SECOND = 1024 * 1024
-"""How fast a document must travel at least; a large one gets more time accordingly."""
+"""The slowest transfer of a document that is allowed; large documents get more time."""
 
-MAX_ANSWER = 4 * 1024 * 1024
-"""How many bytes an answer may have that is not a document."""
+MAX_RESPONSE = 4 * 1024 * 1024
+"""Bytes of a response that is not a document."""
 
 MAX_DOCUMENT = 128 * 1024 * 1024
-"""How many bytes a document may have when it comes back; none that is stored is as large."""
+"""Bytes of a document in a response; no stored document is that large."""
 
-_PIECE = 64 * 1024
-_QUOTED = 160
+_CHUNK = 64 * 1024
+_MAX_EXCERPT = 160
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How patient a store is, in seconds.
+class RetryPolicy:
+    """Timeouts of a store's operations in seconds, and how often a request is sent.
 
-    One call may take `patience` in all, for a document of few bytes; `patience_deep` for one of
-    several blocks whose size is not known yet; `patience_removal` to destroy one, for which nobody
-    waits. A host that takes no connection within `connect` is tried again. Between tries, `tries`
-    at most, there is a pause that doubles each time.
+    `timeout` bounds an operation on a document of few bytes, `chunked_timeout` one on a document
+    of several blocks whose size is not known yet, `removal_timeout` a removal, which runs in the
+    background. `connect_timeout` bounds one attempt to connect. A request is sent up to `attempts`
+    times; the pause between attempts starts at `pause` and doubles.
     """
 
-    patience: float = 4.5
-    patience_deep: float = 20.0
-    patience_removal: float = 30.0
-    connect: float = 1.0
+    timeout: float = 4.5
+    chunked_timeout: float = 20.0
+    removal_timeout: float = 30.0
+    connect_timeout: float = 1.0
     pause: float = 0.1
-    tries: int = 5
+    attempts: int = 5
 
 
-PACE = Pace()
-"""The pace of a service: a reader who waits hears of a store that is away within five seconds."""
+DEFAULT_POLICY = RetryPolicy()
+"""With it, a reader learns within five seconds that a store is down."""
 
 
-class Failure(Exception):
-    """An exchange failed; the text is fit for a log, and names no address and no secret."""
+class StoreFailure(Exception):
+    """An operation of a store failed; the text is fit for a log: no addresses, no secrets."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What to send. `body` makes the body anew for each try; only a repeatable one is repeated."""
+class HttpRequest:
+    """A request; `body` builds the body for each attempt, `limit` bounds the response in bytes.
+
+    A request that is not `repeatable` is sent once.
+    """
 
     method: str
     url: str
@@ -63,87 +66,82 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Callable[[], aiohttp.FormData | bytes] | None = None
     repeatable: bool = True
-    limit: int = MAX_ANSWER
+    limit: int = MAX_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back, whole. The names of headers are in lower case."""
+class HttpResponse:
+    """A complete response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     @property
-    def good(self) -> bool:
+    def ok(self) -> bool:
         return 200 <= self.status < 300
 
 
-def quote(text: str) -> str:
-    """The beginning of what a service said, fit for a line of a log."""
-    printable = "".join(char if char.isprintable() else " " for char in text[: 2 * _QUOTED])
-    return " ".join(printable.split())[:_QUOTED]
+class RetryingClient:
+    """A client of one service, which repeats requests after connection errors and some statuses."""
 
-
-class Exchanges:
-    """Connections to one service. `passing` are the statuses after which it is asked again."""
-
-    def __init__(self, service: str, passing: frozenset[int], pace: Pace) -> None:
+    def __init__(self, service: str, retry_statuses: frozenset[int], policy: RetryPolicy) -> None:
         self._service = service
-        self._passing = passing
-        self._pace = pace
+        self._retry_statuses = retry_statuses
+        self._policy = policy
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
     @asynccontextmanager
-    async def attempt(self, purpose: str, patience: float, size: int = 0) -> AsyncIterator[float]:
-        """A deadline, on the clock of the running loop, for one call of a store.
+    async def operation(self, verb: str, seconds: float, size: int = 0) -> AsyncIterator[float]:
+        """The deadline, in loop time, of an operation that may take `seconds`, and more for `size`.
 
-        Whatever fails inside, or is not done by then, is `Unavailable`, and logged.
+        A `StoreFailure` inside, or a deadline that passes, is logged and becomes `Unavailable`.
         """
         if self._closed:
             raise Unavailable.storage()
-        deadline = asyncio.get_running_loop().time() + patience + size / BYTES_PER_SECOND
+        deadline = asyncio.get_running_loop().time() + seconds + size / BYTES_PER_SECOND
         try:
             async with asyncio.timeout_at(deadline):
                 yield deadline
-        except (Failure, TimeoutError) as error:
-            reason = str(error) if isinstance(error, Failure) else "no answer in time"
-            _log.error("%s failed to %s: %s", self._service, purpose, reason)
+        except (StoreFailure, TimeoutError) as error:
+            reason = str(error) if isinstance(error, StoreFailure) else "no response in time"
+            _log.error("%s failed to %s: %s", self._service, verb, reason)
             raise Unavailable.storage() from error
 
-    async def ask(self, request: Request, deadline: float) -> Answer:
-        """The answer, whatever its status, unless that is a passing one until the end.
+    async def send(self, request: HttpRequest, deadline: float) -> HttpResponse:
+        """The response, whatever its status.
 
-        Raises `Failure` when there is none, or only one that asks for more time than is left.
+        A status in `retry_statuses` is returned only after the last attempt. Raises `StoreFailure`
+        if there is no response, or if the next attempt would come after the deadline.
         """
-        for attempt in range(1, self._pace.tries + 1):
-            last = attempt == self._pace.tries or not request.repeatable
-            pause = self._pace.pause * 2 ** (attempt - 1)
+        for attempt in range(1, self._policy.attempts + 1):
+            last = attempt == self._policy.attempts or not request.repeatable
+            pause = self._policy.pause * 2 ** (attempt - 1)
             try:
-                answer = await self._send(request)
-                if last or answer.status not in self._passing:
-                    return answer
-                pause = max(pause, _wanted_pause(answer.headers))
-                reason = f"status {answer.status}"
+                response = await self._send_once(request)
+                if last or response.status not in self._retry_statuses:
+                    return response
+                pause = max(pause, _retry_after(response.headers))
+                reason = f"status {response.status}"
             except (aiohttp.ClientError, OSError) as error:
                 reason = f"no connection ({type(error).__name__})"
                 if last:
-                    raise Failure(reason) from error
+                    raise StoreFailure(reason) from error
             if asyncio.get_running_loop().time() + pause >= deadline:
-                raise Failure(f"{reason}, and no time for another try")
+                raise StoreFailure(f"{reason}, and no time for another attempt")
             await asyncio.sleep(pause)
-        raise AssertionError("The last try returns or raises.")
+        raise AssertionError("The last attempt returns or raises.")
 
     async def close(self) -> None:
-        """Let go of connections; whoever comes afterwards finds the store unavailable."""
+        """Close connections; later operations are `Unavailable`."""
         self._closed = True
         if self._session is not None:
             await self._session.close()
 
-    async def _send(self, request: Request) -> Answer:
+    async def _send_once(self, request: HttpRequest) -> HttpResponse:
         session = self._open_session()
-        # As it is: to write a signed link otherwise would break its signature.
+        # Encoded already: another encoding of a signed link would break its signature.
         url = URL(request.url, encoded=True)
         async with session.request(
             request.method,
@@ -153,34 +151,41 @@ class Exchanges:
             allow_redirects=False,
         ) as response:
             body = bytearray()
-            async for piece in response.content.iter_chunked(_PIECE):
-                body += piece
+            async for chunk in response.content.iter_chunked(_CHUNK):
+                body += chunk
                 if len(body) > request.limit:
-                    raise Failure("an answer that is too large")
+                    raise StoreFailure("the response is too large")
             headers = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(response.status, headers, bytes(body))
+            return HttpResponse(response.status, headers, bytes(body))
 
     def _open_session(self) -> aiohttp.ClientSession:
-        # Made at the first use, because it belongs to the loop that runs then.
+        # Opened at the first use, because a session belongs to the running loop.
         if self._closed:
-            raise Failure("the store is closed")
+            raise StoreFailure("the store is closed")
         if self._session is None:
+            connect_timeout = self._policy.connect_timeout
             self._session = aiohttp.ClientSession(
                 headers={"Accept-Encoding": "identity", "User-Agent": "imprint"},
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._pace.connect),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
         return self._session
 
 
-def _wanted_pause(headers: Mapping[str, str]) -> float:
-    """How many seconds a service asks to be left alone; 0 if it does not, or says so strangely."""
+def excerpt(text: str) -> str:
+    """The beginning of a service's error message, as one printable line for a log."""
+    printable = "".join(char if char.isprintable() else " " for char in text[: 2 * _MAX_EXCERPT])
+    return " ".join(printable.split())[:_MAX_EXCERPT]
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """The seconds in a Retry-After header; 0 if there is none, or it is malformed."""
     text = headers.get("retry-after", "")
     if text.isascii() and text.isdigit():
         return float(text[:9])
     try:
         moment = parsedate_to_datetime(text)
         return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return 0.0

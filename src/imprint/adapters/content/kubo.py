@@ -1,12 +1,23 @@
-"""Marks: what makes a document of a Kubo node one of this service, in one network."""
+"""The content store on a Kubo node: a document is visible while its pin node is pinned.
+
+A node may hold blocks for others too, so having the blocks of a document is not enough. Each
+document has one small directory node per network (`write_pin_node`); the pin of that node says
+that the document belongs to this service, and in which network.
+"""
 
 import io
 import logging
 from hashlib import sha256
 
-from imprint.adapters.content.http_retry import MAX_DOCUMENT, PACE, Exchanges, Failure, Pace
-from imprint.adapters.content.kubo_rpc import PASSING, KuboRpc, NotThere
-from imprint.adapters.content.verification import check_aside
+from imprint.adapters.content.http_retry import (
+    DEFAULT_POLICY,
+    MAX_DOCUMENT,
+    RetryingClient,
+    RetryPolicy,
+    StoreFailure,
+)
+from imprint.adapters.content.kubo_rpc import RETRY_STATUSES, BlockMissing, KuboRpc
+from imprint.adapters.content.verification import verify_document
 from imprint.domain.car import NotACar, read_header, read_sections
 from imprint.domain.cids import (
     Cid,
@@ -22,15 +33,23 @@ from imprint.domain.cids import (
 )
 from imprint.domain.files import Label, Network
 
+STORE_ATTEMPTS = 3
+"""How often a document is added when its blocks are damaged, or vanish before they are pinned.
+
+The node may collect garbage in between, or remove another document that shares blocks.
+"""
+
 _DIRECTORY = b"\x0a\x02\x08\x01"
 """The data of a UnixFS directory, as the field of a dag-pb node."""
 
+_log = logging.getLogger(__name__)
 
-def write_mark(cid: Cid, network: Network) -> tuple[Cid, bytes]:
-    """The mark of a document in a network, with its cid: a directory with this one entry.
 
-    It depends on nothing but the two, so that anybody can tell which mark to look for. The size
-    of the entry is left at 0: whoever looks for a mark does not know it.
+def write_pin_node(cid: Cid, network: Network) -> tuple[Cid, bytes]:
+    """The cid and the block of a document's pin node: a UnixFS directory with this one entry.
+
+    Both follow from the document's cid and the network alone. The size of the entry is 0, because
+    it is not known where a pin node is looked up.
     """
     binary, name = cid_bytes(cid), f"imprint-{network}".encode()
     link = b"\x0a" + bytes([len(binary)]) + binary
@@ -39,41 +58,34 @@ def write_mark(cid: Cid, network: Network) -> tuple[Cid, bytes]:
     return cid_of(Codec.DAG_PB, sha256(block).digest()), block
 
 
-STORING_TRIES = 3
-"""How often a document is stored anew when blocks are damaged, or vanish before they are pinned.
-
-The node may collect its garbage in between, or destroy another document with the same pieces.
-"""
-
-_log = logging.getLogger(__name__)
-
-
 class KuboStore:
-    """Documents on one node, whose RPC is at `api`."""
+    """`ContentStore` on one Kubo node."""
 
-    def __init__(self, api: str, authorization: str | None = None, pace: Pace = PACE) -> None:
-        """Use the node at `api`; `authorization` is the header that it asks for."""
-        self._pace = pace
-        self._exchanges = Exchanges("Kubo", PASSING, pace)
-        self._rpc = KuboRpc(self._exchanges, api, authorization)
+    def __init__(
+        self, api: str, authorization: str | None = None, policy: RetryPolicy = DEFAULT_POLICY
+    ) -> None:
+        """Use the node whose RPC is at `api`; `authorization` is the header that it requires."""
+        self._policy = policy
+        self._client = RetryingClient("Kubo", RETRY_STATUSES, policy)
+        self._rpc = KuboRpc(self._client, api, authorization)
 
     async def put(
         self, cid: Cid, document: bytes, network: Network, label: Label | None = None
     ) -> None:
-        """Store a document, and pin it once the node gives the same bytes back.
+        """Add a document, read it back, and pin it.
 
-        The cid that the node answers is not enough: it is that of the bytes it was sent, and a
-        block that it has already it keeps as it is, also a damaged one.
+        The cid that the node returns is not enough: it is that of the bytes that were sent, and
+        the node keeps a block that it already has, even a damaged one.
         """
-        await check_aside(cid, document, network)
-        async with self._exchanges.attempt(
-            "store", self._pace.patience, 2 * len(document)
+        await verify_document(cid, document, network)
+        async with self._client.operation(
+            "store", self._policy.timeout, 2 * len(document)
         ) as deadline:
             networks = {network}
-            for _ in range(STORING_TRIES):
+            for _ in range(STORE_ATTEMPTS):
                 added = await self._rpc.add(document, network is Network.PUBLIC, deadline)
                 if added != cid:
-                    raise Failure("another cid for the same bytes")
+                    raise StoreFailure("the node computed another cid")
                 try:
                     if await self._rpc.cat(cid, deadline) != document:
                         _log.critical("Blocks of the document %s are damaged.", cid)
@@ -81,112 +93,112 @@ class KuboStore:
                         continue
                     for each in networks:
                         await self._pin(cid, each, label, deadline)
-                except NotThere:
+                except BlockMissing:
                     continue
                 return
-            raise Failure("blocks that vanish before they are pinned, or cannot be replaced")
+            raise StoreFailure("blocks vanish before they are pinned, or cannot be replaced")
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
-        """Put the label into the name of the pin, which `ipfs pin ls --names` shows."""
-        mark, _ = write_mark(cid, network)
-        async with self._exchanges.attempt("label", self._pace.patience) as deadline:
-            if await self._rpc.is_pinned(mark, _is_deep(cid), deadline):
+        """Write the label into the name of the pin, which `ipfs pin ls --names` shows."""
+        pin_cid, _ = write_pin_node(cid, network)
+        async with self._client.operation("label", self._policy.timeout) as deadline:
+            if await self._rpc.is_pinned(pin_cid, _is_chunked(cid), deadline):
                 try:
                     await self._pin(cid, network, label, deadline)
-                except NotThere as error:
-                    raise Failure("a document whose blocks are missing") from error
+                except BlockMissing as error:
+                    raise StoreFailure("blocks of the document are missing") from error
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """The verified bytes of a document; None without the mark of this network."""
-        mark, _ = write_mark(cid, network)
-        deep = _is_deep(cid)
-        async with self._exchanges.attempt("read", self._patience(cid)) as deadline:
-            if not await self._rpc.is_pinned(mark, deep, deadline):
+        """The verified bytes of a document, or None if it is not pinned in this network."""
+        pin_cid, _ = write_pin_node(cid, network)
+        recursive = _is_chunked(cid)
+        async with self._client.operation("read", self._timeout(cid)) as deadline:
+            if not await self._rpc.is_pinned(pin_cid, recursive, deadline):
                 return None
             try:
                 document = await self._rpc.cat(cid, deadline)
-            except NotThere as error:
-                # It may have been destroyed between the two questions.
-                if not await self._rpc.is_pinned(mark, deep, deadline):
+            except BlockMissing as error:
+                # The document may have been removed between the two calls.
+                if not await self._rpc.is_pinned(pin_cid, recursive, deadline):
                     return None
                 _log.critical("Blocks of the %s document %s are missing.", network, cid)
-                raise Failure("a document whose blocks are missing") from error
-        return await check_aside(cid, document, network)
+                raise StoreFailure("blocks of the document are missing") from error
+        return await verify_document(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network) -> None:
-        """Take the mark away, and delete the blocks that nothing else holds.
+        """Unpin a document, and delete the blocks that no other pin holds.
 
-        The root goes last: as long as it is there, a removal that broke off can be repeated.
+        The root is deleted last: as long as it exists, an interrupted removal can be repeated.
         """
-        mark, _ = write_mark(cid, network)
-        deep = _is_deep(cid)
-        async with self._exchanges.attempt("destroy", self._pace.patience_removal) as deadline:
-            await self._rpc.unpin(mark, deadline)
-            if not await self._rpc.remove_block(mark, deadline):
-                raise Failure("a document that was pinned again while it was destroyed")
-            others = [write_mark(cid, other)[0] for other in Network if other is not network]
+        pin_cid, _ = write_pin_node(cid, network)
+        chunked = _is_chunked(cid)
+        async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
+            await self._rpc.unpin(pin_cid, deadline)
+            if not await self._rpc.remove_block(pin_cid, deadline):
+                raise StoreFailure("the document was pinned again during its removal")
+            others = [write_pin_node(cid, other)[0] for other in Network if other is not network]
             for other in others:
-                if await self._rpc.is_pinned(other, deep, deadline):
+                if await self._rpc.is_pinned(other, chunked, deadline):
                     return
-            if not deep:
+            if not chunked:
                 await self._rpc.unpin(cid, deadline)
             for block in await self._list_blocks(cid, deadline):
                 await self._rpc.remove_block(block, deadline)
 
     async def export_car(self, cid: Cid, network: Network) -> bytes | None:
-        """A document as a CAR with all its blocks, verified; None if it is not there."""
-        mark, _ = write_mark(cid, network)
-        async with self._exchanges.attempt("export", self._patience(cid)) as deadline:
-            if not await self._rpc.is_pinned(mark, _is_deep(cid), deadline):
+        """A document as a CAR with all its blocks, verified, or None if it is not pinned."""
+        pin_cid, _ = write_pin_node(cid, network)
+        async with self._client.operation("export", self._timeout(cid)) as deadline:
+            if not await self._rpc.is_pinned(pin_cid, _is_chunked(cid), deadline):
                 return None
             try:
                 car = await self._rpc.export(cid, deadline)
-                _check_whole(car, cid)
-            except (NotThere, NotACar, NotAssembled) as error:
-                raise Failure("a CAR that is not whole") from error
+                _check_car(car, cid)
+            except (BlockMissing, NotACar, NotAssembled) as error:
+                raise StoreFailure("the CAR is incomplete") from error
             return car
 
     async def probe(self) -> None:
-        """Return if the node answers."""
-        async with self._exchanges.attempt("answer", self._pace.patience) as deadline:
+        """Return if the node responds."""
+        async with self._client.operation("respond", self._policy.timeout) as deadline:
             await self._rpc.show_version(deadline)
 
     async def close(self) -> None:
-        """Let go of connections."""
-        await self._exchanges.close()
+        """Close connections."""
+        await self._client.close()
 
-    def _patience(self, cid: Cid) -> float:
-        return self._pace.patience_deep if _is_deep(cid) else self._pace.patience
+    def _timeout(self, cid: Cid) -> float:
+        return self._policy.chunked_timeout if _is_chunked(cid) else self._policy.timeout
 
     async def _pin(self, cid: Cid, network: Network, label: Label | None, deadline: float) -> None:
-        mark, block = write_mark(cid, network)
-        if await self._rpc.put_block(block, deadline) != mark:
-            raise Failure("another cid for the same mark")
-        deep = _is_deep(cid)
+        pin_cid, block = write_pin_node(cid, network)
+        if await self._rpc.put_block(block, deadline) != pin_cid:
+            raise StoreFailure("the node computed another cid for the pin node")
+        chunked = _is_chunked(cid)
         name = f"imprint {network}"
         if label is not None:
             name = f"imprint {network} {label.status} {label.name} {label.group_id}"
-        # The document first: the mark is what makes it visible.
-        if not deep:
-            await self._rpc.pin([cid], False, name, deadline)
-        await self._rpc.pin([mark], deep, name, deadline)
+        # The document first: the pin of the pin node is what makes it visible.
+        if not chunked:
+            await self._rpc.pin(cid, False, name, deadline)
+        await self._rpc.pin(pin_cid, chunked, name, deadline)
 
     async def _clear(self, cid: Cid, document: bytes, deadline: float) -> set[Network]:
-        """Delete the blocks of a damaged document; the networks that it was in."""
+        """Delete the blocks of a damaged document; returns the networks that it was in."""
         networks = set()
         for network in Network:
-            mark, _ = write_mark(cid, network)
-            if await self._rpc.is_pinned(mark, _is_deep(cid), deadline):
-                await self._rpc.unpin(mark, deadline)
+            pin_cid, _ = write_pin_node(cid, network)
+            if await self._rpc.is_pinned(pin_cid, _is_chunked(cid), deadline):
+                await self._rpc.unpin(pin_cid, deadline)
                 networks.add(network)
-        if not _is_deep(cid):
+        if not _is_chunked(cid):
             await self._rpc.unpin(cid, deadline)
         for block in dict.fromkeys(each for each, _ in blocks(document)):
             await self._rpc.remove_block(block, deadline)
         return networks
 
     async def _list_blocks(self, cid: Cid, deadline: float) -> list[Cid]:
-        """The blocks of a document, each once, every node after all that hang below it."""
+        """The blocks of a document, each once, every node after those that it links to."""
         found: dict[Cid, None] = {}
         waiting = [cid]
         while waiting:
@@ -201,27 +213,27 @@ class KuboStore:
         try:
             node = await self._rpc.read_block(cid, deadline)
             if sha256(node).digest() != digest_of(cid):
-                raise Failure("a node that does not match its cid")
+                raise StoreFailure("a block does not match its cid")
             return read_links(node)
-        except NotThere:
+        except BlockMissing:
             return []
         except NotAssembled as error:
-            raise Failure("a node of another kind") from error
+            raise StoreFailure("a block is not a UnixFS file node") from error
 
 
-def _is_deep(cid: Cid) -> bool:
-    """Whether the document has blocks below its root, which a pin must reach."""
+def _is_chunked(cid: Cid) -> bool:
+    """Whether the document has blocks below its root, so that its pins must be recursive."""
     return codec_of(cid) is Codec.DAG_PB
 
 
-def _check_whole(car: bytes, cid: Cid) -> None:
-    """Raise `NotACar` or `NotAssembled` unless these are the blocks of this document, all of them.
+def _check_car(car: bytes, cid: Cid) -> None:
+    """Raise `NotACar` or `NotAssembled` unless the CAR has every block of this document.
 
-    An error in the middle of an export is in a trailer, where few clients can see it.
+    Kubo reports an error in the middle of an export in a trailer, which few HTTP clients expose.
     """
     stream = io.BytesIO(car)
     if read_header(stream.read) != (cid,):
-        raise NotACar("The CAR is of something else.")
+        raise NotACar("The CAR has another root.")
     found = dict(read_sections(stream.read))
 
     def load(block: Cid) -> bytes:

@@ -1,4 +1,4 @@
-"""The commands of a Kubo node that a content store needs, over its HTTP RPC."""
+"""The commands of a Kubo node that the content store uses, over its HTTP RPC."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -8,21 +8,21 @@ import aiohttp
 import msgspec
 
 from imprint.adapters.content.http_retry import (
-    MAX_ANSWER,
     MAX_DOCUMENT,
-    Answer,
-    Exchanges,
-    Failure,
-    Request,
-    quote,
+    MAX_RESPONSE,
+    HttpRequest,
+    HttpResponse,
+    RetryingClient,
+    StoreFailure,
+    excerpt,
 )
 from imprint.domain.cids import KUBO_LAYOUT, Cid
 
-PASSING = frozenset({502, 503, 504})
-"""What a proxy before a node answers while the node is away; the node's own errors are 500."""
+RETRY_STATUSES = frozenset({502, 503, 504})
+"""Statuses of a proxy whose node is down; the node's own errors have status 500."""
 
-_ALONE = ("offline", "true")
-"""Without this a node looks for what it does not have in the network, and for minutes."""
+_OFFLINE = ("offline", "true")
+"""Without it, a node searches the network for blocks that it does not have, for minutes."""
 
 _LAYOUT = (
     ("cid-version", "1"),
@@ -34,22 +34,21 @@ _LAYOUT = (
     ("inline", "false"),
     ("wrap-with-directory", "false"),
 )
-"""Everything that decides a cid, said aloud: a node's own defaults are its operator's to change."""
+"""All options that change a cid; their defaults depend on the configuration of the node."""
 
-_ABSENT = "could not find"
-_UNPINNED = "not pinned"
-_HELD = "pinned"
-"""How the node says that a block is not there, is not pinned, or is."""
-
-
-class NotThere(Failure):
-    """The node does not have this block."""
-
+_NOT_FOUND = "could not find"
+_NOT_PINNED = "not pinned"
+_PINNED = "pinned"
+"""Parts of the node's error messages: a block does not exist, is not pinned, is pinned."""
 
 _Shape = TypeVar("_Shape")
 
 
-class _Problem(msgspec.Struct):
+class BlockMissing(StoreFailure):
+    """The node does not have a block."""
+
+
+class _Error(msgspec.Struct):
     message: str = msgspec.field(name="Message", default="")
 
 
@@ -74,101 +73,99 @@ class _Removed(msgspec.Struct):
 
 
 class KuboRpc:
-    """One node. Every method raises `Failure`; every one may be repeated without harm."""
+    """The RPC of one node. Every method raises `StoreFailure`, and may safely be repeated."""
 
-    def __init__(self, exchanges: Exchanges, api: str, authorization: str | None) -> None:
-        self._exchanges = exchanges
+    def __init__(self, client: RetryingClient, api: str, authorization: str | None) -> None:
+        self._client = client
         self._api = f"{api}/api/v0"
         self._headers = {} if authorization is None else {"Authorization": authorization}
 
     async def add(self, document: bytes, announce: bool, deadline: float) -> str:
-        """Store a document, unpinned; the cid that the node found for it.
+        """Add a document without pinning it; returns the cid that the node computed.
 
-        What is not to be announced is added as if the node were alone.
+        A document that is not announced is added offline.
         """
         params = [*_LAYOUT, ("pin", "false"), ("progress", "false")]
         params.append(("fast-provide-root", _flag(announce)))
         if not announce:
-            params.append(_ALONE)
-        answer = await self._call("add", params, deadline, _form("file", document))
-        added = [each.cid for each in _decode_lines(answer, _Added) if each.cid]
+            params.append(_OFFLINE)
+        response = await self._call("add", params, deadline, _form("file", document))
+        added = [each.cid for each in _decode_lines(response, _Added) if each.cid]
         if len(added) != 1:
-            raise Failure("add: an answer that does not name one document")
+            raise StoreFailure("add: the response does not name one document")
         return added[0]
 
     async def put_block(self, block: bytes, deadline: float) -> str:
-        """Store one dag-pb node; its cid."""
-        params = [("cid-codec", "dag-pb"), ("mhtype", "sha2-256"), ("pin", "false"), _ALONE]
-        answer = await self._call("block/put", params, deadline, _form("data", block))
-        return _decode(answer, _Put).cid
+        """Store one dag-pb node; returns its cid."""
+        params = [("cid-codec", "dag-pb"), ("mhtype", "sha2-256"), ("pin", "false"), _OFFLINE]
+        response = await self._call("block/put", params, deadline, _form("data", block))
+        return _decode(response, _Put).cid
 
-    async def pin(self, roots: Sequence[Cid], deep: bool, name: str, deadline: float) -> None:
-        """Pin blocks, if `deep` with all below them; or give their pins another name.
-
-        Raises `NotThere` if one of the blocks is missing.
-        """
-        params = [*(("arg", root) for root in roots), ("recursive", _flag(deep)), ("name", name)]
-        answer = await self._call("pin/add", [*params, _ALONE], deadline)
-        if sorted(_decode(answer, _Pinned).pins) != sorted(roots):
-            raise Failure("pin/add: an answer that does not confirm the pins")
+    async def pin(self, root: Cid, recursive: bool, name: str, deadline: float) -> None:
+        """Pin a block, or rename its pin. Raises `BlockMissing`, also for blocks below it."""
+        params = [("arg", root), ("recursive", _flag(recursive)), ("name", name), _OFFLINE]
+        response = await self._call("pin/add", params, deadline)
+        if _decode(response, _Pinned).pins != [root]:
+            raise StoreFailure("pin/add: the response does not confirm the pin")
 
     async def unpin(self, root: Cid, deadline: float) -> None:
-        """Take a pin away; one that is not there is no error."""
-        answer = await self._ask("pin/rm", [("arg", root), ("recursive", "true")], deadline)
-        if _UNPINNED not in _complaint(answer):
-            _expect_success("pin/rm", answer)
+        """Remove a pin; one that does not exist is no error."""
+        response = await self._send("pin/rm", [("arg", root), ("recursive", "true")], deadline)
+        if _NOT_PINNED not in _error_message(response):
+            _expect_success("pin/rm", response)
 
-    async def is_pinned(self, root: Cid, deep: bool, deadline: float) -> bool:
-        """Whether this block is pinned for its own sake: alone, or with all below it."""
-        params = [("arg", root), ("type", "recursive" if deep else "direct"), _ALONE]
-        answer = await self._ask("pin/ls", params, deadline)
-        if _UNPINNED in _complaint(answer):
+    async def is_pinned(self, root: Cid, recursive: bool, deadline: float) -> bool:
+        """Whether a block has a pin of its own, of this kind."""
+        params = [("arg", root), ("type", "recursive" if recursive else "direct"), _OFFLINE]
+        response = await self._send("pin/ls", params, deadline)
+        if _NOT_PINNED in _error_message(response):
             return False
-        _expect_success("pin/ls", answer)
-        if list(_decode(answer, _Listed).keys) != [root]:
-            raise Failure("pin/ls: an answer to something else")
+        _expect_success("pin/ls", response)
+        if list(_decode(response, _Listed).keys) != [root]:
+            raise StoreFailure("pin/ls: the response is about another block")
         return True
 
     async def cat(self, cid: Cid, deadline: float) -> bytes:
-        """The bytes of a document as the node has them, unchecked. Raises `NotThere`.
+        """The bytes of a document, unverified. Raises `BlockMissing`.
 
-        A stream that breaks off has an error in its trailer, where few clients can see it; but
-        the whole length is in a header, so that what is shorter is known by that.
+        The node reports an interrupted stream in a trailer, which few HTTP clients expose; so the
+        length is compared with the header that announces it.
         """
-        params = [("arg", cid), ("progress", "false"), _ALONE]
-        answer = await self._call("cat", params, deadline, limit=MAX_DOCUMENT)
-        if answer.headers.get("x-content-length") != str(len(answer.body)):
-            raise Failure("cat: a document that breaks off")
-        return answer.body
+        params = [("arg", cid), ("progress", "false"), _OFFLINE]
+        response = await self._call("cat", params, deadline, limit=MAX_DOCUMENT)
+        if response.headers.get("x-content-length") != str(len(response.body)):
+            raise StoreFailure("cat: the document is incomplete")
+        return response.body
 
     async def read_block(self, cid: Cid, deadline: float) -> bytes:
-        """The bytes of one block, unchecked. Raises `NotThere`."""
-        return (await self._call("block/get", [("arg", cid), _ALONE], deadline)).body
+        """The bytes of one block, unverified. Raises `BlockMissing`."""
+        return (await self._call("block/get", [("arg", cid), _OFFLINE], deadline)).body
 
     async def remove_block(self, cid: Cid, deadline: float) -> bool:
-        """Delete one block; False if some pin holds it. One that is not there is no error.
+        """Delete a block; False if a pin holds it. One that does not exist is no error.
 
-        The node walks through everything that is pinned deep before it deletes, so it is asked
-        to only for blocks that it has.
+        Before it deletes, the node walks through everything that is pinned recursively, so
+        `block/rm` is sent only for blocks that exist.
         """
         try:
-            await self._call("block/stat", [("arg", cid), _ALONE], deadline)
-        except NotThere:
+            await self._call("block/stat", [("arg", cid), _OFFLINE], deadline)
+        except BlockMissing:
             return True
-        answer = await self._ask("block/rm", [("arg", cid), ("force", "true"), _ALONE], deadline)
-        _expect_success("block/rm", answer)
-        errors = [each.error for each in _decode_lines(answer, _Removed) if each.error]
-        if errors and _HELD not in errors[0]:
-            raise Failure(f"block/rm: {quote(errors[0])}")
+        params = [("arg", cid), ("force", "true"), _OFFLINE]
+        response = await self._send("block/rm", params, deadline)
+        _expect_success("block/rm", response)
+        errors = [each.error for each in _decode_lines(response, _Removed) if each.error]
+        if errors and _PINNED not in errors[0]:
+            raise StoreFailure(f"block/rm: {excerpt(errors[0])}")
         return not errors
 
     async def export(self, cid: Cid, deadline: float) -> bytes:
-        """The blocks of a document as a CAR, unchecked. Raises `NotThere`."""
-        params = [("arg", cid), ("progress", "false"), _ALONE]
+        """The blocks of a document as a CAR, unverified. Raises `BlockMissing`."""
+        params = [("arg", cid), ("progress", "false"), _OFFLINE]
         return (await self._call("dag/export", params, deadline, limit=MAX_DOCUMENT)).body
 
     async def show_version(self, deadline: float) -> None:
-        """Return if the node answers, and lets this service in."""
+        """Return if the node responds and accepts the authorization."""
         await self._call("version", [], deadline)
 
     async def _call(
@@ -177,26 +174,26 @@ class KuboRpc:
         params: Sequence[tuple[str, str]],
         deadline: float,
         form: Callable[[], aiohttp.FormData] | None = None,
-        limit: int = MAX_ANSWER,
-    ) -> Answer:
-        """The answer to a command that succeeded. Raises `NotThere` for a missing block."""
-        answer = await self._ask(command, params, deadline, form, limit)
-        if _ABSENT in _complaint(answer):
-            raise NotThere(command)
-        _expect_success(command, answer)
-        return answer
+        limit: int = MAX_RESPONSE,
+    ) -> HttpResponse:
+        """The response to a command that succeeded. Raises `BlockMissing`."""
+        response = await self._send(command, params, deadline, form, limit)
+        if _NOT_FOUND in _error_message(response):
+            raise BlockMissing(command)
+        _expect_success(command, response)
+        return response
 
-    async def _ask(
+    async def _send(
         self,
         command: str,
         params: Sequence[tuple[str, str]],
         deadline: float,
         form: Callable[[], aiohttp.FormData] | None = None,
-        limit: int = MAX_ANSWER,
-    ) -> Answer:
+        limit: int = MAX_RESPONSE,
+    ) -> HttpResponse:
         url = f"{self._api}/{command}"
-        request = Request("POST", url, tuple(params), self._headers, form, limit=limit)
-        return await self._exchanges.ask(request, deadline)
+        request = HttpRequest("POST", url, tuple(params), self._headers, form, limit=limit)
+        return await self._client.send(request, deadline)
 
 
 def _form(part: str, data: bytes) -> Callable[[], aiohttp.FormData]:
@@ -213,31 +210,31 @@ def _flag(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _decode(answer: Answer, shape: type[_Shape]) -> _Shape:
+def _decode(response: HttpResponse, shape: type[_Shape]) -> _Shape:
     try:
-        return msgspec.json.decode(answer.body, type=shape)
+        return msgspec.json.decode(response.body, type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Failure("an answer of another shape") from error
+        raise StoreFailure("the response has another shape") from error
 
 
-def _decode_lines(answer: Answer, shape: type[_Shape]) -> list[_Shape]:
+def _decode_lines(response: HttpResponse, shape: type[_Shape]) -> list[_Shape]:
     try:
-        return msgspec.json.Decoder(shape).decode_lines(answer.body)
+        return msgspec.json.Decoder(shape).decode_lines(response.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Failure("an answer of another shape") from error
+        raise StoreFailure("the response has another shape") from error
 
 
-def _complaint(answer: Answer) -> str:
-    """What the node says went wrong; empty if nothing did, or if it does not say."""
-    if answer.status != 500:
+def _error_message(response: HttpResponse) -> str:
+    """The node's error message; empty without an error, or for one in another format."""
+    if response.status != 500:
         return ""
     try:
-        return msgspec.json.decode(answer.body, type=_Problem).message
+        return msgspec.json.decode(response.body, type=_Error).message
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 
 
-def _expect_success(command: str, answer: Answer) -> None:
-    if answer.status != 200:
-        said = quote(_complaint(answer))
-        raise Failure(f"{command}: status {answer.status}" + (f", {said}" if said else ""))
+def _expect_success(command: str, response: HttpResponse) -> None:
+    if response.status != 200:
+        said = excerpt(_error_message(response))
+        raise StoreFailure(f"{command}: status {response.status}" + (f", {said}" if said else ""))

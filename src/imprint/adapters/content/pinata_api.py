@@ -1,4 +1,4 @@
-"""Pinata's interface, version 3: files, groups and the ways to their bytes."""
+"""Pinata's API, version 3: uploads, files, groups and downloads."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -10,40 +10,40 @@ import msgspec
 
 from imprint.adapters.content.http_retry import (
     MAX_DOCUMENT,
-    Answer,
-    Exchanges,
-    Failure,
-    Request,
-    quote,
+    HttpRequest,
+    HttpResponse,
+    RetryingClient,
+    StoreFailure,
+    excerpt,
 )
 from imprint.domain.files import Network
 from imprint.ports import Clock
 
 API = "https://api.pinata.cloud/v3"
-"""Where files are listed, labelled, signed for and deleted."""
+"""The default base URL for files, groups and signed links."""
 
 UPLOADS = "https://uploads.pinata.cloud/v3"
-"""Where documents are sent."""
+"""The default base URL for uploads."""
 
-PASSING = frozenset({429, 500, 502, 503, 504})
-"""After these it is asked again: too many requests, and a service that is not well."""
+RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
+"""Too many requests, and server errors that may pass."""
 
 LINK_SECONDS = 60
-"""How long a signed link holds: as long as the slowest download of one document."""
+"""Lifetime of a signed link: the slowest allowed download of a document."""
 
 MAX_PAGES = 20
-"""How many pages of a list are read; what is looked for has one entry, rarely more."""
+"""Pages of a list that are read; a document rarely has more than one file."""
 
 _PAGE = "100"
-_ABSENT = (403, 404, 410)
-"""What a gateway answers for what its owner has not pinned; only the list of files is sure."""
+_NOT_FOUND = (403, 404, 410)
+"""Statuses of a gateway for files that it does not have; only the list of files is reliable."""
 
 _Shape = TypeVar("_Shape")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account: its key, the origin of its gateway, and where Pinata is."""
+    """An account: its key, the origin of its gateway, and the base URLs of the API."""
 
     jwt: str = field(repr=False)
     gateway: str
@@ -52,7 +52,7 @@ class Account:
 
 
 class Record(msgspec.Struct):
-    """A file as Pinata describes it, as far as it matters here."""
+    """The used members of Pinata's description of a file."""
 
     id: str
     cid: str
@@ -80,10 +80,10 @@ class _Groups(msgspec.Struct):
 
 
 class PinataApi:
-    """One account. Every method raises `Failure`."""
+    """The API with one account's key. Every method raises `StoreFailure`."""
 
-    def __init__(self, exchanges: Exchanges, account: Account, clock: Clock) -> None:
-        self._exchanges = exchanges
+    def __init__(self, client: RetryingClient, account: Account, clock: Clock) -> None:
+        self._client = client
         self._account = account
         self._headers = {"Authorization": f"Bearer {account.jwt}"}
         self._clock = clock
@@ -98,7 +98,7 @@ class PinataApi:
         keyvalues: Mapping[str, str],
         group_id: str | None,
     ) -> Record:
-        """Store a document. What is stored twice is one document, in one record or in two."""
+        """Store a document; storing it again may return the same record or another one."""
 
         def write_form() -> aiohttp.FormData:
             form = aiohttp.FormData()
@@ -112,25 +112,27 @@ class PinataApi:
                 form.add_field("group_id", group_id)
             return form
 
-        request = Request("POST", f"{self._account.uploads}/files", (), self._headers, write_form)
-        return await self._ask("upload", request, Record, deadline)
+        request = HttpRequest(
+            "POST", f"{self._account.uploads}/files", (), self._headers, write_form
+        )
+        return await self._send("upload", request, Record, deadline)
 
     async def find(
         self, network: Network, filters: Mapping[str, str], deadline: float
     ) -> list[Record]:
         """The files that have all these keyvalues."""
-        asked = [(f"keyvalues[{key}]", value) for key, value in filters.items()]
+        params = [(f"keyvalues[{key}]", value) for key, value in filters.items()]
         found: list[Record] = []
         token = None
         for _ in range(MAX_PAGES):
-            params = [*asked, ("limit", _PAGE), *_page(token)]
-            request = self._request("GET", f"files/{network}", tuple(params))
-            page = await self._ask("list", request, _Files, deadline)
+            page_params = (*params, ("limit", _PAGE), *_page_token(token))
+            request = self._request("GET", f"files/{network}", page_params)
+            page = await self._send("list", request, _Files, deadline)
             found += page.files or []
             token = page.next_page_token
             if not token:
                 break
-        # Whether a filter finds more than what is equal is not written anywhere.
+        # Pinata does not document whether a filter finds exact matches only.
         return [each for each in found if (each.keyvalues or {}) | dict(filters) == each.keyvalues]
 
     async def update(
@@ -141,40 +143,40 @@ class PinataApi:
         deadline: float,
         name: str | None = None,
     ) -> None:
-        """Change keyvalues, which are merged into the present ones, and the name; None removes."""
+        """Merge keyvalues into those of a file, None removing one, and change its name."""
         body: dict[str, Any] = {"keyvalues": dict(keyvalues)}
         if name is not None:
             body["name"] = name
         request = self._request("PUT", f"files/{network}/{file_id}", body=body)
-        await self._ask("update", request, Record, deadline)
+        await self._send("update", request, Record, deadline)
 
     async def delete(self, network: Network, file_id: str, deadline: float) -> None:
-        """Delete a file; one that is not there is no error."""
+        """Delete a file; one that does not exist is no error."""
         request = self._request("DELETE", f"files/{network}/{file_id}")
-        answer = await self._exchanges.ask(request, deadline)
-        if answer.status != 404:
-            _expect_success("delete", answer)
+        response = await self._client.send(request, deadline)
+        if response.status != 404:
+            _expect_success("delete", response)
 
     async def fetch(self, network: Network, cid: str, deadline: float) -> bytes | None:
-        """The bytes that the gateway has under Pinata's cid, unchecked; None if it says none."""
+        """The unverified bytes that the gateway has under Pinata's cid, or None."""
         url = f"{self._account.gateway}/ipfs/{cid}"
         if network is Network.PRIVATE:
             url = await self._sign(f"{self._account.gateway}/files/{cid}", deadline)
-        # Without the key: the gateway needs none, and may be somebody else's.
-        answer = await self._exchanges.ask(Request("GET", url, limit=MAX_DOCUMENT), deadline)
-        if answer.status in _ABSENT:
+        # Without the key: the gateway needs none, and may belong to a third party.
+        response = await self._client.send(HttpRequest("GET", url, limit=MAX_DOCUMENT), deadline)
+        if response.status in _NOT_FOUND:
             return None
-        _expect_success("fetch", answer)
-        return answer.body
+        _expect_success("fetch", response)
+        return response.body
 
     async def find_groups(self, network: Network, name: str, deadline: float) -> list[Group]:
-        """The groups with exactly this name, the oldest first; Pinata does not keep names apart."""
+        """The groups with exactly this name, oldest first; Pinata allows several."""
         found: list[Group] = []
         token = None
         for _ in range(MAX_PAGES):
-            params = (("name", name), ("limit", _PAGE), *_page(token))
+            params = (("name", name), ("limit", _PAGE), *_page_token(token))
             request = self._request("GET", f"groups/{network}", params)
-            page = await self._ask("list groups", request, _Groups, deadline)
+            page = await self._send("list groups", request, _Groups, deadline)
             found += page.groups or []
             token = page.next_page_token
             if not token:
@@ -183,35 +185,35 @@ class PinataApi:
         return sorted(named, key=lambda each: (each.created_at, each.id))
 
     async def create_group(self, network: Network, name: str, deadline: float) -> Group:
-        """A new group, also if there is one of this name; never tried twice."""
+        """Create a group, even if one has this name; not repeated, as that would create another."""
         body = {"name": name}
         request = self._request("POST", f"groups/{network}", body=body, repeatable=False)
-        return await self._ask("create group", request, Group, deadline)
+        return await self._send("create group", request, Group, deadline)
 
     async def delete_group(self, network: Network, group_id: str, deadline: float) -> None:
-        """Delete a group, but not what is in it."""
+        """Delete a group, but not its files."""
         request = self._request("DELETE", f"groups/{network}/{group_id}")
-        _expect_success("delete group", await self._exchanges.ask(request, deadline))
+        _expect_success("delete group", await self._client.send(request, deadline))
 
     async def join_group(
         self, network: Network, group_id: str, file_id: str, deadline: float
     ) -> None:
         """Put a file into a group."""
         request = self._request("PUT", f"groups/{network}/{group_id}/ids/{file_id}")
-        _expect_success("join group", await self._exchanges.ask(request, deadline))
+        _expect_success("join group", await self._client.send(request, deadline))
 
     async def list_one(self, network: Network, deadline: float) -> None:
-        """Return if the account can be used in this network."""
+        """Return if the key gives access to this network."""
         request = self._request("GET", f"files/{network}", (("limit", "1"),))
-        await self._ask("list", request, _Files, deadline)
+        await self._send("list", request, _Files, deadline)
 
     async def _sign(self, url: str, deadline: float) -> str:
         now = int(self._clock().timestamp())
         body = {"url": url, "date": now, "expires": LINK_SECONDS, "method": "GET"}
         request = self._request("POST", "files/private/download_link", body=body)
-        link = await self._ask("sign", request, str, deadline)
+        link = await self._send("sign", request, str, deadline)
         if not link.startswith(f"{url}?") or not link.isascii() or not link.isprintable():
-            raise Failure("sign: a link to another place")
+            raise StoreFailure("sign: the link leads elsewhere")
         return link
 
     def _request(
@@ -221,52 +223,54 @@ class PinataApi:
         params: tuple[tuple[str, str], ...] = (),
         body: Mapping[str, Any] | None = None,
         repeatable: bool = True,
-    ) -> Request:
+    ) -> HttpRequest:
         url, headers = f"{self._account.api}/{path}", self._headers
         if body is None:
-            return Request(method, url, params, headers, repeatable=repeatable)
+            return HttpRequest(method, url, params, headers, repeatable=repeatable)
         written = msgspec.json.encode(body)
         headers = headers | {"Content-Type": "application/json"}
-        return Request(method, url, params, headers, _constant(written), repeatable)
+        return HttpRequest(method, url, params, headers, _constant(written), repeatable)
 
-    async def _ask(
-        self, purpose: str, request: Request, shape: type[_Shape], deadline: float
+    async def _send(
+        self, purpose: str, request: HttpRequest, shape: type[_Shape], deadline: float
     ) -> _Shape:
-        """What stands under `data` in the answer to a request that succeeded."""
-        answer = await self._exchanges.ask(request, deadline)
-        _expect_success(purpose, answer)
+        """The member `data` of a successful response, decoded as `shape`."""
+        response = await self._client.send(request, deadline)
+        _expect_success(purpose, response)
         try:
-            data = msgspec.json.decode(answer.body, type=dict[str, msgspec.Raw])["data"]
+            data = msgspec.json.decode(response.body, type=dict[str, msgspec.Raw])["data"]
             return msgspec.json.decode(data, type=shape)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError) as error:
-            raise Failure(f"{purpose}: an answer of another shape") from error
+            raise StoreFailure(f"{purpose}: the response has another shape") from error
 
 
 def _constant(body: bytes) -> Callable[[], bytes]:
     return lambda: body
 
 
-def _page(token: str | None) -> list[tuple[str, str]]:
+def _page_token(token: str | None) -> list[tuple[str, str]]:
     return [("pageToken", token)] if token else []
 
 
-def _expect_success(purpose: str, answer: Answer) -> None:
-    if not answer.good:
-        reason = read_reason(answer.body)
-        raise Failure(f"{purpose}: status {answer.status}" + (f", {reason}" if reason else ""))
+def _expect_success(purpose: str, response: HttpResponse) -> None:
+    if not response.ok:
+        reason = read_reason(response.body)
+        raise StoreFailure(
+            f"{purpose}: status {response.status}" + (f", {reason}" if reason else "")
+        )
 
 
 def read_reason(body: bytes) -> str:
-    """Why Pinata refused, fit for a log: from an object, a sentence or a bare text.
+    """The reason in an error response, fit for a log.
 
-    Older parts of it answer `{"error": {"reason": …, "details": …}}`, newer ones
-    `{"error": "…"}`, and some neither.
+    Older endpoints send `{"error": {"reason": …, "details": …}}`, newer ones `{"error": "…"}`,
+    and some send plain text.
     """
     try:
-        problem = msgspec.json.decode(body)
+        decoded = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return quote(body[:1000].decode(errors="replace"))
-    error = problem.get("error", "") if isinstance(problem, dict) else problem
+        return excerpt(body[:1000].decode(errors="replace"))
+    error = decoded.get("error", "") if isinstance(decoded, dict) else decoded
     if isinstance(error, dict):
         error = ": ".join(str(error[key]) for key in ("reason", "details") if error.get(key))
-    return quote(str(error))
+    return excerpt(str(error))

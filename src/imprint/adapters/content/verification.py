@@ -1,4 +1,4 @@
-"""The check that every store makes of every document, both ways: the bytes have the cid."""
+"""Verification of documents that travel to or from a remote content store."""
 
 import asyncio
 import logging
@@ -11,16 +11,16 @@ from imprint.domain.files import Network
 _log = logging.getLogger(__name__)
 
 
-def check_document(cid: Cid, document: bytes, network: Network) -> bytes:
-    """The document, if it has this cid; otherwise an alarm, since only a fault can cause that."""
-    if document_cid(document) != cid:
+async def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
+    """The document, if it has this cid; a large one is hashed in a thread.
+
+    Raises `Unavailable` for other bytes and logs it as critical: only a fault causes that.
+    """
+    if len(document) <= SMALL_DOCUMENT:
+        found = document_cid(document)
+    else:
+        found = await asyncio.to_thread(document_cid, document)
+    if found != cid:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
         raise Unavailable.storage()
     return document
-
-
-async def check_aside(cid: Cid, document: bytes, network: Network) -> bytes:
-    """The same, in a thread if the document is large."""
-    if len(document) <= SMALL_DOCUMENT:
-        return check_document(cid, document, network)
-    return await asyncio.to_thread(check_document, cid, document, network)

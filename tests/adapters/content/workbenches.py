@@ -1,8 +1,7 @@
-"""Workbenches: a content store, and what only its maker can do to it."""
+"""Workbenches: a content store under test, with a way to tamper with its documents."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -11,28 +10,20 @@ from tests.adapters.content.pinata_fake import JWT, PinataFake
 from tests.documents import change_document
 
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.adapters.content.http_retry import Pace
+from imprint.adapters.content.http_retry import RetryPolicy
 from imprint.adapters.content.kubo import KuboStore
 from imprint.adapters.content.pinata import PinataStore
 from imprint.adapters.content.pinata_api import Account
 from imprint.domain.cids import Cid, Codec, Layout, codec_of
 from imprint.domain.files import Network
-from imprint.ports import ContentStore
+from imprint.ports import ContentStore, utc_now
 
-HASTE = Pace(pause=0.001)
-"""As patient as a service is, but with pauses that a test does not notice."""
-
-
-class WallClock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def __call__(self) -> datetime:
-        return self.now()
+SHORT_PAUSES = RetryPolicy(pause=0.001)
+"""The timeouts of the service, with pauses that do not slow a test down."""
 
 
 class Workbench(Protocol):
-    """A store, and what only its maker can do to it."""
+    """A store, and what a test does behind its back."""
 
     @property
     def store(self) -> ContentStore: ...
@@ -42,19 +33,18 @@ class Workbench(Protocol):
         ...
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
-        """Put other bytes in the place of a stored document, behind the store's back."""
+        """Replace the bytes of a stored document, behind the store's back."""
         ...
 
 
 class EmbeddedWorkbench:
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.clock = WallClock()
-        self.store = EmbeddedStore(root, self.clock)
+        self.store = EmbeddedStore(root, utc_now)
 
     async def reopen(self) -> None:
         await self.store.close()
-        self.store = EmbeddedStore(self.root, self.clock)
+        self.store = EmbeddedStore(self.root, utc_now)
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
         change_document(self.root, network, cid, document)
@@ -65,11 +55,11 @@ class KuboFakeWorkbench:
 
     def __init__(self, fake: KuboFake) -> None:
         self.fake = fake
-        self.store = KuboStore(fake.address, pace=HASTE)
+        self.store = KuboStore(fake.address, policy=SHORT_PAUSES)
 
     async def reopen(self) -> None:
         await self.store.close()
-        self.store = KuboStore(self.fake.address, pace=HASTE)
+        self.store = KuboStore(self.fake.address, policy=SHORT_PAUSES)
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
         leaves = [each for each in self.fake.below(cid) if codec_of(each) is Codec.RAW]
@@ -89,10 +79,10 @@ class PinataWorkbench:
         self.public = public
         self.store = self.open()
 
-    def open(self, pace: Pace = HASTE) -> PinataStore:
+    def open(self, policy: RetryPolicy = SHORT_PAUSES) -> PinataStore:
         origin = self.fake.origin
         account = Account(JWT, origin, f"{origin}/api/v3", f"{origin}/uploads/v3")
-        return PinataStore(account, WallClock(), public=self.public, pace=pace)
+        return PinataStore(account, utc_now, public=self.public, policy=policy)
 
     async def reopen(self) -> None:
         await self.store.close()
