@@ -13,8 +13,7 @@ from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.stepped import CatalogBase
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
-from imprint.adapters.chain.http_client import ChainMisconfigured
-from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.encryption import AesCipher, PlainCipher

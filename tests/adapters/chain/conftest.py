@@ -13,14 +13,9 @@ from imprint.domain.addresses import Address
 MARKET = Address("0x" + "c3" * 20)
 
 
-class FixedClock:
-    """A clock that stands at the time of the node's newest block."""
-
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(1_760_000_000, UTC)
-
-    def __call__(self) -> datetime:
-        return self.now()
+def fixed_clock() -> datetime:
+    """The time of the node's newest block."""
+    return datetime.fromtimestamp(1_760_000_000, UTC)
 
 
 @pytest.fixture
@@ -41,8 +36,8 @@ async def spare_node() -> AsyncIterator[FaultyNode]:
 
 @pytest.fixture
 async def market(node: FaultyNode) -> AsyncIterator[JsonRpcMarketplace]:
-    rpc = JsonRpc([node.address], max_answer=1_000_000)
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, FixedClock())
+    rpc = JsonRpc([node.address], max_response=1_000_000)
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock)
     yield market
     await market.close()
 
@@ -52,6 +47,6 @@ async def market_of_two(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
     rpc = JsonRpc([node.address, spare_node.address])
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, FixedClock())
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock)
     yield market
     await market.close()

@@ -1,4 +1,4 @@
-"""A node on loopback that knows a small marketplace, and misbehaves as it is told."""
+"""A JSON-RPC node on loopback with a small marketplace, and faults on demand."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ Fault = Callable[["FaultyNode", web.Request, list[Any]], Awaitable[web.StreamRes
 
 @dataclass
 class FaultyNode:
-    """The state that the node reports, the fault it has now, and what it was asked."""
+    """The state that the node reports, its present fault, and the batches it received."""
 
     chain_id: int = 31337
     code: str = "0x6080"
@@ -26,9 +26,9 @@ class FaultyNode:
     entries: dict[int, tuple[Address, bytes, int]] = field(default_factory=dict)
     balances: dict[tuple[Address, int], int] = field(default_factory=dict)
     fault: Fault | None = None
-    tamper: Callable[[dict[str, Any], dict[str, Any]], None] = lambda request, answer: None
+    tamper: Callable[[dict[str, Any], dict[str, Any]], None] = lambda request, response: None
     batches: list[list[Any]] = field(default_factory=list)
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    received: asyncio.Event = field(default_factory=asyncio.Event)
     server: TestServer | None = None
 
     async def start(self) -> None:
@@ -49,19 +49,19 @@ class FaultyNode:
     async def receive(self, request: web.Request) -> web.StreamResponse:
         batch = await request.json()
         self.batches.append(batch)
-        self.asked.set()
+        self.received.set()
         if self.fault is not None:
             return await self.fault(self, request, batch)
-        return web.json_response(self.answer(batch))
+        return web.json_response(self.respond(batch))
 
-    def answer(self, batch: list[Any]) -> list[Any]:
-        answers = []
+    def respond(self, batch: list[Any]) -> list[Any]:
+        responses = []
         for request in batch:
             result = self.result(request["method"], request["params"])
-            answer = {"jsonrpc": "2.0", "id": request["id"], "result": result}
-            self.tamper(request, answer)
-            answers.append(answer)
-        return answers
+            response = {"jsonrpc": "2.0", "id": request["id"], "result": result}
+            self.tamper(request, response)
+            responses.append(response)
+        return responses
 
     def result(self, method: str, params: list[Any]) -> object:
         if method == "eth_chainId":
@@ -96,16 +96,16 @@ class FaultyNode:
         return encode(["uint256"], [found[0] if found else 0])
 
 
-def answer_status(status: int) -> Fault:
-    """A fault: a right answer under a wrong status."""
+def respond_with_status(status: int) -> Fault:
+    """A fault: the right response under another status."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
-        return web.json_response(node.answer(batch), status=status)
+        return web.json_response(node.respond(batch), status=status)
 
     return fault
 
 
-def answer_body(body: bytes | str) -> Fault:
+def respond_with_body(body: bytes | str) -> Fault:
     """A fault: always the same body."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
@@ -115,11 +115,11 @@ def answer_body(body: bytes | str) -> Fault:
     return fault
 
 
-def answer_changed(change: Callable[[list[Any]], object]) -> Fault:
-    """A fault: the right answers, changed."""
+def respond_changed(change: Callable[[list[Any]], object]) -> Fault:
+    """A fault: the right responses, changed."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
-        return web.json_response(change(node.answer(batch)))
+        return web.json_response(change(node.respond(batch)))
 
     return fault
 
@@ -127,7 +127,7 @@ def answer_changed(change: Callable[[list[Any]], object]) -> Fault:
 async def stay_silent(
     node: FaultyNode, request: web.Request, batch: list[Any]
 ) -> web.StreamResponse:
-    """A fault: no answer for longer than anybody waits."""
+    """A fault: no response within any timeout."""
     await asyncio.sleep(30)
     return web.Response()
 
@@ -143,15 +143,15 @@ async def drip(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.
 
 
 async def reset(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: the connection ends without an answer."""
+    """A fault: the connection is reset without a response."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
 
 
 async def cut_off(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: the connection ends in the middle of the right answer."""
-    body = json.dumps(node.answer(batch)).encode()
+    """A fault: the connection ends in the middle of the right response."""
+    body = json.dumps(node.respond(batch)).encode()
     response = web.StreamResponse(headers={"Content-Length": str(len(body))})
     await response.prepare(request)
     await response.write(body[: len(body) // 2])
@@ -161,7 +161,7 @@ async def cut_off(node: FaultyNode, request: web.Request, batch: list[Any]) -> w
 
 
 async def flood(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: an answer that does not end."""
+    """A fault: a response that does not end."""
     response = web.StreamResponse()
     await response.prepare(request)
     for _ in range(10_000):
@@ -169,8 +169,8 @@ async def flood(node: FaultyNode, request: web.Request, batch: list[Any]) -> web
     return response
 
 
-async def send_away(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
-    """A fault: a redirect to where the right answers are."""
+async def redirect(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
+    """A fault: a redirect to the right response."""
     if request.path == "/elsewhere":
-        return web.json_response(node.answer(batch))
+        return web.json_response(node.respond(batch))
     return web.Response(status=307, headers={"Location": node.address + "elsewhere"})

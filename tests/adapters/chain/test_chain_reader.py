@@ -28,7 +28,7 @@ Answers = list[dict[str, Any]]
 
 @dataclass
 class ChainNode:
-    """The development chain over HTTP, with a cap on ranges and a way to change its answers."""
+    """The development chain over HTTP, with limited block ranges and responses to change."""
 
     chain: Chain
     limit: int | None = None
@@ -38,7 +38,7 @@ class ChainNode:
 
     async def start(self) -> None:
         application = web.Application()
-        application.router.add_post("/", self.answer)
+        application.router.add_post("/", self.respond)
         self.server = TestServer(application)
         await self.server.start_server(access_log=None)
 
@@ -46,7 +46,7 @@ class ChainNode:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server.port}/"
 
-    async def answer(self, request: web.Request) -> web.Response:
+    async def respond(self, request: web.Request) -> web.Response:
         self.asked += 1
         body = await request.read()
         said = json.loads(Dispatcher(self.chain, self.limit).answer(body) or b"[]")
@@ -97,7 +97,7 @@ async def source_of_two(
     await rpc.close()
 
 
-def mark_of(town: World, number: int = -1) -> BlockRef:
+def block_ref(town: World, number: int = -1) -> BlockRef:
     block = town.chain.head if number < 0 else town.chain.block(number)
     assert block is not None
     return BlockRef(block.number, "0x" + block.hash.hex())
@@ -106,12 +106,12 @@ def mark_of(town: World, number: int = -1) -> BlockRef:
 def change_result(
     method: str, change: Callable[[Any], Any]
 ) -> Callable[[list[dict[str, Any]], Answers], Answers]:
-    """The right answers, but those of one method changed."""
+    """The right responses, but those of one method changed."""
 
     def apply(asked: list[dict[str, Any]], said: Answers) -> Answers:
-        for call, answer in zip(asked, said, strict=True):
+        for call, response in zip(asked, said, strict=True):
             if call["method"] == method:
-                answer["result"] = change(answer["result"])
+                response["result"] = change(response["result"])
         return said
 
     return apply
@@ -122,7 +122,7 @@ async def test_the_head_is_the_newest_block_and_its_time(
 ) -> None:
     town.clock.advance(60)
     town.chain.mine()
-    assert await source.head() == mark_of(town)
+    assert await source.head() == block_ref(town)
     assert await source.head_time() - town.clock.now() < timedelta(seconds=1)
 
 
@@ -132,19 +132,19 @@ async def test_the_logs_of_a_range_are_those_of_the_marketplace(
     alice = town.wallet(1)
     town.create_post(alice, "one")
     block = town.create_post(alice, "two")
-    logs = await source.logs(0, block.number, mark_of(town))
+    logs = await source.logs(0, block.number, block_ref(town))
     created = [log for log in logs if log.topics[0] == POST_CREATED]
     assert [log.place.block_number for log in created] == [block.number - 1, block.number]
     assert created[1].place.block_hash == "0x" + block.hash.hex()
-    assert await source.logs(0, 1, mark_of(town)) == []
+    assert await source.logs(0, 1, block_ref(town)) == []
 
 
 async def test_blocks_are_found_by_height_and_by_hash(
     town: World, source: JsonRpcChainReader
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
-    head = mark_of(town)
-    assert await source.block_at(1, head) == mark_of(town, 1)
+    head = block_ref(town)
+    assert await source.block_at(1, head) == block_ref(town, 1)
     assert await source.block_at(head.number + 1, head) is None
     logs = await source.logs_of_block("0x" + block.hash.hex(), head)
     assert logs == await source.logs(block.number, block.number, head)
@@ -154,7 +154,7 @@ async def test_blocks_are_found_by_height_and_by_hash(
 async def test_a_node_that_is_behind_is_unavailable(
     town: World, source: JsonRpcChainReader
 ) -> None:
-    head = mark_of(town)
+    head = block_ref(town)
     ahead = BlockRef(head.number + 1, "0x" + "e" * 64)
     with pytest.raises(Unavailable):
         await source.logs(0, ahead.number, ahead)
@@ -169,40 +169,40 @@ async def test_a_node_on_another_branch_is_unavailable(
 ) -> None:
     name = town.chain.snapshot()
     town.chain.mine()
-    head = mark_of(town)
+    head = block_ref(town)
     town.chain.restore(name)
     town.create_post(town.wallet(1), "one")
     with pytest.raises(Unavailable):
         await source.logs(0, head.number, head)
 
 
-async def test_a_chain_that_went_on_still_answers_for_its_old_head(
+async def test_a_chain_that_grew_still_serves_its_old_head(
     town: World, source: JsonRpcChainReader
 ) -> None:
-    head = mark_of(town)
+    head = block_ref(town)
     town.chain.mine()
-    assert await source.block_at(0, head) == mark_of(town, 0)
+    assert await source.block_at(0, head) == block_ref(town, 0)
 
 
-async def test_a_block_that_the_node_keeps_but_that_left_the_chain_is_none(
+async def test_a_known_block_that_left_the_chain_is_none(
     town: World, node: ChainNode, source: JsonRpcChainReader
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
     side = {"number": hex(block.number), "hash": "0x" + "e" * 64, "timestamp": "0x1"}
     node.change = change_result("eth_getBlockByHash", lambda result: side)
-    assert await source.logs_of_block("0x" + "e" * 64, mark_of(town)) is None
+    assert await source.logs_of_block("0x" + "e" * 64, block_ref(town)) is None
 
 
-async def test_a_node_behind_the_first_leaves_the_question_to_the_next(
+async def test_the_next_node_serves_when_the_first_is_behind(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
     node.change = change_result("eth_getBlockByNumber", lambda result: None)
-    assert await source_of_two.logs(block.number, block.number, mark_of(town))
+    assert await source_of_two.logs(block.number, block.number, block_ref(town))
 
 
 @pytest.mark.parametrize("fault", ["silence", "nonsense", "another chain", "a refusal"])
-async def test_another_node_is_asked_when_one_fails(
+async def test_the_next_node_serves_when_one_fails(
     town: World, node: ChainNode, spare: ChainNode, source_of_two: JsonRpcChainReader, fault: str
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
@@ -215,14 +215,14 @@ async def test_another_node_is_asked_when_one_fails(
         ],
     }
     node.change = faults[fault]
-    assert await source_of_two.logs(block.number, block.number, mark_of(town))
+    assert await source_of_two.logs(block.number, block.number, block_ref(town))
     asked = node.asked
-    assert await source_of_two.head() == mark_of(town)
+    assert await source_of_two.head() == block_ref(town)
     assert (node.asked, spare.asked) == (asked, 2)
 
 
 @pytest.mark.parametrize("limit", [1, 10, 100])
-async def test_a_node_that_caps_ranges_is_read_in_stretches(
+async def test_a_node_with_a_range_limit_is_read_in_block_ranges(
     town: World, node: ChainNode, source: JsonRpcChainReader, limit: int
 ) -> None:
     for number in range(5):
@@ -230,7 +230,7 @@ async def test_a_node_that_caps_ranges_is_read_in_stretches(
         for _ in range(20):
             town.chain.mine()
     node.limit = limit
-    head = mark_of(town)
+    head = block_ref(town)
     stretches = [each async for each in BlockRangeReader(source).read(0, head.number, head)]
     logs = [log for stretch in stretches for log in stretch.logs]
     assert sum(log.topics[0] == POST_CREATED for log in logs) == 5
@@ -261,13 +261,13 @@ def elsewhere(logs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         outside,
     ],
 )
-async def test_logs_that_are_none_are_unavailable(
+async def test_malformed_logs_are_unavailable(
     town: World, node: ChainNode, source: JsonRpcChainReader, lie: Callable[[Any], Any]
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
     node.change = change_result("eth_getLogs", lie)
     with pytest.raises(Unavailable):
-        await source.logs(block.number, block.number, mark_of(town))
+        await source.logs(block.number, block.number, block_ref(town))
 
 
 async def test_logs_of_another_block_are_unavailable(
@@ -276,7 +276,7 @@ async def test_logs_of_another_block_are_unavailable(
     block = town.create_post(town.wallet(1), "one")
     node.change = change_result("eth_getLogs", elsewhere)
     with pytest.raises(Unavailable):
-        await source.logs_of_block("0x" + block.hash.hex(), mark_of(town))
+        await source.logs_of_block("0x" + block.hash.hex(), block_ref(town))
 
 
 @pytest.mark.parametrize("change", [{"removed": True}, {"address": "0x" + "d" * 40}])
@@ -285,11 +285,11 @@ async def test_removed_logs_and_those_of_others_are_left_out(
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
     node.change = change_result("eth_getLogs", lambda logs: [log | change for log in logs])
-    assert await source.logs(block.number, block.number, mark_of(town)) == []
+    assert await source.logs(block.number, block.number, block_ref(town)) == []
 
 
 @pytest.mark.parametrize("block", [None, "0x1", {}, {"number": "0x1", "hash": "0x1"}])
-async def test_a_head_that_is_none_is_unavailable(
+async def test_a_malformed_head_is_unavailable(
     node: ChainNode, source: JsonRpcChainReader, block: object
 ) -> None:
     node.change = change_result("eth_getBlockByNumber", lambda result: block)
@@ -298,7 +298,7 @@ async def test_a_head_that_is_none_is_unavailable(
 
 
 @pytest.mark.parametrize("time", [None, "0x", "0x" + "f" * 64])
-async def test_a_time_that_is_none_is_unavailable(
+async def test_a_malformed_time_is_unavailable(
     node: ChainNode, source: JsonRpcChainReader, time: object
 ) -> None:
     node.change = change_result("eth_getBlockByNumber", lambda block: block | {"timestamp": time})

@@ -1,4 +1,4 @@
-"""Asking a node over HTTP: how long an answer is, and which connections are kept."""
+"""The POST client: the length of a response, and which connections are kept alive."""
 
 import asyncio
 import ssl
@@ -25,10 +25,10 @@ LIMIT = 1000
 
 
 class Script:
-    """A server that answers each request with the next of some bytes."""
+    """A server that responds to each request with the next of some bytes."""
 
-    def __init__(self, *answers: bytes, ends: bool = False) -> None:
-        self.answers = list(answers)
+    def __init__(self, *responses: bytes, ends: bool = False) -> None:
+        self.responses = list(responses)
         self.ends = ends
         self.requests: list[bytes] = []
         self.connections = 0
@@ -44,11 +44,11 @@ class Script:
         self.connections += 1
         self.open[writer] = asyncio.current_task()
         try:
-            while self.answers:
+            while self.responses:
                 head = await reader.readuntil(b"\r\n\r\n")
                 size = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
                 self.requests.append(head + await reader.readexactly(size))
-                writer.write(self.answers.pop(0))
+                writer.write(self.responses.pop(0))
                 await writer.drain()
                 if self.ends:
                     break
@@ -58,16 +58,16 @@ class Script:
 
 
 @asynccontextmanager
-async def serving(
+async def served(
     script: Script, path: str = "/", tls: ssl.SSLContext | None = None, user: str = ""
 ) -> AsyncIterator[HttpClient]:
     server = await asyncio.start_server(script.serve, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
-    poster = HttpClient(f"{'https' if tls else 'http'}://{user}127.0.0.1:{port}{path}", LIMIT)
+    client = HttpClient(f"{'https' if tls else 'http'}://{user}127.0.0.1:{port}{path}", LIMIT)
     try:
-        yield poster
+        yield client
     finally:
-        poster.close()
+        client.close()
         server.close()
         await script.close()
 
@@ -76,7 +76,7 @@ KEPT = {
     "length": PLAIN,
     "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
-    "after a word": b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
+    "after an interim response": b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
 }
 ENDED = {
     "until it is closed": b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
@@ -87,17 +87,17 @@ ENDED = {
 
 
 @pytest.mark.parametrize("way", [*KEPT, *ENDED])
-async def test_an_answer_is_whole_and_its_connection_kept_if_it_may_be(way: str) -> None:
+async def test_a_response_is_complete_and_its_connection_kept_alive_if_possible(way: str) -> None:
     ends = way in ENDED
     script = Script(*[(KEPT | ENDED)[way]] * 2, ends=ends)
-    async with serving(script) as poster:
-        assert await poster.post(b"one") == b"hello"
-        assert await poster.post(b"two") == b"hello"
+    async with served(script) as client:
+        assert await client.post(b"one") == b"hello"
+        assert await client.post(b"two") == b"hello"
     assert script.connections == (2 if ends else 1)
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
@@ -106,64 +106,62 @@ async def test_an_answer_is_whole_and_its_connection_kept_if_it_may_be(way: str)
     ],
     ids=["short", "no last chunk", "half a head", "nothing"],
 )
-async def test_an_answer_that_is_cut_off_is_none(answer: bytes) -> None:
-    async with serving(Script(answer, ends=True)) as poster:
+async def test_a_truncated_response_is_a_connection_error(response: bytes) -> None:
+    async with served(Script(response, ends=True)) as client:
         with pytest.raises(ConnectionError):
-            await poster.post(b"one")
+            await client.post(b"one")
 
 
 @pytest.mark.parametrize(
-    ("answer", "how"),
+    ("response", "how"),
     [
         (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "status 503"),
         (b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", "status 302"),
-        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "no HTTP"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "not HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"x" * 2000, "too large"),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MAX_HEAD, "too long a head"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MAX_HEAD, "too long"),
     ],
 )
-async def test_an_answer_that_is_no_good_fails_and_ends_its_connection(
-    answer: bytes, how: str
-) -> None:
-    script = Script(answer, PLAIN)
-    async with serving(script) as poster:
+async def test_a_bad_response_fails_and_closes_its_connection(response: bytes, how: str) -> None:
+    script = Script(response, PLAIN)
+    async with served(script) as client:
         with pytest.raises(NodeFailure, match=how):
-            await poster.post(b"one")
-        assert await poster.post(b"two") == b"hello"
+            await client.post(b"one")
+        assert await client.post(b"two") == b"hello"
 
 
 async def test_a_kept_connection_that_was_closed_is_replaced() -> None:
     script = Script(PLAIN, PLAIN, ends=True)
-    async with serving(script) as poster:
-        assert await poster.post(b"one") == b"hello"
+    async with served(script) as client:
+        assert await client.post(b"one") == b"hello"
         await asyncio.sleep(0.05)
-        assert await poster.post(b"two") == b"hello"
+        assert await client.post(b"two") == b"hello"
     assert script.connections == 2
 
 
-async def test_who_stops_waiting_leaves_no_answer_to_the_next() -> None:
+async def test_a_late_response_is_not_returned_to_the_next_request() -> None:
     script = Script(b"", PLAIN)
-    async with serving(script) as poster:
+    async with served(script) as client:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
-                await poster.post(b"one")
-        assert await poster.post(b"two") == b"hello"
+                await client.post(b"one")
+        assert await client.post(b"two") == b"hello"
     assert script.connections == 2
 
 
-async def test_many_ask_at_once_over_as_many_connections() -> None:
+async def test_concurrent_requests_use_as_many_connections() -> None:
     script = Script(*[PLAIN] * 40)
-    async with serving(script) as poster:
+    async with served(script) as client:
         for _ in range(2):
-            answers = await asyncio.gather(*(poster.post(b"x") for _ in range(20)))
-            assert answers == [b"hello"] * 20
+            bodies = await asyncio.gather(*(client.post(b"x") for _ in range(20)))
+            assert bodies == [b"hello"] * 20
     assert script.connections == 20
 
 
-async def test_a_request_names_its_path_and_who_asks() -> None:
+async def test_a_request_has_the_path_and_credentials_of_the_address() -> None:
     script = Script(PLAIN)
-    async with serving(script, "/v2/k%20ey ü?a=b c", user="me:p%40ss@") as poster:
-        await poster.post(b"body")
+    async with served(script, "/v2/k%20ey ü?a=b c", user="me:p%40ss@") as client:
+        await client.post(b"body")
     head, _, body = script.requests[0].partition(b"\r\n\r\n")
     assert head.startswith(b"POST /v2/k%20ey%20%C3%BC?a=b%20c HTTP/1.1\r\nHost: 127.0.0.1:")
     assert b"\r\nAuthorization: Basic bWU6cEBzcw==" in head
@@ -171,7 +169,7 @@ async def test_a_request_names_its_path_and_who_asks() -> None:
 
 
 def make_certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for this machine that only those trust who are told to."""
+    """A certificate for this machine that nobody trusts by default."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a node")])
     now = datetime.now(UTC)
@@ -197,15 +195,15 @@ def make_certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-async def test_only_a_certificate_that_is_trusted_is_believed(
+async def test_only_a_trusted_certificate_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
 ) -> None:
     public, context = make_certificate(tmp_path)
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(public))
-    async with serving(Script(PLAIN), tls=context) as poster:
+    async with served(Script(PLAIN), tls=context) as client:
         if trusted:
-            assert await poster.post(b"one") == b"hello"
+            assert await client.post(b"one") == b"hello"
         else:
             with pytest.raises(ssl.SSLCertVerificationError):
-                await poster.post(b"one")
+                await client.post(b"one")

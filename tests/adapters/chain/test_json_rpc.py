@@ -1,4 +1,4 @@
-"""The nodes behind the JSON-RPC client: which one is asked, and what is said about them."""
+"""The JSON-RPC client: which node serves, and what is logged about nodes."""
 
 import logging
 import time
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 from tests.adapters.chain import faulty_node as faults
-from tests.adapters.chain.conftest import MARKET, FixedClock
+from tests.adapters.chain.conftest import MARKET, fixed_clock
 from tests.adapters.chain.faulty_node import Fault, FaultyNode
 
 from imprint.adapters.chain.json_rpc import Call, JsonRpc, mask_address
@@ -37,15 +37,15 @@ def with_fault(fault: Fault) -> Callable[[FaultyNode], None]:
 @pytest.mark.parametrize(
     "spoil",
     [
-        pytest.param(with_fault(faults.answer_status(503)), id="status 503"),
+        pytest.param(with_fault(faults.respond_with_status(503)), id="status 503"),
         pytest.param(with_fault(faults.stay_silent), id="silence"),
         pytest.param(with_fault(faults.reset), id="reset"),
-        pytest.param(with_fault(faults.answer_body("<html>")), id="HTML"),
+        pytest.param(with_fault(faults.respond_with_body("<html>")), id="HTML"),
         pytest.param(wrong_chain, id="another chain"),
         pytest.param(left_behind, id="left behind"),
     ],
 )
-async def test_the_next_node_is_asked_when_one_fails(
+async def test_the_next_node_serves_when_one_fails(
     market_of_two: JsonRpcMarketplace,
     node: FaultyNode,
     spare_node: FaultyNode,
@@ -58,10 +58,10 @@ async def test_the_next_node_is_asked_when_one_fails(
     assert time.monotonic() - before < 1.5
 
 
-async def test_the_node_that_served_last_is_asked_first(
+async def test_the_node_that_served_last_is_tried_first(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
-    node.fault = faults.answer_status(503)
+    node.fault = faults.respond_with_status(503)
     await market_of_two.post_facts(9, READER)
     node.fault = None
     await market_of_two.post_facts(9, READER)
@@ -94,21 +94,21 @@ async def test_a_connection_that_breaks_once_is_opened_again(
 
 
 FAILING = [
-    faults.answer_status(500),
-    faults.answer_body(f"<html>{CANARY}</html>"),
-    faults.answer_changed(
+    faults.respond_with_status(500),
+    faults.respond_with_body(f"<html>{CANARY}</html>"),
+    faults.respond_changed(
         lambda a: [one | {"error": {"code": -1, "message": CANARY}} for one in a]
     ),
-    faults.answer_changed(lambda a: [one | {"error": {"code": CANARY}} for one in a]),
+    faults.respond_changed(lambda a: [one | {"error": {"code": CANARY}} for one in a]),
     faults.reset,
     faults.cut_off,
-    faults.send_away,
+    faults.redirect,
     faults.stay_silent,
 ]
 
 
 @pytest.mark.parametrize("fault", FAILING)
-async def test_no_log_and_no_error_tells_the_path_of_an_address(
+async def test_no_log_and_no_error_has_the_path_of_an_address(
     node: FaultyNode, fault: Fault, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -116,7 +116,7 @@ async def test_no_log_and_no_error_tells_the_path_of_an_address(
         logging.Formatter("%(message)s %(node)s %(reason)s", defaults={"node": "", "reason": ""})
     )
     secret = node.address.replace("http://", f"http://user:{CANARY}@") + f"{CANARY}?key={CANARY}"
-    market = JsonRpcMarketplace(JsonRpc([secret]), 31337, MARKET, FixedClock(), timeout=0.3)
+    market = JsonRpcMarketplace(JsonRpc([secret]), 31337, MARKET, fixed_clock, timeout=0.3)
     node.fault = fault
     with pytest.raises(Unavailable):
         await market.post_facts(9, READER)
@@ -135,7 +135,7 @@ async def test_a_failing_node_is_reported_once_and_its_return_too(
     market: JsonRpcMarketplace, node: FaultyNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="imprint")
-    node.fault = faults.answer_status(500)
+    node.fault = faults.respond_with_status(500)
     for _ in range(3):
         with pytest.raises(Unavailable):
             await market.post_facts(9, READER)
@@ -161,7 +161,7 @@ def test_a_masked_address_is_scheme_and_host(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "node.example", "ftp://node.example", "http:///secret"])
-def test_an_address_that_is_none_is_refused_without_repeating_it(address: str) -> None:
+def test_a_malformed_address_is_refused_without_quoting_it(address: str) -> None:
     with pytest.raises(ValueError, match="begins with http") as refused:
         JsonRpc([address])
     assert "node.example" not in str(refused.value)

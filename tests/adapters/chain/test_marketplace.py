@@ -1,4 +1,4 @@
-"""The marketplace over JSON-RPC: right answers, and from a faulty node none at all."""
+"""The marketplace over JSON-RPC: right values from a node, and nothing from a faulty one."""
 
 import asyncio
 import time
@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from tests.adapters.chain import faulty_node as faults
-from tests.adapters.chain.conftest import MARKET, FixedClock
+from tests.adapters.chain.conftest import MARKET, fixed_clock
 from tests.adapters.chain.faulty_node import Fault, FaultyNode
 
-from imprint.adapters.chain.http_client import ChainMisconfigured
-from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.domain.access import Access, decide_access
 from imprint.domain.addresses import Address
@@ -34,17 +33,17 @@ def published(node: FaultyNode) -> None:
 
 
 def tamper_result(node: FaultyNode, method: str, result: object) -> None:
-    def tamper(request: Tampered, answer: Tampered) -> None:
+    def tamper(request: Tampered, response: Tampered) -> None:
         if request["method"] == method:
-            answer["result"] = result
+            response["result"] = result
 
     node.tamper = tamper
 
 
 def tamper_call(node: FaultyNode, selector: str, result: object) -> None:
-    def tamper(request: Tampered, answer: Tampered) -> None:
+    def tamper(request: Tampered, response: Tampered) -> None:
         if request["method"] == "eth_call" and request["params"][0]["data"].startswith(selector):
-            answer["result"] = result
+            response["result"] = result
 
     node.tamper = tamper
 
@@ -54,7 +53,7 @@ async def test_the_facts_are_the_entry_and_the_balance(market: JsonRpcMarketplac
     assert facts == PostFacts(PostEntry(AUTHOR, CID, 5), 1)
 
 
-async def test_nobody_has_no_balance_and_none_is_asked_for(
+async def test_without_a_reader_the_balance_is_zero_and_not_queried(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     assert (await market.post_facts(9, None)).balance == 0
@@ -66,7 +65,7 @@ async def test_an_unknown_post_does_not_exist(market: JsonRpcMarketplace) -> Non
     assert not facts.entry.exists
 
 
-async def test_the_highest_post_id_can_be_asked_for(market: JsonRpcMarketplace) -> None:
+async def test_the_highest_post_id_can_be_queried(market: JsonRpcMarketplace) -> None:
     assert not (await market.post_facts(2**256 - 1, READER)).entry.exists
 
 
@@ -109,7 +108,7 @@ async def test_an_empty_or_odd_post_id_is_no_zero(
 
 
 @pytest.mark.parametrize("post_id", [9, 10])
-async def test_an_entry_that_contradicts_the_index_is_not_believed(
+async def test_an_entry_that_contradicts_the_index_is_unavailable(
     market: JsonRpcMarketplace, node: FaultyNode, post_id: int
 ) -> None:
     tamper_call(node, "0xe8be2748", f"0x{post_id:064x}")
@@ -117,47 +116,49 @@ async def test_an_entry_that_contradicts_the_index_is_not_believed(
         await market.entry_of_cid(OTHER)
 
 
-def reversed_ids(answers: list[Any]) -> list[Any]:
-    ids = [answer["id"] for answer in answers][::-1]
-    return [answer | {"id": number} for answer, number in zip(answers, ids, strict=True)]
+def reversed_ids(batch: list[Any]) -> list[Any]:
+    ids = [each["id"] for each in batch][::-1]
+    return [each | {"id": number} for each, number in zip(batch, ids, strict=True)]
 
 
 FAULTS = {
-    "status 500": faults.answer_status(500),
-    "status 429": faults.answer_status(429),
-    "status 204": faults.answer_status(204),
-    "a redirect": faults.send_away,
+    "status 500": faults.respond_with_status(500),
+    "status 429": faults.respond_with_status(429),
+    "status 204": faults.respond_with_status(204),
+    "a redirect": faults.redirect,
     "silence": faults.stay_silent,
     "a drip": faults.drip,
     "a reset": faults.reset,
     "a body cut off": faults.cut_off,
     "a body without end": faults.flood,
-    "HTML": faults.answer_body("<html><body>It works!</body></html>"),
-    "nothing": faults.answer_body(""),
-    "null": faults.answer_body("null"),
-    "no batch": faults.answer_body('{"jsonrpc":"2.0","id":1,"result":"0x1"}'),
-    "an error for all": faults.answer_body('{"id":null,"error":{"code":-32005,"message":"no"}}'),
-    "an empty batch": faults.answer_body("[]"),
-    "a batch of nonsense": faults.answer_body("[1,2,3,4,5]"),
-    "bytes": faults.answer_body(b"\xff\xfe\x00"),
-    "a deep batch": faults.answer_body("[" * 100_000),
-    "a deep result": faults.answer_body('[{"id":1,"result":' + "[" * 100_000),
-    "an answer missing": faults.answer_changed(lambda answers: answers[:-1]),
-    "an answer too many": faults.answer_changed(lambda answers: [*answers, answers[0]]),
-    "one answer for all": faults.answer_changed(lambda answers: [answers[0]] * 5),
-    "wrong ids": faults.answer_changed(lambda a: [one | {"id": one["id"] + 1} for one in a]),
-    "ids that are texts": faults.answer_changed(
+    "HTML": faults.respond_with_body("<html><body>It works!</body></html>"),
+    "nothing": faults.respond_with_body(""),
+    "null": faults.respond_with_body("null"),
+    "no batch": faults.respond_with_body('{"jsonrpc":"2.0","id":1,"result":"0x1"}'),
+    "an error for all": faults.respond_with_body(
+        '{"id":null,"error":{"code":-32005,"message":"no"}}'
+    ),
+    "an empty batch": faults.respond_with_body("[]"),
+    "a batch of nonsense": faults.respond_with_body("[1,2,3,4,5]"),
+    "bytes": faults.respond_with_body(b"\xff\xfe\x00"),
+    "a deep batch": faults.respond_with_body("[" * 100_000),
+    "a deep result": faults.respond_with_body('[{"id":1,"result":' + "[" * 100_000),
+    "a response missing": faults.respond_changed(lambda batch: batch[:-1]),
+    "a response too many": faults.respond_changed(lambda batch: [*batch, batch[0]]),
+    "one response for all": faults.respond_changed(lambda batch: [batch[0]] * 5),
+    "wrong ids": faults.respond_changed(lambda a: [one | {"id": one["id"] + 1} for one in a]),
+    "ids that are texts": faults.respond_changed(
         lambda a: [one | {"id": str(one["id"])} for one in a]
     ),
-    "swapped ids": faults.answer_changed(reversed_ids),
-    "no ids": faults.answer_changed(lambda a: [{"result": one["result"]} for one in a]),
-    "all 0x": faults.answer_changed(lambda a: [one | {"result": "0x"} for one in a]),
-    "all null": faults.answer_changed(lambda a: [one | {"result": None} for one in a]),
-    "all numbers": faults.answer_changed(lambda a: [one | {"result": 1} for one in a]),
-    "an error in the last": faults.answer_changed(
+    "swapped ids": faults.respond_changed(reversed_ids),
+    "no ids": faults.respond_changed(lambda a: [{"result": one["result"]} for one in a]),
+    "all 0x": faults.respond_changed(lambda a: [one | {"result": "0x"} for one in a]),
+    "all null": faults.respond_changed(lambda a: [one | {"result": None} for one in a]),
+    "all numbers": faults.respond_changed(lambda a: [one | {"result": 1} for one in a]),
+    "an error in the last": faults.respond_changed(
         lambda a: [*a[:-1], {"id": a[-1]["id"], "error": {"code": 3, "message": "reverted"}}]
     ),
-    "an error without a code": faults.answer_changed(
+    "an error without a code": faults.respond_changed(
         lambda a: [*a[:-1], {"id": a[-1]["id"], "error": "bad"}]
     ),
 }
@@ -175,10 +176,10 @@ async def test_a_faulty_node_is_unavailable_within_two_seconds(
     assert time.monotonic() - before < 2
 
 
-async def test_shuffled_answers_are_put_in_order(
+async def test_shuffled_responses_are_put_in_order(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
-    node.fault = faults.answer_changed(lambda answers: answers[::-1])
+    node.fault = faults.respond_changed(lambda batch: batch[::-1])
     assert await market.post_facts(9, READER) == PostFacts(PostEntry(AUTHOR, CID, 5), 1)
 
 
@@ -201,7 +202,7 @@ async def test_shuffled_answers_are_put_in_order(
         ]
     ],
 )
-async def test_a_strange_return_value_is_unavailable_and_never_zero(
+async def test_a_malformed_return_value_is_unavailable_and_never_zero(
     market: JsonRpcMarketplace, node: FaultyNode, selector: str, result: object
 ) -> None:
     tamper_call(node, selector, result)
@@ -212,7 +213,7 @@ async def test_a_strange_return_value_is_unavailable_and_never_zero(
 @pytest.mark.parametrize(
     "block", [None, "0x1", {}, {"hash": "0x1", "number": "0x64", "timestamp": "0x1"}]
 )
-async def test_a_head_that_is_none_is_unavailable(
+async def test_a_malformed_head_is_unavailable(
     market: JsonRpcMarketplace, node: FaultyNode, block: object
 ) -> None:
     tamper_result(node, "eth_getBlockByNumber", block)
@@ -229,7 +230,7 @@ async def test_a_node_of_another_chain_never_grants(
         await market.post_facts(9, READER)
 
 
-async def test_a_node_left_behind_never_grants(
+async def test_a_node_that_is_behind_never_grants(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.timestamp -= 601
@@ -237,10 +238,8 @@ async def test_a_node_left_behind_never_grants(
         await market.post_facts(9, READER)
 
 
-async def test_a_head_of_any_age_serves_if_age_does_not_count(node: FaultyNode) -> None:
-    market = JsonRpcMarketplace(
-        JsonRpc([node.address]), 31337, MARKET, FixedClock(), max_head_age=0
-    )
+async def test_a_head_of_any_age_is_accepted_without_a_limit(node: FaultyNode) -> None:
+    market = JsonRpcMarketplace(JsonRpc([node.address]), 31337, MARKET, fixed_clock, max_head_age=0)
     node.timestamp = 0
     facts = await market.post_facts(9, READER)
     assert decide_access(facts, READER) is Access.HOLDER
@@ -250,7 +249,7 @@ async def test_a_head_of_any_age_serves_if_age_does_not_count(node: FaultyNode) 
 async def test_nothing_listening_is_unavailable_at_once(node: FaultyNode) -> None:
     address = node.address
     await node.stop()
-    market = JsonRpcMarketplace(JsonRpc([address]), 31337, MARKET, FixedClock())
+    market = JsonRpcMarketplace(JsonRpc([address]), 31337, MARKET, fixed_clock)
     before = time.monotonic()
     with pytest.raises(Unavailable):
         await market.post_facts(9, READER)
@@ -290,22 +289,20 @@ async def test_a_probe_of_a_silent_node_is_unavailable_and_not_misconfigured(
     assert not isinstance(found.value, ChainMisconfigured)
 
 
-async def test_readers_who_ask_at_the_same_time_get_their_own_answers(
+async def test_concurrent_queries_get_their_own_results(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     mine, theirs = await asyncio.gather(market.post_facts(9, READER), market.post_facts(9, AUTHOR))
     assert (mine.balance, theirs.balance) == (1, 0)
 
 
-async def test_an_answer_is_not_kept_for_those_who_ask_later(
-    market: JsonRpcMarketplace, node: FaultyNode
-) -> None:
+async def test_a_result_is_not_cached(market: JsonRpcMarketplace, node: FaultyNode) -> None:
     await market.post_facts(9, READER)
     node.balances.clear()
     assert (await market.post_facts(9, READER)).balance == 0
 
 
-async def test_closing_ends_what_runs_as_unavailable(
+async def test_closing_makes_running_queries_unavailable(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.fault = faults.stay_silent

@@ -1,1 +1,1 @@
-"""The marketplace, read over JSON-RPC."""
+"""The marketplace contract and the chain's logs, read over JSON-RPC."""

@@ -1,4 +1,4 @@
-"""JSON-RPC over HTTP: one batch per exchange, several nodes, and no strange answer believed."""
+"""JSON-RPC over HTTP: one batch per exchange, sent to the next node if one fails."""
 
 import asyncio
 import itertools
@@ -17,8 +17,28 @@ log = logging.getLogger(__name__)
 
 Read = TypeVar("Read")
 
-MAX_ANSWER = 8 * 1024 * 1024
-"""How many bytes a node may answer with; the logs of thousands of blocks fit in."""
+MAX_RESPONSE = 8 * 1024 * 1024
+"""Bytes of a response; the logs of thousands of blocks fit in."""
+
+
+class ChainMisconfigured(Unavailable):
+    """A node is on another chain, or the contract is not there; `sentence` is for the operator.
+
+    Clients see an unavailable chain; at start-up the sentence is printed.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        unavailable = Unavailable.chain()
+        super().__init__(unavailable.code, unavailable.detail)
+        self.sentence = sentence
+
+
+def check_chain_id(found: int, configured: int) -> None:
+    """Raise `ChainMisconfigured` if the node is on another chain."""
+    if found != configured:
+        raise ChainMisconfigured(
+            f"The node is on chain {found}, but chain {configured} is configured."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +49,24 @@ class Call:
     params: tuple[object, ...] = ()
 
 
-class _Answer(msgspec.Struct):
-    """The members of an answer that matter; a missing result is as good as a null one."""
+class _Response(msgspec.Struct):
+    """The used members of a response; a missing result is the same as null."""
 
     id: int
     result: Any = None
     error: Any = None
 
 
-_ANSWERS = msgspec.json.Decoder(list[_Answer])
-
-
-def mask_address(address: str) -> str:
-    """Scheme and host of a node's address: the rest, and who logs in, may be secret."""
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.hostname}"
+_BATCH_DECODER = msgspec.json.Decoder(list[_Response])
 
 
 class JsonRpc:
-    """Asks the first node that serves, beginning with the one that served last.
+    """Sends batches to the first node that serves, starting with the one that served last.
 
-    Raises ValueError for no address, or one that is not http or https.
+    Raises ValueError without an address, or for one that is not http or https.
     """
 
-    def __init__(self, addresses: Sequence[str], max_answer: int = MAX_ANSWER) -> None:
+    def __init__(self, addresses: Sequence[str], max_response: int = MAX_RESPONSE) -> None:
         if not addresses:
             raise ValueError("At least one address of a node is needed.")
         for address in addresses:
@@ -62,8 +76,8 @@ class JsonRpc:
                     "The address of a node begins with http:// or https:// and a host."
                 )
         self._addresses = tuple(addresses)
-        self._posters = [HttpClient(address, max_answer) for address in addresses]
-        self._healthy = 0
+        self._clients = [HttpClient(address, max_response) for address in addresses]
+        self._last_served = 0
         self._failing: set[int] = set()
         self._ids = itertools.count(1)
         self._closed = False
@@ -71,43 +85,43 @@ class JsonRpc:
     async def exchange(
         self, calls: Sequence[Call], read: Callable[[list[object]], Read], deadline: float
     ) -> Read:
-        """What `read` makes of the results of one batch, in the order of the calls.
+        """What `read` returns for the results of one batch, in the order of the calls.
 
-        `deadline` is a time of the running loop. A node fails by its silence, by anything that is
-        no answer to this batch, by an error in it, and by a `NodeFailure` or `Unavailable` that
-        `read` raises; then the next one is asked. Raises `Unavailable` when all have failed, the
-        one that `read` raised if it did.
+        `deadline` is in loop time. A node fails by not responding, by a response that does not
+        match the batch or has an error, or by a `NodeFailure` or `Unavailable` that `read` raises;
+        the batch is then sent to the next node. Raises `Unavailable` when all have failed: the one
+        that `read` raised, if any.
         """
         if self._closed:
             raise Unavailable.chain()
         failures: list[Exception] = []
         count = len(self._addresses)
         for turn in range(count):
-            node = (self._healthy + turn) % count
+            node = (self._last_served + turn) % count
             now = asyncio.get_running_loop().time()
             try:
-                # Each node gets its share of what is left, so that a silent one leaves time.
+                # An equal share of the time left, so that a silent node leaves some for the next.
                 async with asyncio.timeout_at(now + (deadline - now) / (count - turn)):
-                    results = await self._ask(self._posters[node], calls)
-                answer = read(results)
+                    results = await self._send(self._clients[node], calls)
+                found = read(results)
             except (NodeFailure, Unavailable, TimeoutError) as failure:
                 self._note_failure(node, failure)
                 failures.append(failure)
             else:
                 self._note_success(node)
-                return answer
-        for known in failures:
-            if isinstance(known, Unavailable):
-                raise known
+                return found
+        for unavailable in failures:
+            if isinstance(unavailable, Unavailable):
+                raise unavailable
         raise Unavailable.chain() from failures[-1]
 
     async def close(self) -> None:
-        """Let go of connections; whoever asks afterwards finds the chain unavailable."""
+        """Close connections; later exchanges are `Unavailable`."""
         self._closed = True
-        for poster in self._posters:
-            poster.close()
+        for client in self._clients:
+            client.close()
 
-    async def _ask(self, poster: HttpClient, calls: Sequence[Call]) -> list[object]:
+    async def _send(self, client: HttpClient, calls: Sequence[Call]) -> list[object]:
         ids = [next(self._ids) for _ in calls]
         batch = msgspec.json.encode(
             [
@@ -116,10 +130,10 @@ class JsonRpc:
             ]
         )
         try:
-            body = await poster.post(batch)
+            body = await client.post(batch)
         except (OSError, ValueError) as error:
             raise NodeFailure(f"no connection ({type(error).__name__})") from error
-        return _match_answers(ids, body)
+        return _match_results(ids, body)
 
     def _note_failure(self, node: int, failure: Exception) -> None:
         if node not in self._failing:
@@ -129,22 +143,29 @@ class JsonRpc:
             log.warning("chain node failed", extra={"node": masked, "reason": reason})
 
     def _note_success(self, node: int) -> None:
-        self._healthy = node
+        self._last_served = node
         if node in self._failing:
             self._failing.remove(node)
             log.info("chain node is back", extra={"node": mask_address(self._addresses[node])})
 
 
-def _match_answers(ids: Sequence[int], body: bytes) -> list[object]:
+def mask_address(address: str) -> str:
+    """The scheme and host of a node's address; its path and credentials are secret."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.hostname}"
+
+
+def _match_results(ids: Sequence[int], body: bytes) -> list[object]:
+    """The results in a response, in the order of the ids. Raises `NodeFailure`."""
     try:
-        answers = _ANSWERS.decode(body)
+        responses = _BATCH_DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise NodeFailure("an answer that is no batch of JSON-RPC") from error
-    by_id = {answer.id: answer for answer in answers}
-    if len(answers) != len(ids) or by_id.keys() != set(ids):
-        raise NodeFailure("an answer to something else")
-    failed = [answer.error for answer in answers if answer.error is not None]
-    if failed:
-        code = failed[0].get("code") if isinstance(failed[0], dict) else None
+        raise NodeFailure("the response is not a JSON-RPC batch") from error
+    by_id = {response.id: response for response in responses}
+    if len(responses) != len(ids) or by_id.keys() != set(ids):
+        raise NodeFailure("the response does not match the request")
+    errors = [response.error for response in responses if response.error is not None]
+    if errors:
+        code = errors[0].get("code") if isinstance(errors[0], dict) else None
         raise NodeFailure(f"error {code}" if isinstance(code, int) else "an error without a code")
     return [by_id[number].result for number in ids]

@@ -1,10 +1,10 @@
-"""The marketplace contract, asked over JSON-RPC about one block at a time.
+"""The marketplace contract, read over JSON-RPC, with all values of a query from one block.
 
-Every batch begins with the node's chain id and its newest block and ends with its block number. A
-node takes a batch in order, so if the number is still that of the block, everything between was
-said about it. If it is not, the same is asked once more with every call pinned to the block by its
-hash. So there is one exchange in the usual case, and never an entry of one block with a balance of
-another. A node for another chain, or one whose newest block is too old, has failed.
+Every batch begins with the node's chain id and newest block, and ends with its block number. A
+node executes a batch in order, so if the number is still that of the block, all calls between were
+executed on it. If not, the batch is sent again with every call pinned to the block by its hash. So
+a query usually takes one exchange, and never combines an entry of one block with a balance of
+another. A node on another chain, or one whose newest block is too old, has failed.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from imprint.adapters.chain.http_client import ChainMisconfigured, NodeFailure, check_chain_id
-from imprint.adapters.chain.json_rpc import Call, JsonRpc
+from imprint.adapters.chain.http_client import NodeFailure
+from imprint.adapters.chain.json_rpc import Call, ChainMisconfigured, JsonRpc, check_chain_id
 from imprint.domain.abi import NotAbi, decode_uint256, encode_call
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
@@ -35,11 +35,11 @@ from imprint.ports import Clock
 Read = TypeVar("Read")
 
 TIMEOUT = 1.5
-"""Seconds for everything that one question takes, so that whoever asked hears within two."""
+"""Seconds for one query, so that a client waits no longer than two."""
 
 MAX_HEAD_AGE = 600.0
-"""Seconds after which a node without a new block counts as left behind; generous on every network
-that makes blocks by the clock."""
+"""Seconds without a new block after which a node counts as behind; generous on every network with
+a fixed block time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class _Head:
 
 
 class JsonRpcMarketplace:
-    """A `MarketplaceReader` over JSON-RPC. `max_head_age` 0 takes a head of any age."""
+    """`MarketplaceReader` over JSON-RPC; with `max_head_age` 0, a head of any age is accepted."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class JsonRpcMarketplace:
         self._max_head_age = max_head_age
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The entry and the reader's balance (0 for nobody), from one block."""
+        """The entry and the reader's balance (0 without a reader), from one block."""
         calls = [encode_call(GET_POST_INFO, post_id)]
         if reader is not None:
             calls.append(encode_call(BALANCE_OF, reader, post_id))
@@ -81,29 +81,29 @@ class JsonRpcMarketplace:
             balance = decode_uint256(returned[1]) if reader is not None else 0
             return PostFacts(decode_post_info(returned[0]), balance)
 
-        return await self._ask_contract(calls, read, self._set_deadline())
+        return await self._query(calls, read, self._deadline())
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
-        """The entry under which this cid, in its canonical spelling, is published."""
-        deadline = self._set_deadline()
-        asked = encode_call(POST_CID_TO_TOKEN_ID, cid.encode())
-        post_id = await self._ask_contract([asked], _read_number, deadline)
+        """The entry under which this cid, in its canonical spelling, is published, or None."""
+        deadline = self._deadline()
+        lookup = encode_call(POST_CID_TO_TOKEN_ID, cid.encode())
+        post_id = await self._query([lookup], _read_number, deadline)
         if post_id == 0:
             return None
 
         def read(returned: Sequence[bytes]) -> PostEntry:
             entry = decode_post_info(returned[0])
             if not entry.exists or entry.cid != cid:
-                raise NodeFailure("an entry that contradicts the index of cids")
+                raise NodeFailure("the entry contradicts the index of cids")
             return entry
 
-        return await self._ask_contract([encode_call(GET_POST_INFO, post_id)], read, deadline)
+        return await self._query([encode_call(GET_POST_INFO, post_id)], read, deadline)
 
     async def probe(self) -> None:
-        """Return if the node answers, for the configured chain, and the contract is there.
+        """Return if a node responds, is on the configured chain, and has the contract.
 
-        Raises `ChainMisconfigured` with a sentence if it is another chain or there is no contract,
-        and any other `Unavailable` if no node answers.
+        Raises `ChainMisconfigured` for another chain or a missing contract, and another
+        `Unavailable` if no node responds.
         """
         calls = [Call("eth_chainId"), Call("eth_getCode", (self._address, "latest"))]
 
@@ -114,32 +114,33 @@ class JsonRpcMarketplace:
                     f"There is no contract at {self._address} on chain {self._chain_id}."
                 )
 
-        await self._rpc.exchange(calls, read, self._set_deadline())
+        await self._rpc.exchange(calls, read, self._deadline())
 
     async def close(self) -> None:
-        """Let go of connections; what is being asked finds the chain unavailable."""
+        """Close connections; running and later queries are `Unavailable`."""
         await self._rpc.close()
 
-    async def _ask_contract(
+    async def _query(
         self, calls: Sequence[bytes], read: Callable[[Sequence[bytes]], Read], deadline: float
     ) -> Read:
         def read_batch(results: list[object]) -> tuple[_Head, bool, Read]:
             head = self._check_head(results[0], results[1])
-            still = _parse(parse_hex_number, results[-1]) == head.number
+            unchanged = _parse(parse_hex_number, results[-1]) == head.number
             try:
-                return head, still, read([_parse(parse_hex_bytes, one) for one in results[2:-1]])
+                returned = [_parse(parse_hex_bytes, one) for one in results[2:-1]]
+                return head, unchanged, read(returned)
             except NotAbi as error:
-                raise NodeFailure("a return value that is none") from error
+                raise NodeFailure("the contract returned malformed data") from error
 
-        head, still, answer = await self._rpc.exchange(
-            self._frame(calls, "latest"), read_batch, deadline
+        head, unchanged, found = await self._rpc.exchange(
+            self._build_batch(calls, "latest"), read_batch, deadline
         )
-        if not still:
-            pinned = self._frame(calls, {"blockHash": head.hash})
-            _, _, answer = await self._rpc.exchange(pinned, read_batch, deadline)
-        return answer
+        if not unchanged:
+            pinned = self._build_batch(calls, {"blockHash": head.hash})
+            _, _, found = await self._rpc.exchange(pinned, read_batch, deadline)
+        return found
 
-    def _frame(self, calls: Sequence[bytes], block: object) -> list[Call]:
+    def _build_batch(self, calls: Sequence[bytes], block: object) -> list[Call]:
         contract_calls = [
             Call("eth_call", ({"to": self._address, "data": "0x" + data.hex()}, block))
             for data in calls
@@ -150,7 +151,7 @@ class JsonRpcMarketplace:
     def _check_head(self, chain_id: object, block: object) -> _Head:
         self._check_chain_id(chain_id)
         if not isinstance(block, dict):
-            raise NodeFailure("a newest block that is none")
+            raise NodeFailure("the newest block is malformed")
         head = _Head(
             _parse(parse_hash, block.get("hash")),
             _parse(parse_hex_number, block.get("number")),
@@ -158,13 +159,13 @@ class JsonRpcMarketplace:
         )
         age = self._clock().timestamp() - head.timestamp
         if self._max_head_age and age > self._max_head_age:
-            raise NodeFailure(f"a newest block that is {age:.0f} seconds old")
+            raise NodeFailure(f"the newest block is {age:.0f} seconds old")
         return head
 
     def _check_chain_id(self, result: object) -> None:
         check_chain_id(_parse(parse_hex_number, result), self._chain_id)
 
-    def _set_deadline(self) -> float:
+    def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout
 
 
@@ -176,4 +177,4 @@ def _parse(parse: Callable[[object], Read], result: object) -> Read:
     try:
         return parse(result)
     except NotHexadecimal as error:
-        raise NodeFailure("a result that is not hexadecimal") from error
+        raise NodeFailure("a result is not hexadecimal") from error

@@ -8,10 +8,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from eth_abi.abi import encode
-from tests.adapters.chain.conftest import FixedClock
+from tests.adapters.chain.conftest import fixed_clock
 
-from imprint.adapters.chain.http_client import ChainMisconfigured
-from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
@@ -32,8 +31,8 @@ NOW = datetime.fromtimestamp(1_760_000_000, UTC)
 
 
 @dataclass
-class World:
-    """A chain with the marketplace, and a reader of it."""
+class DeployedMarketplace:
+    """A development chain with the marketplace, and a reader of it."""
 
     chain: Chain
     address: Address
@@ -58,71 +57,77 @@ def lower(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def deployed() -> AsyncIterator[DeployedMarketplace]:
     chain = Chain.open(None, lambda: 1_760_000_000)
     address = Address(deploy_marketplace(chain).lower())
     dispatcher = Dispatcher(chain)
 
-    async def answer(request: web.Request) -> web.Response:
+    async def respond(request: web.Request) -> web.Response:
         return web.Response(body=dispatcher.answer(await request.read()))
 
     application = web.Application()
-    application.router.add_post("/", answer)
+    application.router.add_post("/", respond)
     server = TestServer(application)
     await server.start_server(access_log=None)
     rpc = JsonRpc([f"http://127.0.0.1:{server.port}/"])
-    market = JsonRpcMarketplace(rpc, 31337, address, FixedClock())
-    yield World(chain, address, rpc, market)
+    market = JsonRpcMarketplace(rpc, 31337, address, fixed_clock)
+    yield DeployedMarketplace(chain, address, rpc, market)
     await market.close()
     await server.close()
     chain.close()
 
 
-async def test_a_probe_finds_the_contract(world: World) -> None:
-    await world.market.probe()
+async def test_a_probe_finds_the_contract(deployed: DeployedMarketplace) -> None:
+    await deployed.market.probe()
 
 
-async def test_a_probe_finds_no_contract_at_a_persons_address(world: World) -> None:
-    astray = JsonRpcMarketplace(world.rpc, 31337, world.person(3), FixedClock())
+async def test_a_probe_finds_no_contract_at_a_persons_address(
+    deployed: DeployedMarketplace,
+) -> None:
+    astray = JsonRpcMarketplace(deployed.rpc, 31337, deployed.person(3), fixed_clock)
     with pytest.raises(ChainMisconfigured):
         await astray.probe()
 
 
-async def test_a_post_that_is_not_published_does_not_exist(world: World) -> None:
-    facts = await world.market.post_facts(1, world.person(2))
+async def test_a_post_that_is_not_published_does_not_exist(deployed: DeployedMarketplace) -> None:
+    facts = await deployed.market.post_facts(1, deployed.person(2))
     assert (facts.entry.exists, facts.entry.price, facts.balance) == (False, 0, 0)
 
 
-async def test_a_published_post_has_its_author_cid_and_price(world: World) -> None:
-    world.publish()
-    facts = await world.market.post_facts(1, world.person(2))
-    assert facts.entry.author == world.person(1)
+async def test_a_published_post_has_its_author_cid_and_price(deployed: DeployedMarketplace) -> None:
+    deployed.publish()
+    facts = await deployed.market.post_facts(1, deployed.person(2))
+    assert facts.entry.author == deployed.person(1)
     assert (facts.entry.cid, facts.entry.price, facts.balance) == (CID, 5, 0)
 
 
-async def test_a_purchase_is_seen_at_once(world: World) -> None:
-    world.publish()
-    world.call(2, "subscribePost(uint256)", encode(["uint256"], [1]), value=5)
-    assert (await world.market.post_facts(1, world.person(2))).balance == 1
+async def test_a_purchase_is_visible_at_once(deployed: DeployedMarketplace) -> None:
+    deployed.publish()
+    deployed.call(2, "subscribePost(uint256)", encode(["uint256"], [1]), value=5)
+    assert (await deployed.market.post_facts(1, deployed.person(2))).balance == 1
 
 
-async def test_a_cid_leads_to_its_entry_and_another_to_none(world: World) -> None:
-    world.publish()
-    entry = await world.market.entry_of_cid(CID)
+async def test_a_cid_leads_to_its_entry_and_another_to_none(deployed: DeployedMarketplace) -> None:
+    deployed.publish()
+    entry = await deployed.market.entry_of_cid(CID)
     assert entry is not None
-    assert entry.author == world.person(1)
-    assert await world.market.entry_of_cid(OTHER) is None
+    assert entry.author == deployed.person(1)
+    assert await deployed.market.entry_of_cid(OTHER) is None
 
 
-async def test_both_providers_deliver_the_same_event(world: World) -> None:
-    block = world.publish(cid=CID.upper())
-    body_a = build_body_a(block, world.address, identifier="1", sequence=1, created_at=NOW)
-    body_b = build_body_b(block, world.address)
+async def test_both_providers_deliver_the_same_event(deployed: DeployedMarketplace) -> None:
+    block = deployed.publish(cid=CID.upper())
+    body_a = build_body_a(block, deployed.address, identifier="1", sequence=1, created_at=NOW)
+    body_b = build_body_b(block, deployed.address)
     sent_a = sign_body_a(body_a, SECRET)
     sent_b = sign_body_b(body_b, SECRET, nonce="n-1", timestamp=int(NOW.timestamp()), compress=True)
-    from_a = ProviderA([SECRET], 31337, world.address).open(lower(sent_a.headers), sent_a.body, NOW)
-    from_b = ProviderB([SECRET], 31337, world.address).open(lower(sent_b.headers), sent_b.body, NOW)
+    from_a = ProviderA([SECRET], 31337, deployed.address).open(
+        lower(sent_a.headers), sent_a.body, NOW
+    )
+    from_b = ProviderB([SECRET], 31337, deployed.address).open(
+        lower(sent_b.headers), sent_b.body, NOW
+    )
     assert from_a.events == from_b.events
     (event,) = from_a.events
-    assert (event.post_id, event.author, event.cid) == (1, world.person(1), CID)
+    assert (event.post_id, event.author, event.cid) == (1, deployed.person(1), CID)
     assert event.place.block_hash == "0x" + block.hash.hex()
