@@ -1,4 +1,4 @@
-"""Networks: which chain a provider means by a name."""
+"""The chain ids of the providers' network names."""
 
 import pytest
 
@@ -29,5 +29,5 @@ def test_a_chain_is_known_by_the_names_of_both_providers(name: str, chain_id: in
     assert find_chain_id(name) == chain_id
 
 
-def test_the_known_names_are_written_as_they_are_compared():
+def test_the_known_names_are_in_the_form_that_is_looked_up():
     assert {name: find_chain_id(name) for name in CHAIN_IDS} == CHAIN_IDS

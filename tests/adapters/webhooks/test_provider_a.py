@@ -1,23 +1,23 @@
-"""Deliveries of provider a."""
+"""Deliveries of provider A: signatures, events, dead letters, and what is ignored."""
 
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.adapters.webhooks.bodies import (
+from tests.adapters.webhooks.deliveries import (
     AUTHOR,
     BLOCK_HASH,
     CHAIN_ID,
     CID,
     MARKET,
-    NOW,
     OLD_SECRET,
     SECRET,
     TOPIC,
     TX_HASH,
     Json,
     body_of_a,
+    deliver,
     event_data,
     event_topics,
     headers_of_a,
@@ -29,12 +29,12 @@ from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts import Delivery, LogPlace
 
-READER = ProviderA([SECRET], CHAIN_ID, MARKET)
+PROVIDER = ProviderA([SECRET], CHAIN_ID, MARKET)
 ON_SEPOLIA = ProviderA([SECRET], 11155111, MARKET)
 
 
-def receive(body: bytes, reader: ProviderA = READER) -> Delivery:
-    return reader.open(headers_of_a(body), body, NOW)
+def receive(body: bytes, provider: ProviderA = PROVIDER) -> Delivery:
+    return deliver(provider, headers_of_a(body), body)
 
 
 def test_a_signed_delivery_is_opened() -> None:
@@ -63,46 +63,39 @@ def test_a_signed_delivery_is_opened() -> None:
 )
 def test_a_delivery_with_another_signature_is_refused(signature: str) -> None:
     with pytest.raises(Refusal) as refused:
-        READER.open({"x-alchemy-signature": signature}, body_of_a(log_of_a()), NOW)
+        deliver(PROVIDER, {"x-alchemy-signature": signature}, body_of_a(log_of_a()))
     assert refused.value.code is Code.WEBHOOK_SIGNATURE_INVALID
 
 
 def test_a_delivery_without_a_signature_is_refused() -> None:
     with pytest.raises(Refusal) as refused:
-        READER.open({}, body_of_a(log_of_a()), NOW)
+        deliver(PROVIDER, {}, body_of_a(log_of_a()))
     assert refused.value.code is Code.WEBHOOK_SIGNATURE_INVALID
 
 
 def test_digits_of_both_cases_are_the_same_signature() -> None:
     body = body_of_a(log_of_a())
     headers = {"x-alchemy-signature": mac(SECRET, body).upper()}
-    assert READER.open(headers, body, NOW).events
+    assert deliver(PROVIDER, headers, body).events
 
 
 @pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
-def test_both_secrets_hold_while_one_replaces_the_other(secret: str) -> None:
-    reader = ProviderA([SECRET, OLD_SECRET], CHAIN_ID, MARKET)
+def test_both_secrets_are_accepted_during_a_rotation(secret: str) -> None:
+    provider = ProviderA([SECRET, OLD_SECRET], CHAIN_ID, MARKET)
     body = body_of_a(log_of_a())
-    assert reader.open(headers_of_a(body, secret), body, NOW).events
+    assert deliver(provider, headers_of_a(body, secret), body).events
 
 
 @pytest.mark.parametrize("secrets", [[], [""], [SECRET, ""], [SECRET] * 3])
-def test_a_reader_needs_one_secret_or_two(secrets: list[str]) -> None:
+def test_a_provider_needs_one_secret_or_two(secrets: list[str]) -> None:
     with pytest.raises(ValueError, match="one secret or two"):
         ProviderA(secrets, CHAIN_ID, MARKET)
-
-
-def test_a_body_that_is_too_large_is_refused() -> None:
-    reader = ProviderA([SECRET], CHAIN_ID, MARKET, max_body=10)
-    with pytest.raises(Refusal) as refused:
-        receive(b" " * 11, reader)
-    assert refused.value.code is Code.TOO_LARGE
 
 
 def test_a_compressed_body_is_refused() -> None:
     body = body_of_a(log_of_a())
     with pytest.raises(Refusal) as refused:
-        READER.open(headers_of_a(body) | {"content-encoding": "gzip"}, body, NOW)
+        deliver(PROVIDER, headers_of_a(body) | {"content-encoding": "gzip"}, body)
     assert refused.value.code is Code.UNSUPPORTED_MEDIA_TYPE
 
 
@@ -125,7 +118,7 @@ IGNORED = {
 
 
 @pytest.mark.parametrize("log", IGNORED.values(), ids=IGNORED.keys())
-def test_a_log_that_is_not_ours_is_ignored_and_the_next_one_counts(log: object) -> None:
+def test_another_log_is_ignored_and_the_next_one_counts(log: object) -> None:
     delivery = receive(body_of_a(log, log_of_a(post_id=10)))
     assert [event.post_id for event in delivery.events] == [10]
     assert (delivery.ignored, delivery.dead_letters) == (1, ())
@@ -151,7 +144,7 @@ def test_another_spelling_of_the_same_log_is_the_same_event(changes: Json) -> No
     assert same == receive(body_of_a(log_of_a())).events
 
 
-POISONED = {
+UNDECODABLE = {
     "bytes that are no text": log_of_a(data=event_data(b"\xff\xfe")),
     "a cid of 100 kB": log_of_a(data=event_data(b"b" * 100_000)),
     "a NUL": log_of_a(data=event_data(b"a\0b")),
@@ -169,8 +162,8 @@ POISONED = {
 }
 
 
-@pytest.mark.parametrize("log", POISONED.values(), ids=POISONED.keys())
-def test_a_log_of_ours_that_says_nothing_is_a_dead_letter_and_the_next_one_counts(
+@pytest.mark.parametrize("log", UNDECODABLE.values(), ids=UNDECODABLE.keys())
+def test_an_undecodable_event_is_a_dead_letter_and_the_next_one_counts(
     log: Json,
 ) -> None:
     delivery = receive(body_of_a(log, log_of_a(post_id=10)))
@@ -182,13 +175,13 @@ def test_a_log_of_ours_that_says_nothing_is_a_dead_letter_and_the_next_one_count
 
 
 def test_a_dead_letter_keeps_the_log_as_it_was_sent() -> None:
-    poisoned = log_of_a(data=event_data(b"\xff\xfe"))
-    (letter,) = receive(body_of_a(poisoned)).dead_letters
-    assert json.loads(letter.payload) == poisoned
+    undecodable = log_of_a(data=event_data(b"\xff\xfe"))
+    (letter,) = receive(body_of_a(undecodable)).dead_letters
+    assert json.loads(letter.payload) == undecodable
     assert letter.reason == "The bytes in the place of the cid are no text."
 
 
-def test_one_poisoned_log_among_many_hides_none_of_them() -> None:
+def test_an_undecodable_event_among_many_hides_no_other() -> None:
     logs = [log_of_a(post_id=number, index=number) for number in range(500)]
     logs[250] = log_of_a(post_id=250, data="0x" + "ff" * 128)
     delivery = receive(body_of_a(*logs))
@@ -196,7 +189,7 @@ def test_one_poisoned_log_among_many_hides_none_of_them() -> None:
     assert len(delivery.dead_letters) == 1
 
 
-def test_a_text_that_is_no_cid_is_an_event_without_one() -> None:
+def test_an_event_with_a_malformed_cid_has_none() -> None:
     (event,) = receive(body_of_a(log_of_a(data=event_data(b"hello")))).events
     assert (event.spelled_cid, event.cid) == ("hello", None)
 
@@ -213,9 +206,7 @@ def test_a_text_that_is_no_cid_is_an_event_without_one() -> None:
         pytest.param({}, {"transaction": None}, id="no transaction"),
     ],
 )
-def test_a_place_that_was_left_out_has_a_stand_in_that_stays_the_same(
-    block: Json, changes: Json
-) -> None:
+def test_a_missing_place_has_the_same_stand_in_each_time(block: Json, changes: Json) -> None:
     body = body_of_a(log_of_a(**changes), log_of_a(post_id=10, **changes), block=block)
     first, second = receive(body).events
     assert first.place.block_hash.startswith("0x" + "0" * 16)
@@ -266,7 +257,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("body", QUIET.values(), ids=QUIET.keys())
-def test_a_signed_body_without_logs_is_taken_quietly(body: bytes) -> None:
+def test_a_signed_body_without_logs_is_an_empty_delivery(body: bytes) -> None:
     assert receive(body) == Delivery("provider-a", None)
 
 
@@ -282,7 +273,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_signed_body_that_cannot_be_read_is_ignored(body: bytes) -> None:
+def test_a_signed_body_that_is_not_json_is_ignored(body: bytes) -> None:
     assert receive(body) == Delivery("provider-a", None, ignored=1)
 
 
@@ -303,7 +294,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values, json_values, json_values)
-def test_whatever_is_signed_is_never_refused(
+def test_a_signed_delivery_is_never_refused(
     first: object, second: object, third: object, fourth: object
 ) -> None:
     receive(json.dumps(first).encode())
@@ -317,6 +308,8 @@ def test_whatever_is_signed_is_never_refused(
     ),
     st.binary(max_size=200),
 )
-def test_nothing_but_a_refusal_escapes(headers: dict[str, str], body: bytes) -> None:
+def test_an_unsigned_delivery_raises_nothing_but_a_refusal(
+    headers: dict[str, str], body: bytes
+) -> None:
     with pytest.raises(Refusal):
-        READER.open(headers, body, NOW)
+        deliver(PROVIDER, headers, body)

@@ -1,4 +1,4 @@
-"""Deliveries of provider b."""
+"""Deliveries of provider B: signatures, compression, nesting, and what is ignored."""
 
 import gzip
 import json
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.adapters.webhooks.bodies import (
+from tests.adapters.webhooks.deliveries import (
     AUTHOR,
     BLOCK_HASH,
     CHAIN_ID,
@@ -21,6 +21,7 @@ from tests.adapters.webhooks.bodies import (
     TOPIC,
     TX_HASH,
     Json,
+    deliver,
     event_data,
     headers_of_a,
     headers_of_b,
@@ -33,20 +34,20 @@ from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts import Delivery, LogPlace
 
-READER = ProviderB([SECRET], CHAIN_ID, MARKET)
+PROVIDER = ProviderB([SECRET], CHAIN_ID, MARKET)
 ON_SEPOLIA = ProviderB([SECRET], 11155111, MARKET)
 SECONDS = int(NOW.timestamp())
 BODY = json.dumps([log_of_b()]).encode()
 
 
-def receive(sent: Any, reader: ProviderB = READER) -> Delivery:
+def receive(sent: Any, provider: ProviderB = PROVIDER) -> Delivery:
     body = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
-    return reader.open(headers_of_b(body), body, NOW)
+    return deliver(provider, headers_of_b(body), body)
 
 
-def refusal_of(headers: dict[str, str], body: bytes, reader: ProviderB = READER) -> Code:
+def refusal_of(headers: dict[str, str], body: bytes, provider: ProviderB = PROVIDER) -> Code:
     with pytest.raises(Refusal) as refused:
-        reader.open(headers, body, NOW)
+        deliver(provider, headers, body)
     return refused.value.code
 
 
@@ -63,7 +64,7 @@ def test_a_signed_delivery_is_opened() -> None:
     assert (delivery.key.provider, delivery.key.nonce) == ("provider-b", "0b2d9c1e-5f7a-4c3b")
 
 
-def test_what_is_remembered_of_a_delivery_is_not_its_signature() -> None:
+def test_the_key_of_a_delivery_is_not_its_signature() -> None:
     key = receive(BODY).key
     assert key is not None
     assert key.digest != headers_of_b(BODY)["x-qn-signature"]
@@ -99,7 +100,7 @@ WITHOUT = [
         headers_of_b(BODY, timestamp="१७६३२०८०००"),
     ],
 )
-def test_a_delivery_that_is_not_signed_like_this_is_refused(headers: dict[str, str]) -> None:
+def test_a_delivery_with_other_signature_headers_is_refused(headers: dict[str, str]) -> None:
     assert refusal_of(headers, BODY) is Code.WEBHOOK_SIGNATURE_INVALID
 
 
@@ -107,19 +108,19 @@ def test_a_delivery_that_is_not_signed_like_this_is_refused(headers: dict[str, s
 def test_a_signature_may_name_its_hash(prefix: str) -> None:
     headers = headers_of_b(BODY)
     headers["x-qn-signature"] = prefix + headers["x-qn-signature"]
-    assert READER.open(headers, BODY, NOW).events
+    assert deliver(PROVIDER, headers, BODY).events
 
 
 @pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
-def test_both_secrets_hold_while_one_replaces_the_other(secret: str) -> None:
-    reader = ProviderB([SECRET, OLD_SECRET], CHAIN_ID, MARKET)
-    assert reader.open(headers_of_b(BODY, secret), BODY, NOW).events
+def test_both_secrets_are_accepted_during_a_rotation(secret: str) -> None:
+    provider = ProviderB([SECRET, OLD_SECRET], CHAIN_ID, MARKET)
+    assert deliver(provider, headers_of_b(BODY, secret), BODY).events
 
 
 @pytest.mark.parametrize("seconds", [-300, 0, 300])
 def test_a_delivery_within_the_tolerance_is_opened(seconds: int) -> None:
     headers = headers_of_b(BODY, timestamp=str(SECONDS + seconds))
-    assert READER.open(headers, BODY, NOW).events
+    assert deliver(PROVIDER, headers, BODY).events
 
 
 @pytest.mark.parametrize("seconds", [-100_000, -301, 301, 100_000])
@@ -146,11 +147,11 @@ def test_a_moved_boundary_is_refused(nonce: str, timestamp: str, body: bytes) ->
 
 def test_a_boundary_moved_into_the_tolerance_has_the_same_digest() -> None:
     timestamp = "1111111111"
-    reader = ProviderB([SECRET], CHAIN_ID, MARKET, tolerance=2_000_000_000)
+    provider = ProviderB([SECRET], CHAIN_ID, MARKET, tolerance=2_000_000_000)
     signed = headers_of_b(b"1[]", nonce="abc1", timestamp=timestamp)
     moved = signed | {"x-qn-nonce": "abc11"}
-    kept = reader.open(signed, b"1[]", NOW).key
-    again = reader.open(moved, b"[]", NOW).key
+    kept = deliver(provider, signed, b"1[]").key
+    again = deliver(provider, moved, b"[]").key
     assert kept is not None
     assert again is not None
     assert kept.nonce != again.nonce
@@ -166,25 +167,25 @@ def test_a_boundary_moved_into_the_tolerance_has_the_same_digest() -> None:
 )
 def test_another_spelling_of_a_signature_has_the_same_key(changed: Any) -> None:
     headers = headers_of_b(BODY)
-    assert READER.open(changed(headers), BODY, NOW).key == READER.open(headers, BODY, NOW).key
+    assert deliver(PROVIDER, changed(headers), BODY).key == deliver(PROVIDER, headers, BODY).key
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000, 1_000_000])
-def test_the_signature_is_about_the_inflated_body(size: int) -> None:
+def test_the_signature_covers_the_decompressed_body(size: int) -> None:
     body = json.dumps([log_of_b(), "x" * size]).encode()
     headers = headers_of_b(body) | {"content-encoding": "gzip"}
-    assert post_ids(READER.open(headers, gzip.compress(body), NOW)) == [9]
+    assert post_ids(deliver(PROVIDER, headers, gzip.compress(body))) == [9]
 
 
-def test_a_signature_about_the_compressed_body_is_refused() -> None:
+def test_a_signature_of_the_compressed_body_is_refused() -> None:
     body = gzip.compress(BODY)
     headers = headers_of_b(body) | {"content-encoding": "gzip"}
     assert refusal_of(headers, body) is Code.WEBHOOK_SIGNATURE_INVALID
 
 
 @pytest.mark.parametrize("encoding", ["", "identity", "Identity", " "])
-def test_a_body_may_say_that_it_is_not_compressed(encoding: str) -> None:
-    assert READER.open(headers_of_b(BODY) | {"content-encoding": encoding}, BODY, NOW).events
+def test_an_uncompressed_body_may_say_so(encoding: str) -> None:
+    assert deliver(PROVIDER, headers_of_b(BODY) | {"content-encoding": encoding}, BODY).events
 
 
 @pytest.mark.parametrize(
@@ -228,17 +229,23 @@ def test_a_bomb_is_refused_and_takes_little_memory() -> None:
     assert peak < 2 * 1024 * 1024
 
 
-def test_a_bomb_without_a_signature_is_not_even_inflated() -> None:
+def test_a_bomb_without_a_signature_is_not_decompressed() -> None:
     headers = headers_of_b(b"") | {"content-encoding": "gzip", "x-qn-signature": ""}
     assert refusal_of(headers, b"no gzip") is Code.WEBHOOK_SIGNATURE_INVALID
 
 
-@pytest.mark.parametrize(("encoding", "size"), [("gzip", 101), ("identity", 1001)])
-def test_a_body_that_is_too_large_is_refused(encoding: str, size: int) -> None:
-    reader = ProviderB([SECRET], CHAIN_ID, MARKET, max_body=1000, max_compressed_body=100)
-    body = bytes(size)
-    headers = headers_of_b(body) | {"content-encoding": encoding}
-    assert refusal_of(headers, body, reader) is Code.TOO_LARGE
+def test_a_gzipped_body_that_is_too_large_is_refused() -> None:
+    provider = ProviderB([SECRET], CHAIN_ID, MARKET, max_compressed=100)
+    body = bytes(101)
+    headers = headers_of_b(body) | {"content-encoding": "gzip"}
+    assert refusal_of(headers, body, provider) is Code.TOO_LARGE
+
+
+def test_a_body_that_is_too_large_after_decompression_is_refused() -> None:
+    provider = ProviderB([SECRET], CHAIN_ID, MARKET, max_decompressed=1000)
+    body = bytes(1001)
+    headers = headers_of_b(body) | {"content-encoding": "gzip"}
+    assert refusal_of(headers, gzip.compress(body), provider) is Code.TOO_LARGE
 
 
 def receipt(*logs: Any, **changes: Any) -> Json:
@@ -276,7 +283,7 @@ NESTINGS = {
 
 
 @pytest.mark.parametrize("sent", NESTINGS.values(), ids=NESTINGS.keys())
-def test_a_log_is_found_wherever_it_is(sent: object) -> None:
+def test_a_log_is_found_at_any_depth(sent: object) -> None:
     assert receive(sent).events == receive([log_of_b()]).events
 
 
@@ -312,7 +319,7 @@ IGNORED = {
 
 
 @pytest.mark.parametrize("log", IGNORED.values(), ids=IGNORED.keys())
-def test_a_log_that_is_not_ours_is_ignored_and_the_next_one_counts(log: Json) -> None:
+def test_another_log_is_ignored_and_the_next_one_counts(log: Json) -> None:
     delivery = receive([log, log_of_b(10)])
     assert (post_ids(delivery), delivery.ignored) == ([10], 1)
     assert delivery.dead_letters == ()
@@ -333,7 +340,7 @@ def test_a_delivery_about_another_network_is_ignored(network: object, counts: bo
     assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
 
 
-def test_one_poisoned_log_among_many_hides_none_of_them() -> None:
+def test_an_undecodable_event_among_many_hides_no_other() -> None:
     logs = [log_of_b(number, logIndex=hex(number)) for number in range(500)]
     logs[250] = log_of_b(250, data=event_data(b"\xff\xfe"))
     delivery = receive({"data": [logs]})
@@ -344,13 +351,13 @@ def test_one_poisoned_log_among_many_hides_none_of_them() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"hello", b"\xff", b"[" * 100_000, BODY[:-1]])
-def test_a_signed_body_that_cannot_be_read_is_ignored(body: bytes) -> None:
+def test_a_signed_body_that_is_not_json_is_ignored(body: bytes) -> None:
     delivery = receive(body)
     assert (delivery.events, delivery.dead_letters, delivery.ignored) == ((), (), 1)
 
 
 @pytest.mark.parametrize("sent", [[], {}, None, 7, "PING", {"data": [], "metadata": {}}, [None]])
-def test_a_signed_body_without_logs_is_taken_quietly(sent: object) -> None:
+def test_a_signed_body_without_logs_is_an_empty_delivery(sent: object) -> None:
     delivery = receive(json.dumps(sent).encode())
     assert (delivery.events, delivery.dead_letters, delivery.ignored) == ((), (), 0)
 
@@ -395,7 +402,7 @@ json_values = st.recursive(
 
 
 @given(json_values, st.dictionaries(log_members, json_values, max_size=4))
-def test_whatever_is_signed_is_never_refused(sent: object, changes: Json) -> None:
+def test_a_signed_delivery_is_never_refused(sent: object, changes: Json) -> None:
     delivery = receive([sent, log_of_b(**changes)])
     found = len(delivery.events) + len(delivery.dead_letters) + delivery.ignored
     assert found >= 1
@@ -409,12 +416,12 @@ def test_whatever_is_signed_is_never_refused(sent: object, changes: Json) -> Non
     st.binary(max_size=200),
     st.booleans(),
 )
-def test_nothing_but_a_refusal_escapes(
+def test_an_unsigned_delivery_raises_nothing_but_a_refusal(
     changes: dict[str, str], body: bytes, compressed: bool
 ) -> None:
     headers = headers_of_b(b"") | {"content-encoding": "gzip" if compressed else ""} | changes
     try:
-        READER.open(headers, body, NOW)
+        deliver(PROVIDER, headers, body)
     except Refusal:
         return
     assert body in (b"", gzip.compress(b""))

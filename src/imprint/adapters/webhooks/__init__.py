@@ -1,1 +1,1 @@
-"""The two providers of event deliveries, described by how they sign and shape a body."""
+"""Webhook providers: verification of their signatures, and the logs in their deliveries."""

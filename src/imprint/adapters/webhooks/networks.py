@@ -1,4 +1,4 @@
-"""The names that providers give to networks, and the chains that they mean."""
+"""The names that providers use for networks, and their chain ids."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -39,9 +39,9 @@ _CHAINS = {
 CHAIN_IDS: Mapping[str, int] = MappingProxyType(
     {name: chain_id for chain_id, names in _CHAINS.items() for name in names}
 )
-"""The ids of well-known chains by what providers call them, in lower case, words joined by `_`."""
+"""Chain ids by the providers' names, in lower case with `_` between words."""
 
 
 def find_chain_id(network: str) -> int | None:
-    """The chain that a provider calls so; None for a name that is not known here."""
+    """The chain id of a provider's network name, or None for an unknown name."""
     return CHAIN_IDS.get(network.strip().lower().replace("-", "_"))

@@ -1,9 +1,8 @@
-"""Provider a: a notification for each block, shaped by a query, with its signature in one header.
+"""Provider A: one delivery per block, shaped by a GraphQL query, with its signature in a header.
 
-The query is expected to select, for the marketplace's logs, `data`, `topics`, `index`,
-`account.address`, `transaction.hash` and `transaction.status`, and of the block `hash` and
-`number`. There is neither a time nor a nonce in the signature: a delivery that is sent again is
-recognized by its events.
+The query is expected to select `data`, `topics`, `index`, `account.address`, `transaction.hash`
+and `transaction.status` of the marketplace's logs, and `hash` and `number` of the block. The
+signature covers neither a time nor a nonce: a repeated delivery is recognized by its events.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,45 +15,31 @@ from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts import Delivery
 
-MAX_BODY = 16 * 1024 * 1024
-"""How many bytes a delivery may have."""
-
 
 class ProviderA:
-    """A `WebhookProvider` for provider a."""
+    """`WebhookProvider` for provider A."""
 
     name = "provider-a"
 
-    def __init__(
-        self,
-        secrets: Sequence[str],
-        chain_id: int,
-        marketplace: Address,
-        *,
-        max_body: int = MAX_BODY,
-    ) -> None:
+    def __init__(self, secrets: Sequence[str], chain_id: int, marketplace: Address) -> None:
         self._secrets = WebhookSecrets(secrets)
-        self._ours = Marketplace(chain_id, marketplace)
-        self._max_body = max_body
+        self._marketplace = Marketplace(chain_id, marketplace)
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse what its headers give away."""
+        """Refuse a compressed delivery, and one whose signature is malformed."""
         if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "The delivery must not be compressed.")
         check_spelling(headers.get("x-alchemy-signature", ""))
 
     def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
-        """Verify the raw body, then read the logs of its block."""
-        if len(body) > self._max_body:
-            raise Refusal(Code.TOO_LARGE, "The delivery is too large.")
-        self.check_headers(headers, now)
+        """Verify the raw body, then read the logs of its block; the headers have been checked."""
         self._secrets.verify(headers.get("x-alchemy-signature", ""), [body])
         try:
             sent = read_json(body)
         except ValueError:
             return Delivery(self.name, None, ignored=1)
-        found = sort_logs(_find_logs(sent), self._ours)
-        return Delivery(self.name, None, found.events, found.dead_letters, found.ignored)
+        logs = sort_logs(_find_logs(sent), self._marketplace)
+        return Delivery(self.name, None, logs.events, logs.dead_letters, logs.ignored)
 
 
 def _find_logs(sent: Any) -> Iterator[SentLog]:

@@ -1,4 +1,4 @@
-"""Signatures of deliveries: HMAC-SHA256 in hexadecimal digits, under one of at most two secrets."""
+"""Signatures of deliveries: HMAC-SHA256 in hexadecimal, under one of at most two secrets."""
 
 import hashlib
 import hmac
@@ -11,9 +11,9 @@ _SIGNATURE = re.compile(r"[0-9a-fA-F]{64}\Z")
 
 
 class WebhookSecrets:
-    """What a provider signs with: one secret, or two while one is being replaced by the other.
+    """The secrets of a provider: one, or two while one replaces the other.
 
-    Raises ValueError for none, for more, and for an empty one.
+    Raises ValueError for any other number, and for an empty secret.
     """
 
     __slots__ = ("_keys",)
@@ -24,28 +24,27 @@ class WebhookSecrets:
         self._keys = tuple(secret.encode() for secret in secrets)
 
     def verify(self, signature: str, pieces: Iterable[bytes]) -> bytes:
-        """The digest that was signed: the HMAC of the pieces, one after the other.
+        """The HMAC of the concatenated pieces, if this is its signature, in digits of any case.
 
-        Refuses `webhook_signature_invalid`. Digits of both cases are the same signature.
+        Refuses every other text with `webhook_signature_invalid`.
         """
-        check_spelling(signature)
         macs = [hmac.new(key, digestmod=hashlib.sha256) for key in self._keys]
         for piece in pieces:
             for mac in macs:
                 mac.update(piece)
-        claimed = bytes.fromhex(signature)
+        claimed = signature.lower().encode(errors="replace")
         for mac in macs:
-            if hmac.compare_digest(mac.digest(), claimed):
-                return claimed
-        raise refuse_signature()
+            if hmac.compare_digest(mac.hexdigest().encode(), claimed):
+                return mac.digest()
+        raise signature_refusal()
 
 
 def check_spelling(signature: str) -> None:
-    """Refuses what cannot be a signature, whatever was signed."""
+    """Refuse a text that cannot be a signature, before anything is hashed."""
     if not _SIGNATURE.match(signature):
-        raise refuse_signature()
+        raise signature_refusal()
 
 
-def refuse_signature() -> Refusal:
-    """The one answer to everything that the provider did not sign, or not now."""
+def signature_refusal() -> Refusal:
+    """The one refusal of every delivery that is not signed by the provider, or not recently."""
     return Refusal(Code.WEBHOOK_SIGNATURE_INVALID, "The delivery does not carry a valid signature.")

@@ -1,14 +1,17 @@
-"""Bodies of deliveries, built the way the providers build them, and signed."""
+"""Deliveries as the providers build and sign them, and as the route opens them."""
 
 import hashlib
 import hmac
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from eth_abi.abi import encode
 
 from imprint.domain.addresses import Address
+from imprint.domain.posts import Delivery
+from imprint.ports import WebhookProvider
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 CHAIN_ID = 31337
@@ -34,7 +37,7 @@ def event_topics(post_id: int = 9) -> list[str]:
 
 
 def log_of_a(post_id: int = 9, **changes: Any) -> Json:
-    """A log as provider a sends it."""
+    """A log as provider A sends it."""
     log = {
         "account": {"address": MARKET},
         "topics": event_topics(post_id),
@@ -46,15 +49,15 @@ def log_of_a(post_id: int = 9, **changes: Any) -> Json:
 
 
 def body_of_a(*logs: Any, block: Json | None = None, **event: Any) -> bytes:
-    """A notification of provider a."""
-    about = {"hash": BLOCK_HASH, "number": 77} if block is None else block
+    """A delivery of provider A."""
+    block = {"hash": BLOCK_HASH, "number": 77} if block is None else block
     sent = {
         "webhookId": "wh_1",
         "id": "whevt_1",
         "createdAt": "2026-11-15T12:00:00.123456789Z",
         "type": "GRAPHQL",
         "event": {
-            "data": {"block": about | {"logs": list(logs)}},
+            "data": {"block": block | {"logs": list(logs)}},
             "sequenceNumber": "10000000000578619000",
             **event,
         },
@@ -63,7 +66,7 @@ def body_of_a(*logs: Any, block: Json | None = None, **event: Any) -> bytes:
 
 
 def log_of_b(post_id: int = 9, **changes: Any) -> Json:
-    """A log in the form of a node, as provider b sends it."""
+    """A log in the form of a node, as provider B sends it."""
     log = {
         "address": MARKET,
         "topics": event_topics(post_id),
@@ -76,6 +79,12 @@ def log_of_b(post_id: int = 9, **changes: Any) -> Json:
         "removed": False,
     }
     return log | changes
+
+
+def deliver(provider: WebhookProvider, headers: Mapping[str, str], body: bytes) -> Delivery:
+    """Check the headers, then open the delivery, as the route does."""
+    provider.check_headers(headers, NOW)
+    return provider.open(headers, body, NOW)
 
 
 def mac(secret: str, signed: bytes) -> str:

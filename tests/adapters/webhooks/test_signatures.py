@@ -1,0 +1,44 @@
+"""Verification of a signature that nobody has checked before."""
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.adapters.webhooks.deliveries import SECRET, mac
+
+from imprint.adapters.webhooks.signatures import WebhookSecrets
+from imprint.domain.errors import Code, Refusal
+
+SECRETS = WebhookSecrets([SECRET])
+SIGNATURE = mac(SECRET, b"body")
+
+MALFORMED = {
+    "empty": "",
+    "short": SIGNATURE[:-1],
+    "long": SIGNATURE + "0",
+    "a line end": SIGNATURE + "\n",
+    "spaces between digits": " ".join(SIGNATURE),
+    "no digits": "z" * 64,
+    "not ASCII": "é" * 64,
+    "half a surrogate pair": "\udcff" * 64,
+    "wide digits": "".join(chr(ord(digit) + 0xFEE0) for digit in SIGNATURE),
+    "a hash of something else": hashlib.sha256(b"body").hexdigest(),
+}
+
+
+def test_the_pieces_of_a_body_are_verified_as_a_whole() -> None:
+    assert SECRETS.verify(SIGNATURE, [b"bo", b"", b"dy"]).hex() == SIGNATURE
+
+
+@pytest.mark.parametrize("signature", MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_malformed_signature_is_refused(signature: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        SECRETS.verify(signature, [b"body"])
+    assert refused.value.code is Code.WEBHOOK_SIGNATURE_INVALID
+
+
+@given(st.text(st.characters(codec=None), max_size=70))
+def test_any_text_is_refused_without_another_error(signature: str) -> None:
+    with pytest.raises(Refusal):
+        SECRETS.verify(signature, [b"body"])
