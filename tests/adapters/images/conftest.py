@@ -1,4 +1,4 @@
-"""A recoder, whose processes are started once for a file of tests."""
+"""Fixtures: a recoder that is shared by the tests of a module."""
 
 import asyncio
 from collections.abc import Iterator

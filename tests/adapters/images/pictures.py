@@ -1,4 +1,4 @@
-"""Pictures as files, whole or in pieces, and how the recoder refuses one."""
+"""Image files, whole or in chunks, and the code with which the recoder refuses one."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Only pictures come out of the recoder, whatever goes in."""
+"""The recoder: images keep their pixels and nothing else."""
 
 import io
 import struct
@@ -85,7 +85,7 @@ async def test_a_transparent_colour_stays_transparent(
     assert recoded.getextrema()[-1] == (0, 255)
 
 
-async def test_a_png_of_sixteen_bits_a_colour_is_fine(recoder: SandboxedRecoder) -> None:
+async def test_a_png_of_sixteen_bits_a_colour_is_recoded(recoder: SandboxedRecoder) -> None:
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 1, 16, 2, 0, 0, 0))
     row = b"\0" + bytes.fromhex("ffff000000000000ffff8080")
     image = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(row))
@@ -105,7 +105,7 @@ async def test_a_jpeg_comes_back_as_nearly_the_same_jpeg(
 
 
 @pytest.mark.parametrize(("mode", "becomes"), [("L", "L"), ("CMYK", "RGB")])
-async def test_grey_and_print_jpegs_are_fine(
+async def test_grey_and_cmyk_jpegs_are_recoded(
     recoder: SandboxedRecoder, mode: str, becomes: str
 ) -> None:
     image = write(draw(mode), "JPEG")
@@ -166,12 +166,12 @@ TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_270,
 }
-"""How a camera that was held that way would have kept the picture."""
+"""The picture as a camera held that way stores it."""
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])
-async def test_a_picture_is_turned_upright_before_its_orientation_is_dropped(
+async def test_an_image_is_turned_upright_before_its_orientation_is_dropped(
     recoder: SandboxedRecoder, form: str, orientation: int
 ) -> None:
     turned = draw() if orientation == 1 else draw().transpose(TURNS[orientation])
@@ -182,12 +182,12 @@ async def test_a_picture_is_turned_upright_before_its_orientation_is_dropped(
     assert_close(look(recoded), look(draw()))
 
 
-async def test_a_good_picture_with_broken_metadata_is_fine(recoder: SandboxedRecoder) -> None:
+async def test_an_image_with_broken_metadata_is_recoded(recoder: SandboxedRecoder) -> None:
     image = write(draw(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff garbage")
     assert show(await recoder.recode(image)).size == (48, 32)
 
 
-async def test_of_an_animation_the_first_picture_remains(recoder: SandboxedRecoder) -> None:
+async def test_an_animation_becomes_its_first_frame(recoder: SandboxedRecoder) -> None:
     second = Image.new("RGB", (48, 32), "black")
     image = write(draw(), save_all=True, append_images=[second, draw().rotate(180)])
     assert b"acTL" in image
@@ -215,7 +215,7 @@ async def test_of_an_animation_the_first_picture_remains(recoder: SandboxedRecod
     ],
     ids=lambda image: repr(image[:8]),
 )
-async def test_what_is_neither_png_nor_jpeg_is_unsupported(
+async def test_other_formats_than_png_and_jpeg_are_unsupported(
     recoder: SandboxedRecoder, image: bytes
 ) -> None:
     assert await refusal_of(recoder, image) is Code.UNSUPPORTED_MEDIA_TYPE

@@ -1,4 +1,4 @@
-"""Images made to break things are refused, and break nothing."""
+"""Hostile images are refused, and the recoder goes on."""
 
 import io
 import os
@@ -73,12 +73,14 @@ async def test_a_jpeg_that_claims_to_be_enormous_is_invalid(recoder: SandboxedRe
     assert await refusal_of(recoder, bytes(image)) is Code.INVALID_IMAGE
 
 
-async def test_a_picture_as_large_as_allowed_is_fine(recoder: SandboxedRecoder) -> None:
+async def test_an_image_of_the_largest_size_is_recoded(recoder: SandboxedRecoder) -> None:
     image = await recoder.recode(write(Image.new("RGB", (4000, 4000), "teal"), "PNG"))
     assert Image.open(io.BytesIO(image)).size == (4000, 4000)
 
 
-async def test_a_text_chunk_that_swells_is_invalid(recoder: SandboxedRecoder) -> None:
+async def test_a_text_chunk_that_decompresses_to_megabytes_is_invalid(
+    recoder: SandboxedRecoder,
+) -> None:
     text = chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(30_000_000)))
     assert len(text) < 40_000
     assert await refusal_of(recoder, PNG[:33] + text + PNG[33:]) is Code.INVALID_IMAGE

@@ -1,4 +1,4 @@
-"""The processes that decode images come late, bear much, and never stay behind."""
+"""The sandboxed processes: started late, confined, replaced after failures, never left behind."""
 
 import asyncio
 import io
@@ -12,16 +12,10 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.adapters.images.pictures import refusal_of, write
 
 from imprint.adapters.images.recoder import MAX_WAITING, SandboxedRecoder
 from imprint.domain.errors import Code, Refusal, Unavailable
-
-
-def write(picture: Image.Image, form: str, **options: object) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, form, **options)
-    return out.getvalue()
-
 
 PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG", "JPEG"))
 
@@ -38,18 +32,12 @@ async def fresh() -> AsyncIterator[SandboxedRecoder]:
     await opened.close()
 
 
-async def refusal_of(recoder: SandboxedRecoder, image: bytes) -> Code:
-    with pytest.raises(Refusal) as refused:
-        await recoder.recode(image)
-    return refused.value.code
-
-
-WORKER = """
+SCRIPT_HEAD = """
 import os, socket, sys, time
 wire = socket.socket(fileno=0)
 stream = wire.makefile("rb")
 """
-"""The beginning of a process that behaves badly."""
+"""The beginning of a script that misbehaves."""
 
 
 @pytest.fixture
@@ -59,8 +47,8 @@ async def misbehaving(
     opened = []
 
     def start(behaviour: str) -> SandboxedRecoder:
-        script = tmp_path / "worker.py"
-        script.write_text(WORKER + behaviour)
+        script = tmp_path / "sandbox.py"
+        script.write_text(SCRIPT_HEAD + behaviour)
         opened.append(SandboxedRecoder(script=script, wall_limit=1.0))
         return opened[-1]
 
@@ -69,7 +57,7 @@ async def misbehaving(
         await recoder.close()
 
 
-TAKE = 'stream.read(int.from_bytes(stream.read(4))); wire.sendall(b"t"); '
+ACCEPT = 'stream.read(int.from_bytes(stream.read(4))); wire.sendall(b"a"); '
 
 
 @pytest.mark.parametrize(
@@ -84,13 +72,13 @@ TAKE = 'stream.read(int.from_bytes(stream.read(4))); wire.sendall(b"t"); '
         'wire.sendall(b"?\\0\\0\\0\\0"); time.sleep(60)',
     ],
 )
-async def test_an_image_that_breaks_the_process_is_invalid(
+async def test_an_image_that_breaks_its_process_is_invalid(
     misbehaving: Callable[[str], SandboxedRecoder], behaviour: str
 ) -> None:
-    assert await refusal_of(misbehaving(TAKE + behaviour), PNG) is Code.INVALID_IMAGE
+    assert await refusal_of(misbehaving(ACCEPT + behaviour), PNG) is Code.INVALID_IMAGE
 
 
-async def test_a_process_that_cannot_start_is_no_fault_of_the_image(
+async def test_a_process_that_cannot_start_is_overload_and_not_a_refusal(
     misbehaving: Callable[[str], SandboxedRecoder],
 ) -> None:
     with pytest.raises(Unavailable) as refused:
@@ -160,11 +148,11 @@ async def test_a_cancelled_image_ends_its_process_and_the_next_one_is_fine(
     assert process not in children()
 
 
-async def test_closing_ends_what_still_runs(
+async def test_closing_ends_running_processes(
     misbehaving: Callable[[str], SandboxedRecoder],
 ) -> None:
     before = children()
-    recoder = misbehaving(TAKE + "time.sleep(60)")
+    recoder = misbehaving(ACCEPT + "time.sleep(60)")
     running = [asyncio.ensure_future(recoder.recode(PNG)) for _ in range(3)]
     await asyncio.sleep(0.1)
     await recoder.close()
@@ -179,10 +167,10 @@ async def test_a_closed_recoder_is_unavailable(fresh: SandboxedRecoder) -> None:
         await fresh.recode(PNG)
 
 
-async def test_more_images_than_can_wait_are_turned_away(
+async def test_more_images_than_can_wait_are_unavailable(
     misbehaving: Callable[[str], SandboxedRecoder],
 ) -> None:
-    recoder = misbehaving(TAKE + "time.sleep(60)")
+    recoder = misbehaving(ACCEPT + "time.sleep(60)")
     waiting = [asyncio.ensure_future(recoder.recode(PNG)) for _ in range(MAX_WAITING)]
     await asyncio.sleep(0)
     with pytest.raises(Unavailable):
@@ -203,10 +191,10 @@ async def test_a_process_gets_nothing_of_the_environment(
     misbehaving: Callable[[str], SandboxedRecoder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IMPRINT_JWT_SECRET", "s" * 32)
-    tell = 'names = ",".join(os.environ).encode(); '
+    collect = 'names = ",".join(os.environ).encode(); '
     send = 'wire.sendall(b"i" + len(names).to_bytes(4) + names); time.sleep(60)'
     with pytest.raises(Refusal) as refused:
-        await misbehaving(TAKE + tell + send).recode(PNG)
+        await misbehaving(ACCEPT + collect + send).recode(PNG)
     assert set(refused.value.detail.split(",")) <= {"PYTHONPATH", "LC_CTYPE"}
 
 
@@ -223,7 +211,7 @@ async def main():
 
 asyncio.run(main())
 """
-"""A service that recodes one image, tells the id of the process that did it, and is killed."""
+"""A service that recodes one image, prints the id of its process, and is killed."""
 
 
 def is_running(process: int) -> bool:

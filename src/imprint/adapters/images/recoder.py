@@ -1,4 +1,9 @@
-"""One process that decodes images, and the conversation with it."""
+"""Images recoded in sandboxed processes, because decoders of images have exploitable bugs.
+
+A few processes run sandbox.py, which decodes an image and encodes it again without anything else.
+They are started when needed, reused, and killed when an image takes too long
+(docs/decisions/image-sandbox.md).
+"""
 
 import asyncio
 import logging
@@ -15,123 +20,27 @@ from threading import Lock
 from imprint.domain.documents import MAX_IMAGE_BYTES
 from imprint.domain.errors import Code, Refusal, Unavailable
 
-MAX_ANSWER = 16_000_000
-"""How many bytes a process may answer with; it knows this limit too."""
-
-TAKEN, RECODED = b"t", b"r"
-"""What the process says when an image has arrived, and when it has been recoded."""
-
-
-class NotTaken(Exception):
-    """The worker was gone before it had the image."""
-
-
-class ProcessDied(Exception):
-    """The worker ended, or got stuck, over the image."""
-
-
-class ImageProcess:
-    """One process, and the socket to it; all calls block."""
-
-    def __init__(self, script: Path) -> None:
-        self.used = False
-        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)
-        self._wire, theirs = socket.socketpair()
-        try:
-            with theirs:
-                self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and script)
-                    [sys.executable, "-s", "-S", "-P", str(script)],
-                    stdin=theirs.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    cwd="/",
-                    env={"PYTHONPATH": paths},
-                    # so that Ctrl-C in a terminal lets the service finish first
-                    start_new_session=True,
-                )
-        except OSError:
-            self._wire.close()
-            raise
-
-    def exchange(self, image: bytes, seconds: float) -> tuple[bytes, bytes]:
-        """The outcome for an image, and the answer."""
-        deadline = time.monotonic() + seconds
-        try:
-            self._wire.settimeout(seconds)
-            self._wire.sendall(len(image).to_bytes(4))
-            self._wire.sendall(image)
-            taken = self._receive(1, deadline)
-        except (OSError, ProcessDied) as error:
-            raise NotTaken from error
-        head = self._receive(5, deadline)
-        length = int.from_bytes(head[1:])
-        if taken != TAKEN or length > MAX_ANSWER:
-            raise ProcessDied
-        self.used = True
-        return head[:1], self._receive(length, deadline)
-
-    def kill(self) -> None:
-        """End the process, from any thread; whoever waits for it notices."""
-        self._process.kill()
-
-    def bury(self) -> None:
-        """End the process, if it has not ended, and leave nothing of it."""
-        self._process.kill()
-        self._process.wait()
-        self._wire.close()
-
-    def _receive(self, length: int, deadline: float) -> bytes:
-        data = bytearray(length)
-        rest = memoryview(data)
-        while rest:
-            try:
-                self._wire.settimeout(max(deadline - time.monotonic(), 0.001))
-                count = self._wire.recv_into(rest)
-            except OSError as error:
-                raise ProcessDied from error
-            if count == 0:
-                raise ProcessDied
-            rest = rest[count:]
-        return bytes(data)
-
-
 MAX_WAITING = 16
-"""How many images are held in memory at once before more are turned away."""
+"""Images held in memory at once; more are refused as overload."""
 
 WALL_LIMIT = 20.0
-"""Seconds that one image may take, on a machine that is busy with other things as well."""
+"""Seconds for one image, on a machine that is busy with other work too."""
+
+MAX_RESPONSE = 16_000_000
+"""Bytes of a recoded image; repeated in sandbox.py."""
+
+ACCEPTED, RECODED = b"a", b"r"
+"""Sent by the process after it has received an image, and with a recoded one."""
 
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
-"""How a PNG and a JPEG file begin."""
+"""The first bytes of PNG and JPEG files."""
 
-_SCRIPT = Path(__file__).with_name("worker.py")
+_SCRIPT = Path(__file__).with_name("sandbox.py")
 _log = logging.getLogger(__name__)
 
 
-class _Job:
-    """One image on its way, which may be abandoned at any moment."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._process: ImageProcess | None = None
-        self.abandoned = False
-
-    def hold(self, process: ImageProcess | None) -> bool:
-        """Note which process has the image; False if nobody waits for it any more."""
-        with self._lock:
-            self._process = process
-            return not self.abandoned
-
-    def abandon(self) -> None:
-        """Stop the work, with the process that does it."""
-        with self._lock:
-            self.abandoned = True
-            if self._process is not None:
-                self._process.kill()
-
-
 class SandboxedRecoder:
-    """Images recoded by a few processes with bounds on their memory and time."""
+    """`ImageRecoder` with a few sandboxed processes."""
 
     def __init__(
         self, processes: int = 1, script: Path = _SCRIPT, wall_limit: float = WALL_LIMIT
@@ -144,7 +53,7 @@ class SandboxedRecoder:
         self._closed = False
 
     async def recode(self, image: bytes) -> bytes:
-        """The picture encoded anew, without metadata, in its own format.
+        """The image encoded again in its own format, without metadata.
 
         Refuses `too_large`, `unsupported_media_type`, `invalid_image`.
         """
@@ -158,7 +67,7 @@ class SandboxedRecoder:
         self._jobs.add(job)
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, self._work, image, job)
+            return await loop.run_in_executor(self._pool, self._recode, image, job)
         except asyncio.CancelledError:
             job.abandon()
             raise
@@ -166,51 +75,51 @@ class SandboxedRecoder:
             self._jobs.discard(job)
 
     async def close(self) -> None:
-        """End all work and every process."""
+        """Abandon all images and end every process."""
         self._closed = True
         for job in self._jobs:
             job.abandon()
         await asyncio.to_thread(self._pool.shutdown)
         while self._idle:
-            self._idle.pop().bury()
+            self._idle.pop().close()
 
-    def _work(self, image: bytes, job: _Job) -> bytes:
-        """Have the image recoded, by a new process if the one at hand turns out to be gone."""
+    def _recode(self, image: bytes, job: "_Job") -> bytes:
+        """Recode an image; if a reused process turns out to be dead, in another one."""
         while not job.abandoned:
-            process = self._take()
+            process = self._take_process()
             try:
-                outcome, answer = self._exchange(process, image, job)
-            except NotTaken as error:
+                outcome, response = self._exchange(process, image, job)
+            except NotAccepted as error:
                 if process.used:
                     continue
-                _log.error("The process that decodes images does not take any.")
+                _log.error("The process that decodes images does not accept any.")
                 raise _overloaded() from error
             except ProcessDied as error:
                 if job.abandoned:
                     break
                 _log.warning("An image ended the process that decoded it.")
                 raise Refusal(Code.INVALID_IMAGE, "The image cannot be decoded.") from error
-            if outcome == RECODED and answer.startswith(_SIGNATURES):
-                return answer
-            raise Refusal(Code.INVALID_IMAGE, answer.decode(errors="replace"))
+            if outcome == RECODED and response.startswith(_SIGNATURES):
+                return response
+            raise Refusal(Code.INVALID_IMAGE, response.decode(errors="replace"))
         raise _overloaded()
 
-    def _exchange(self, process: ImageProcess, image: bytes, job: _Job) -> tuple[bytes, bytes]:
+    def _exchange(self, process: "ImageProcess", image: bytes, job: "_Job") -> tuple[bytes, bytes]:
         healthy = False
         try:
-            if not job.hold(process):
+            if not job.assign(process):
                 raise ProcessDied
-            answer = process.exchange(image, self._wall_limit)
+            response = process.exchange(image, self._wall_limit)
             healthy = True
         finally:
-            # No longer held, the process cannot be killed for a job that is done.
-            if job.hold(None) and healthy:
+            # Once it is unassigned, the process cannot be killed for a job that is done.
+            if job.assign(None) and healthy:
                 self._idle.append(process)
             else:
-                process.bury()
-        return answer
+                process.close()
+        return response
 
-    def _take(self) -> ImageProcess:
+    def _take_process(self) -> "ImageProcess":
         try:
             return self._idle.pop()
         except IndexError:
@@ -220,6 +129,104 @@ class SandboxedRecoder:
         except OSError as error:
             _log.error("The process that decodes images cannot be started: %s", error.strerror)
             raise _overloaded() from error
+
+
+class NotAccepted(Exception):
+    """The process was dead before it had received the image."""
+
+
+class ProcessDied(Exception):
+    """The process died, or exceeded its time, while it decoded the image."""
+
+
+class ImageProcess:
+    """A process that runs sandbox.py, and the socket to it; all calls block."""
+
+    def __init__(self, script: Path) -> None:
+        self.used = False
+        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)
+        self._socket, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and script)
+                    [sys.executable, "-s", "-S", "-P", str(script)],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    env={"PYTHONPATH": paths},
+                    # Ctrl-C in a terminal must not end it before the service.
+                    start_new_session=True,
+                )
+        except OSError:
+            self._socket.close()
+            raise
+
+    def exchange(self, image: bytes, seconds: float) -> tuple[bytes, bytes]:
+        """The outcome for an image, and the recoded image or the reason of its refusal.
+
+        Raises `NotAccepted` and `ProcessDied`.
+        """
+        deadline = time.monotonic() + seconds
+        try:
+            self._socket.settimeout(seconds)
+            self._socket.sendall(len(image).to_bytes(4))
+            self._socket.sendall(image)
+            accepted = self._receive(1, deadline)
+        except (OSError, ProcessDied) as error:
+            raise NotAccepted from error
+        head = self._receive(5, deadline)
+        length = int.from_bytes(head[1:])
+        if accepted != ACCEPTED or length > MAX_RESPONSE:
+            raise ProcessDied
+        self.used = True
+        return head[:1], self._receive(length, deadline)
+
+    def kill(self) -> None:
+        """Kill the process from any thread; a running `exchange` raises `ProcessDied`."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Kill the process, reap it, and close the socket."""
+        self._process.kill()
+        self._process.wait()
+        self._socket.close()
+
+    def _receive(self, length: int, deadline: float) -> bytes:
+        data = bytearray(length)
+        rest = memoryview(data)
+        while rest:
+            try:
+                self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+                count = self._socket.recv_into(rest)
+            except OSError as error:
+                raise ProcessDied from error
+            if count == 0:
+                raise ProcessDied
+            rest = rest[count:]
+        return bytes(data)
+
+
+class _Job:
+    """One image being recoded, which can be abandoned from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._process: ImageProcess | None = None
+        self.abandoned = False
+
+    def assign(self, process: ImageProcess | None) -> bool:
+        """Set the process that has the image; False if the job has been abandoned."""
+        with self._lock:
+            self._process = process
+            return not self.abandoned
+
+    def abandon(self) -> None:
+        """Mark the job as abandoned, and kill its process."""
+        with self._lock:
+            self.abandoned = True
+            if self._process is not None:
+                self._process.kill()
 
 
 def _overloaded() -> Unavailable:

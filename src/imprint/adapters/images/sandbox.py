@@ -1,0 +1,176 @@
+"""The script of the sandboxed process that decodes images.
+
+It is started by its path and imports nothing of the service, so some constants are repeated here;
+a test compares them. Standard input is a socket: a request is the length of an image and its
+bytes. The process sends `ACCEPTED` when it has received them, and later a byte for the outcome,
+the length of the response, and the response.
+"""
+
+import io
+import resource
+import select
+import socket
+import struct
+import sys
+import time
+from contextlib import suppress
+
+from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin
+
+LENGTH = struct.Struct(">I")
+ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
+
+MAX_PIXELS = 16_000_000
+"""Pixels of an image: those of a good camera, 64 MB when decoded."""
+
+MEMORY_LIMIT = 512 * 1024 * 1024
+"""Bytes of address space: twice what the largest image was measured to need."""
+
+CPU_LIMIT = 5
+"""Seconds of CPU time for one image: twice what the largest was measured to need."""
+
+IDLE_LIMIT = 60.0
+"""Seconds without a request after which the process exits, to free its memory."""
+
+PNG_LEVEL = 4
+"""zlib level: half the time of the default 6, for a few per cent more bytes."""
+
+JPEG_QUALITIES = (90, 80, 65)
+"""The first quality whose result fits `JPEG_TARGET` is used, otherwise the last."""
+
+JPEG_TARGET = 5_000_000
+"""Bytes of an uploaded image; a recoded one should not have more."""
+
+MAX_RESPONSE = 16_000_000
+"""Bytes of a recoded image; only one crafted to grow exceeds them."""
+
+_TRANSPOSITIONS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""The transposition that undoes each value of the EXIF orientation."""
+
+_ORIENTATION = ExifTags.Base.Orientation
+
+
+class InvalidImage(Exception):
+    """The image is broken or too large."""
+
+
+def recode(data: bytes) -> bytes:
+    """The image of a PNG or JPEG file, turned upright and encoded again without anything else.
+
+    Of an animation, it is the first frame. Raises `InvalidImage` for too many pixels, before
+    anything is decoded, and for a file that cannot be decoded completely.
+    """
+    try:
+        recoded = _recode(data)
+    except InvalidImage:
+        raise
+    except Exception as error:
+        # Decoders raise all kinds of exceptions for hostile files.
+        raise InvalidImage("The file is broken, or it is no image.") from error
+    if len(recoded) > MAX_RESPONSE:
+        raise InvalidImage("The image is too large when it is encoded anew.")
+    return recoded
+
+
+def _recode(data: bytes) -> bytes:
+    png = data.startswith(b"\x89PNG")
+    plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
+    image = plugin(io.BytesIO(data))
+    width, height = image.size
+    if width * height > MAX_PIXELS:
+        raise InvalidImage(f"An image has at most {MAX_PIXELS} pixels.")
+    image.load()
+    upright = _simplify(_turn_upright(image))
+    upright.info = {}
+    return _write_png(upright) if png else _write_jpeg(upright)
+
+
+def _turn_upright(image: ImageFile.ImageFile) -> Image.Image:
+    transposition = None
+    with suppress(Exception):  # broken metadata of a good image is dropped anyway
+        transposition = _TRANSPOSITIONS.get(image.getexif()[_ORIENTATION])
+    return image if transposition is None else image.transpose(transposition)
+
+
+def _simplify(image: Image.Image) -> Image.Image:
+    """The image in a mode without palette and transparency metadata."""
+    if image.mode in ("P", "RGB") and "transparency" in image.info:
+        return image.convert("RGBA")
+    if image.mode in ("1", "L") and "transparency" in image.info:
+        return image.convert("LA")
+    if image.mode in ("P", "CMYK"):
+        return image.convert("RGB")
+    return image
+
+
+def _write_png(image: Image.Image) -> bytes:
+    out = io.BytesIO()
+    image.save(out, "PNG", compress_level=PNG_LEVEL)
+    return out.getvalue()
+
+
+def _write_jpeg(image: Image.Image) -> bytes:
+    for quality in JPEG_QUALITIES:
+        out = io.BytesIO()
+        image.save(out, "JPEG", quality=quality)
+        if out.tell() <= JPEG_TARGET:
+            break
+    return out.getvalue()
+
+
+def confine() -> None:
+    """Limit memory, and forbid opening or writing files and dumping core.
+
+    Modules that Pillow imports lazily are imported before, as no file can be opened after.
+    """
+    Image.preinit()
+    Image.Exif().load(b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0")
+    for kind, limit in (
+        (resource.RLIMIT_AS, MEMORY_LIMIT),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, 3),
+    ):
+        resource.setrlimit(kind, (limit, limit))
+
+
+def serve(connection: socket.socket) -> None:
+    """Recode images one by one until the socket is closed, or idle for `IDLE_LIMIT`."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    while poll.poll(IDLE_LIMIT * 1000):
+        data = _receive(connection)
+        if data is None:
+            return
+        connection.sendall(ACCEPTED)
+        spent = int(time.process_time()) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (spent + CPU_LIMIT, resource.RLIM_INFINITY))
+        try:
+            outcome, response = RECODED, recode(data)
+        except InvalidImage as error:
+            outcome, response = INVALID, str(error).encode()
+        connection.sendall(outcome + LENGTH.pack(len(response)))
+        connection.sendall(response)
+
+
+def _receive(connection: socket.socket) -> bytes | None:
+    with connection.makefile("rb") as stream:
+        head = stream.read(LENGTH.size)
+        if len(head) < LENGTH.size:
+            return None
+        (length,) = LENGTH.unpack(head)
+        data = stream.read(length)
+        return data if len(data) == length else None
+
+
+if __name__ == "__main__":
+    confine()
+    serve(socket.socket(fileno=sys.stdin.fileno()))

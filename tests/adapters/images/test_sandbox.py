@@ -1,0 +1,14 @@
+"""Constants that sandbox.py repeats, because it imports nothing of the service."""
+
+from imprint.adapters.images import recoder, sandbox
+from imprint.domain.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS
+
+
+def test_the_sandbox_and_the_recoder_use_the_same_protocol() -> None:
+    assert (sandbox.ACCEPTED, sandbox.RECODED) == (recoder.ACCEPTED, recoder.RECODED)
+    assert sandbox.MAX_RESPONSE == recoder.MAX_RESPONSE
+
+
+def test_the_sandbox_uses_the_limits_of_the_domain() -> None:
+    assert sandbox.MAX_PIXELS == MAX_IMAGE_PIXELS
+    assert sandbox.JPEG_TARGET == MAX_IMAGE_BYTES
