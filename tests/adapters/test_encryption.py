@@ -1,4 +1,4 @@
-"""Documents that are useless without their keys, and keys that are useless without the master."""
+"""Envelope encryption: documents need their keys, and keys need the master key."""
 
 import logging
 
@@ -22,23 +22,23 @@ def refuses(cipher: DocumentCipher, document: bytes, key: bytes | None, name: st
 
 
 @given(st.binary(max_size=2000), st.text(max_size=60))
-def test_what_was_sealed_opens_again(document: bytes, name: str):
+def test_an_encrypted_document_decrypts(document: bytes, name: str):
     cipher = AesCipher(MASTER)
     try:
         name.encode()
     except UnicodeEncodeError:
         return
-    sealed = cipher.encrypt(document, name)
-    assert cipher.decrypt(sealed.document, sealed.wrapped_key, name) == document
+    encrypted = cipher.encrypt(document, name)
+    assert cipher.decrypt(encrypted.document, encrypted.wrapped_key, name) == document
 
 
-def test_a_sealed_document_shows_nothing_of_what_it_holds():
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    assert b"words" not in sealed.document
-    assert len(sealed.document) == len(DOCUMENT) + OVERHEAD
+def test_an_encrypted_document_does_not_contain_the_plaintext():
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert b"words" not in encrypted.document
+    assert len(encrypted.document) == len(DOCUMENT) + OVERHEAD
 
 
-def test_the_same_document_is_sealed_differently_each_time():
+def test_the_same_document_is_encrypted_differently_each_time():
     cipher = AesCipher(MASTER)
     first, second = cipher.encrypt(DOCUMENT, NAME), cipher.encrypt(DOCUMENT, NAME)
     assert first.document != second.document
@@ -46,119 +46,119 @@ def test_the_same_document_is_sealed_differently_each_time():
 
 
 def test_no_key_is_part_of_what_is_stored_or_printed():
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    assert sealed.wrapped_key is not None
-    assert MASTER not in sealed.document + sealed.wrapped_key
-    assert repr(sealed.wrapped_key) not in repr(sealed)
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert encrypted.wrapped_key is not None
+    assert MASTER not in encrypted.document + encrypted.wrapped_key
+    assert repr(encrypted.wrapped_key) not in repr(encrypted)
 
 
-def test_a_document_opens_under_its_own_name_only():
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    code = refuses(AesCipher(MASTER), sealed.document, sealed.wrapped_key, NAME + "2")
+def test_a_document_decrypts_under_its_own_name_only():
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    code = refuses(AesCipher(MASTER), encrypted.document, encrypted.wrapped_key, NAME + "2")
     assert code == Code.STORAGE_UNAVAILABLE
 
 
-def test_a_document_in_anothers_place_does_not_open():
+def test_a_document_in_the_place_of_another_does_not_decrypt():
     cipher = AesCipher(MASTER)
     mine, theirs = cipher.encrypt(DOCUMENT, NAME), cipher.encrypt(b"theirs", NAME + "2")
     assert refuses(cipher, theirs.document, mine.wrapped_key) == Code.STORAGE_UNAVAILABLE
 
 
-def test_a_key_moved_with_its_document_to_another_file_does_not_open():
+def test_a_document_moved_with_its_key_to_another_file_does_not_decrypt():
     cipher = AesCipher(MASTER)
     theirs = cipher.encrypt(b"theirs", NAME + "2")
     assert refuses(cipher, theirs.document, theirs.wrapped_key) == Code.STORAGE_UNAVAILABLE
 
 
 @pytest.mark.parametrize("at", [0, 11, 12, 30, -1])
-def test_a_changed_byte_of_the_document_is_noticed(at: int):
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    changed = bytearray(sealed.document)
+def test_a_changed_byte_of_the_document_does_not_decrypt(at: int):
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    changed = bytearray(encrypted.document)
     changed[at] ^= 1
-    code = refuses(AesCipher(MASTER), bytes(changed), sealed.wrapped_key)
+    code = refuses(AesCipher(MASTER), bytes(changed), encrypted.wrapped_key)
     assert code == Code.STORAGE_UNAVAILABLE
 
 
-def test_every_changed_byte_of_a_wrapped_key_is_noticed():
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    assert sealed.wrapped_key is not None
-    for at in range(len(sealed.wrapped_key)):
-        changed = bytearray(sealed.wrapped_key)
+def test_every_changed_byte_of_a_wrapped_key_does_not_decrypt():
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert encrypted.wrapped_key is not None
+    for at in range(len(encrypted.wrapped_key)):
+        changed = bytearray(encrypted.wrapped_key)
         changed[at] ^= 1
-        refuses(AesCipher(MASTER), sealed.document, bytes(changed))
+        refuses(AesCipher(MASTER), encrypted.document, bytes(changed))
 
 
 @pytest.mark.parametrize("length", [0, 1, 11, 12, 27])
-def test_a_document_cut_short_is_noticed(length: int):
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    refuses(AesCipher(MASTER), sealed.document[:length], sealed.wrapped_key)
+def test_a_document_cut_short_does_not_decrypt(length: int):
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    refuses(AesCipher(MASTER), encrypted.document[:length], encrypted.wrapped_key)
 
 
 @pytest.mark.parametrize("length", [0, 1, 8, 9, 68])
-def test_a_wrapped_key_cut_short_is_noticed(length: int):
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    assert sealed.wrapped_key is not None
-    refuses(AesCipher(MASTER), sealed.document, sealed.wrapped_key[:length])
+def test_a_wrapped_key_cut_short_does_not_decrypt(length: int):
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert encrypted.wrapped_key is not None
+    refuses(AesCipher(MASTER), encrypted.document, encrypted.wrapped_key[:length])
 
 
-def test_a_missing_master_key_is_an_alarm_that_names_it(caplog: pytest.LogCaptureFixture):
-    sealed = AesCipher(OLD).encrypt(DOCUMENT, NAME)
-    refuses(AesCipher(MASTER), sealed.document, sealed.wrapped_key)
+def test_a_missing_master_key_is_logged_as_critical_with_its_id(caplog: pytest.LogCaptureFixture):
+    encrypted = AesCipher(OLD).encrypt(DOCUMENT, NAME)
+    refuses(AesCipher(MASTER), encrypted.document, encrypted.wrapped_key)
     (record,) = caplog.records
     assert record.levelno == logging.CRITICAL
     assert vars(record)["key_id"] == identify_key(OLD).hex()
     assert OLD.hex() not in str(vars(record))
 
 
-def test_the_previous_master_key_still_opens():
-    sealed = AesCipher(OLD).encrypt(DOCUMENT, NAME)
+def test_the_previous_master_key_still_decrypts():
+    encrypted = AesCipher(OLD).encrypt(DOCUMENT, NAME)
     rotated = AesCipher(MASTER, OLD)
-    assert rotated.decrypt(sealed.document, sealed.wrapped_key, NAME) == DOCUMENT
+    assert rotated.decrypt(encrypted.document, encrypted.wrapped_key, NAME) == DOCUMENT
 
 
 def test_a_rewrapped_key_needs_the_previous_master_key_no_more():
-    sealed = AesCipher(OLD).encrypt(DOCUMENT, NAME)
-    assert sealed.wrapped_key is not None
-    wrapped = AesCipher(MASTER, OLD).rewrap(sealed.wrapped_key, NAME)
-    assert AesCipher(MASTER).decrypt(sealed.document, wrapped, NAME) == DOCUMENT
-    refuses(AesCipher(OLD), sealed.document, wrapped)
+    encrypted = AesCipher(OLD).encrypt(DOCUMENT, NAME)
+    assert encrypted.wrapped_key is not None
+    wrapped = AesCipher(MASTER, OLD).rewrap(encrypted.wrapped_key, NAME)
+    assert AesCipher(MASTER).decrypt(encrypted.document, wrapped, NAME) == DOCUMENT
+    refuses(AesCipher(OLD), encrypted.document, wrapped)
 
 
-def test_a_key_under_the_master_key_of_today_is_not_wrapped_again():
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    assert sealed.wrapped_key is not None
-    assert AesCipher(MASTER, OLD).rewrap(sealed.wrapped_key, NAME) is None
+def test_a_key_under_the_current_master_key_is_not_wrapped_again():
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    assert encrypted.wrapped_key is not None
+    assert AesCipher(MASTER, OLD).rewrap(encrypted.wrapped_key, NAME) is None
 
 
 def test_a_key_of_an_unknown_master_key_is_not_rewrapped():
-    sealed = AesCipher(OTHER).encrypt(DOCUMENT, NAME)
-    assert sealed.wrapped_key is not None
+    encrypted = AesCipher(OTHER).encrypt(DOCUMENT, NAME)
+    assert encrypted.wrapped_key is not None
     with pytest.raises(Unavailable):
-        AesCipher(MASTER, OLD).rewrap(sealed.wrapped_key, NAME)
+        AesCipher(MASTER, OLD).rewrap(encrypted.wrapped_key, NAME)
 
 
-def test_what_was_stored_before_encryption_stays_readable():
+def test_a_document_stored_before_encryption_stays_readable():
     assert AesCipher(MASTER).decrypt(DOCUMENT, None, NAME) == DOCUMENT
 
 
-def test_what_was_encrypted_stays_readable_after_encryption_is_switched_off():
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+def test_an_encrypted_document_stays_readable_after_encryption_is_switched_off():
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     plain = PlainCipher(AesCipher(MASTER))
-    assert plain.decrypt(sealed.document, sealed.wrapped_key, NAME) == DOCUMENT
+    assert plain.decrypt(encrypted.document, encrypted.wrapped_key, NAME) == DOCUMENT
     assert plain.encrypt(DOCUMENT, NAME).document == DOCUMENT
     assert plain.encrypt(DOCUMENT, NAME).wrapped_key is None
 
 
-def test_an_encrypted_document_without_any_master_key_is_an_alarm(
+def test_an_encrypted_document_without_a_master_key_is_logged_as_critical(
     caplog: pytest.LogCaptureFixture,
 ):
-    sealed = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
-    code = refuses(PlainCipher(), sealed.document, sealed.wrapped_key)
+    encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
+    code = refuses(PlainCipher(), encrypted.document, encrypted.wrapped_key)
     assert code == Code.STORAGE_UNAVAILABLE
     assert [record.levelno for record in caplog.records] == [logging.CRITICAL]
 
 
-def test_documents_sealed_by_earlier_versions_open_for_ever():
+def test_documents_encrypted_by_earlier_versions_decrypt():
     document = bytes.fromhex(
         "969ffcee09020751818973d1185b1db34ed6b9d388ce12746a52950c744a24495f34a4979d5779dba9844dc0"
         "5697"

@@ -10,7 +10,7 @@ from tests.services.installations import files_of, ignore, opened_car, verify, w
 from tests.services.test_exports import fill
 from tests.world import World, open_world
 
-from imprint.adapters.archives.migration_progress import open_journal
+from imprint.adapters.archives.migration_progress import open_progress
 from imprint.adapters.content.kubo import KuboStore
 from imprint.domain.cids import blocks
 from imprint.domain.files import Network
@@ -78,7 +78,7 @@ async def test_encrypted_documents_move_to_a_node(node: KuboNode, tmp_path: Path
     target = KuboStore(node.api)
     async with open_world(folder, ENCRYPTION="on", ENCRYPTION_KEY=key) as world:
         await fill(world)
-        with open_journal(tmp_path / "moved.db") as journal:
+        with open_progress(tmp_path / "moved.db") as journal:
             parts = world.adapters
             moving = ContentMigration(
                 parts.catalog, parts.content, target, world.clock, journal, publicly_readable=True

@@ -7,7 +7,7 @@ from tests.services.installations import files_of, ignore
 from tests.services.test_exports import fill
 from tests.world import World
 
-from imprint.adapters.archives.migration_progress import open_journal
+from imprint.adapters.archives.migration_progress import open_progress
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
@@ -24,7 +24,7 @@ async def target(world, tmp_path):
 
 @pytest.fixture
 def migration(world: World, target, tmp_path):
-    with open_journal(tmp_path / "moved.db") as migrated:
+    with open_progress(tmp_path / "moved.db") as migrated:
         yield ContentMigration(
             world.adapters.catalog, world.adapters.content, target, world.clock, migrated
         )

@@ -1,10 +1,10 @@
-"""Documents encrypted with AES-256-GCM, each with a key of its own, which a master key wraps.
+"""Envelope encryption of documents: AES-256-GCM with one key per document, wrapped by a master key.
 
-    stored document   nonce (12 bytes), ciphertext, tag (16); nothing tells it from random bytes
+    stored document   nonce (12 bytes), ciphertext, tag (16); not distinguishable from random bytes
     wrapped key       format (1), id of the master key (8), nonce (12), ciphertext (32), tag (16)
 
-Both are bound to the name of the file, and so to its owner: neither a document nor a key opens
-anything in another file's place.
+The name of the file, which includes its owner, is authenticated in both: a document or key does
+not decrypt in the place of another file's.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ from imprint.domain.errors import Unavailable
 from imprint.ports.content import DocumentCipher, EncryptedDocument
 
 KEY_BYTES = 32
-"""How many bytes a master key has, and the key of a document: those of AES-256."""
+"""Bytes of a master key and of a document's key: AES-256."""
 
 KEY_ID_BYTES = 8
-"""How many bytes name a master key: enough that no two of an operator's keys share them."""
+"""Bytes of the id of a master key: enough to tell an operator's keys apart."""
 
 NONCE_BYTES = 12
-"""How many random bytes begin each ciphertext: what GCM is made for."""
+"""Random bytes at the start of each ciphertext: the nonce size that GCM is designed for."""
 
 OVERHEAD = NONCE_BYTES + 16
-"""How many bytes a stored document is longer than what it holds."""
+"""Bytes by which an encrypted document is longer."""
 
 _FORMAT = b"\x01"
 _HEADER = len(_FORMAT) + KEY_ID_BYTES
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class AesCipher:
-    """Encrypts with `master`; opens also what `previous`, the master key until lately, wrapped."""
+    """`DocumentCipher` that encrypts with `master` and also decrypts keys wrapped by `previous`."""
 
     def __init__(self, master: bytes, previous: bytes | None = None) -> None:
         if previous == master:
@@ -50,12 +50,14 @@ class AesCipher:
         self._masters = {identify_key(key): AESGCM(key) for key in (master, previous) if key}
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
+        """Encrypt a document with a new key, and wrap the key."""
         key = secrets.token_bytes(KEY_BYTES)
         nonce = secrets.token_bytes(NONCE_BYTES)
         ciphertext = AESGCM(key).encrypt(nonce, document, _DOCUMENT_LABEL + name.encode())
         return EncryptedDocument(nonce + ciphertext, self._wrap(key, name))
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
+        """Decrypt a document; without a wrapped key, it was stored as it is."""
         if wrapped_key is None:
             return document
         key = AESGCM(self._unwrap(wrapped_key, name))
@@ -63,10 +65,11 @@ class AesCipher:
         try:
             return key.decrypt(nonce, ciphertext, _DOCUMENT_LABEL + name.encode())
         except (InvalidTag, ValueError) as error:
-            _log.critical("A document does not open with its own key.", extra={"file": name})
+            _log.critical("A document does not decrypt with its own key.", extra={"file": name})
             raise Unavailable.storage() from error
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
+        """Wrap a key with the current master key; None if it already is."""
         if wrapped_key[:_HEADER] == _FORMAT + self._current:
             return None
         return self._wrap(self._unwrap(wrapped_key, name), name)
@@ -82,7 +85,7 @@ class AesCipher:
         key_id = header[len(_FORMAT) :]
         master = self._masters.get(key_id)
         if len(wrapped_key) != _WRAPPED or header[:1] != _FORMAT:
-            _log.critical("A wrapped key has another form.", extra={"file": name})
+            _log.critical("A wrapped key has an unknown format.", extra={"file": name})
             raise Unavailable.storage()
         if master is None:
             facts = {"file": name, "key_id": key_id.hex()}
@@ -92,22 +95,25 @@ class AesCipher:
             bound = _KEY_LABEL + header + name.encode()
             return master.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], bound)
         except InvalidTag as error:
-            _log.critical("A wrapped key does not open.", extra={"file": name})
+            _log.critical("A wrapped key does not decrypt.", extra={"file": name})
             raise Unavailable.storage() from error
 
 
 def identify_key(master: bytes) -> bytes:
-    """The id of a master key, which says nothing of it. Refuses one that has not 32 bytes."""
+    """The id of a master key, which does not reveal it. Raises ValueError for other sizes."""
     if len(master) != KEY_BYTES:
         raise ValueError(f"A master key has {KEY_BYTES} bytes.")
     return hmac.new(master, _ID_LABEL, hashlib.sha256).digest()[:KEY_ID_BYTES]
 
 
 class PlainCipher:
-    """Seals nothing. `before` opens what was encrypted before encryption was switched off."""
+    """`DocumentCipher` that does not encrypt.
 
-    def __init__(self, before: DocumentCipher | None = None) -> None:
-        self._before = before
+    `cipher` decrypts documents that were encrypted before encryption was switched off.
+    """
+
+    def __init__(self, cipher: DocumentCipher | None = None) -> None:
+        self._cipher = cipher
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
         return EncryptedDocument(document, None)
@@ -115,13 +121,13 @@ class PlainCipher:
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
         if wrapped_key is None:
             return document
-        return self._former().decrypt(document, wrapped_key, name)
+        return self._require_cipher().decrypt(document, wrapped_key, name)
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        return self._former().rewrap(wrapped_key, name)
+        return self._require_cipher().rewrap(wrapped_key, name)
 
-    def _former(self) -> DocumentCipher:
-        if self._before is None:
+    def _require_cipher(self) -> DocumentCipher:
+        if self._cipher is None:
             _log.critical("A document is encrypted, and IMPRINT_ENCRYPTION_KEY is not given.")
             raise Unavailable.storage()
-        return self._before
+        return self._cipher

@@ -14,7 +14,7 @@ from imprint.adapters.archives.backup_files import (
 )
 from imprint.adapters.archives.car_file import open_car
 from imprint.adapters.archives.key_file import NoKey, load_seed
-from imprint.adapters.archives.migration_progress import open_journal
+from imprint.adapters.archives.migration_progress import open_progress
 from imprint.adapters.catalog.backup import DamagedCopy, check_copy
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
@@ -95,7 +95,7 @@ def open_migration_progress(
     path = settings.storage.data_dir / f"moved-{name}.db"
     if restart:
         path.unlink(missing_ok=True)
-    with open_journal(path) as migrated:
+    with open_progress(path) as migrated:
         yield migrated
 
 

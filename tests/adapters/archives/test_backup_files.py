@@ -1,11 +1,10 @@
-"""Backups as folders and tar files: the same entries, and memory that does not grow."""
-
-import tarfile
+"""Backups as folders and as tar files."""
 
 import pytest
 
 from imprint.adapters.archives.backup_files import (
     BackupUnusable,
+    StreamedTar,
     TarBackup,
     create_backup,
     make_folder,
@@ -20,25 +19,25 @@ def out(request, tmp_path):
 
 def test_entries_are_read_as_they_were_written(out, tmp_path):
     (tmp_path / "file").write_bytes(b"from a file")
-    with create_backup(out) as vault:
-        vault.add_file("a", tmp_path / "file")
-        vault.add("b/c/d", b"from memory")
+    with create_backup(out) as backup:
+        backup.add_file("a", tmp_path / "file")
+        backup.add("b/c/d", b"from memory")
     found = [(entry.name, entry.read(5), entry.read(100)) for entry in read_entries(out)]
     assert found == [("a", b"from ", b"a file"), ("b/c/d", b"from ", b"memory")]
 
 
-def test_a_vault_that_was_not_finished_is_not_there(out):
-    def break_off():
-        with create_backup(out) as vault:
-            vault.add("a", b"1")
+def test_an_unfinished_backup_is_removed(out):
+    def interrupt():
+        with create_backup(out) as backup:
+            backup.add("a", b"1")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        break_off()
+        interrupt()
     assert not list(out.parent.iterdir())
 
 
-def test_what_another_attempt_left_is_not_touched(out):
+def test_the_leftovers_of_another_attempt_are_not_touched(out):
     partial = out.with_name(out.name + ".partial")
     partial.mkdir()
     (partial / "precious").touch()
@@ -48,10 +47,21 @@ def test_what_another_attempt_left_is_not_touched(out):
     assert (partial / "precious").exists()
 
 
-def test_a_tar_file_does_not_remember_its_entries(tmp_path):
-    with tarfile.open(tmp_path / "saved.tar", "w") as tar:
-        vault = TarBackup(tar)
+def test_a_written_tar_file_keeps_no_list_of_its_members(tmp_path):
+    with StreamedTar.open(tmp_path / "saved.tar", "w") as tar:
         for number in range(10):
-            vault.add(str(number), b"x")
-        assert vars(tar)["members"] == []
+            TarBackup(tar).add(str(number), b"x")
+            assert tar.getmembers() == []
     assert [entry.name for entry in read_entries(tmp_path / "saved.tar")] == list("0123456789")
+
+
+def test_a_tar_file_that_is_read_keeps_no_list_of_its_members(tmp_path):
+    with create_backup(tmp_path / "saved.tar") as backup:
+        for number in range(10):
+            backup.add(str(number), b"x")
+    with StreamedTar.open(tmp_path / "saved.tar", "r|") as tar:
+        names = []
+        while info := tar.next():
+            names.append(info.name)
+            assert len(tar.members) <= 1
+    assert names == list("0123456789")

@@ -1,4 +1,4 @@
-"""The file of the key for exports: made once, never replaced, read by one."""
+"""The file of the export key: created once, never replaced, readable by its owner."""
 
 import stat
 
@@ -11,7 +11,7 @@ def draw(size):
     return bytes(range(size))
 
 
-def test_a_key_is_made_on_first_use_and_stays(tmp_path):
+def test_a_key_is_created_at_first_use_and_kept(tmp_path):
     path = tmp_path / "export.key"
     assert load_seed(path, 32, draw) == draw(32)
     assert load_seed(path, 32, bytes) == draw(32)
@@ -19,7 +19,7 @@ def test_a_key_is_made_on_first_use_and_stays(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["export.key"]
 
 
-def test_who_comes_second_takes_the_key_of_the_first(tmp_path):
+def test_the_second_of_two_processes_takes_the_key_of_the_first(tmp_path):
     path = tmp_path / "export.key"
 
     def draw_late(size):
@@ -30,7 +30,7 @@ def test_who_comes_second_takes_the_key_of_the_first(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "12", "key", "zz" * 32, "12" * 33])
-def test_a_file_with_something_else_in_it_is_refused(tmp_path, text):
+def test_a_file_with_other_content_is_refused(tmp_path, text):
     path = tmp_path / "export.key"
     path.write_text(text)
     with pytest.raises(NoKey):

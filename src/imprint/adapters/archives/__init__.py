@@ -1,1 +1,1 @@
-"""Where exports and backups live: CAR files, folders, tar files."""
+"""Files outside the service: exports, backups, keys, and the progress of a migration."""

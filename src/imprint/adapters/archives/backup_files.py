@@ -1,6 +1,7 @@
-"""Backups as folders, laid out like a data folder, and as tar files with the same names.
+"""Backups as folders, with the layout of a data folder, and as tar files with the same names.
 
-A backup appears under its name when it is complete, and only its owner may read it.
+A backup is written under a temporary name and renamed when it is complete. Only its owner can
+read it.
 """
 
 import io
@@ -11,13 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from imprint.ports.archives import BackupWriter, Entry
 
 
 class BackupUnusable(Exception):
-    """The place of a backup cannot be used; the text says why."""
+    """A backup cannot be written or read; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,28 @@ class FolderBackup:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
+class StreamedTar(tarfile.TarFile):
+    """A tar file that is written or read in order, without a list of its members in memory.
+
+    Python 3.13 has the parameter `stream` for reading.
+    """
+
+    members: list[tarfile.TarInfo]
+
+    def addfile(self, tarinfo: tarfile.TarInfo, fileobj: Any = None) -> None:
+        super().addfile(tarinfo, fileobj)
+        self.members.clear()
+
+    def next(self) -> tarfile.TarInfo | None:
+        self.members.clear()
+        return super().next()
+
+
 @dataclass(frozen=True, slots=True)
 class TarBackup:
     """`BackupWriter` in a tar file."""
 
-    tar: tarfile.TarFile
+    tar: StreamedTar
 
     def add(self, name: str, data: bytes) -> None:
         self._add(name, len(data), io.BytesIO(data))
@@ -57,7 +75,6 @@ class TarBackup:
         info = tarfile.TarInfo(name)
         info.size, info.mode = size, 0o600
         self.tar.addfile(info, source)
-        _forget_members(self.tar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +95,9 @@ class FileEntry:
 
 @contextmanager
 def create_backup(path: Path) -> Iterator[BackupWriter]:
-    """A new backup: a tar file if that is how the path ends, otherwise a folder.
+    """A new backup: a tar file if the path ends in `.tar`, otherwise a folder.
 
-    Refuses, with `BackupUnusable`, a path where something is.
+    Raises `BackupUnusable`, also for a path that exists.
     """
     partial = path.with_name(path.name + ".partial")
     if path.exists() or partial.exists():
@@ -88,12 +105,12 @@ def create_backup(path: Path) -> Iterator[BackupWriter]:
     try:
         if path.suffix == ".tar":
             handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
+            with os.fdopen(handle, "wb") as file, StreamedTar.open(fileobj=file, mode="w") as tar:
                 yield TarBackup(tar)
         else:
             partial.mkdir(mode=0o700)
             yield FolderBackup(partial)
-        # One wait for the disk instead of one for each of many documents.
+        # One sync of everything instead of one for each of many documents.
         os.sync()
         partial.rename(path)
     except OSError as error:
@@ -103,16 +120,15 @@ def create_backup(path: Path) -> Iterator[BackupWriter]:
 
 
 def read_entries(path: Path) -> Iterator[Entry]:
-    """The entries of a backup, one after the other. Raises `BackupUnusable`."""
+    """The entries of a backup, each valid until the next. Raises `BackupUnusable`."""
     try:
         if path.is_dir():
             yield from _folder_entries(path)
         else:
-            with tarfile.open(path, "r|") as tar:
+            with StreamedTar.open(path, "r|") as tar:
                 while info := tar.next():
                     if file := tar.extractfile(info):
                         yield FileEntry(info.name, file)
-                    _forget_members(tar)
     except tarfile.TarError as error:
         raise BackupUnusable(f"{path} is no tar file, or is damaged: {error}.") from error
     except OSError as error:
@@ -121,9 +137,9 @@ def read_entries(path: Path) -> Iterator[Entry]:
 
 @contextmanager
 def make_folder(path: Path) -> Iterator[Path]:
-    """A folder that appears under its name when it is complete.
+    """A new folder, which is renamed from a temporary name when it is complete.
 
-    Refuses, with `BackupUnusable`, one that exists and is not empty.
+    Raises `BackupUnusable`, also for a folder that exists and is not empty.
     """
     partial = path.with_name(path.name + ".partial")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
@@ -142,18 +158,12 @@ def make_folder(path: Path) -> Iterator[Path]:
 
 
 def _folder_entries(path: Path) -> Iterator[Entry]:
-    for place, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
-            full = Path(place, name)
+            full = Path(folder, name)
             with full.open("rb") as file:
                 yield FileEntry(full.relative_to(path).as_posix(), file)
-
-
-def _forget_members(tar: tarfile.TarFile) -> None:
-    # It would remember every entry that it has written or read, however many there are.
-    members: list[tarfile.TarInfo] = vars(tar)["members"]
-    members.clear()
 
 
 def _remove(partial: Path) -> None:

@@ -1,4 +1,4 @@
-"""The file that the seed of an installation's export key is kept in."""
+"""The file with the seed of an installation's export key."""
 
 import os
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from pathlib import Path
 
 
 class NoKey(Exception):
-    """The file has no key in it, or cannot be read or made."""
+    """The file has no key, or cannot be read or created."""
 
 
 def load_seed(path: Path, size: int, draw: Callable[[int], bytes]) -> bytes:
-    """The seed of `size` bytes in this file; on first use it is drawn, and nobody else may read it.
+    """The seed of `size` bytes in a file, which is created at first use, for its owner only.
 
-    Refuses, with `NoKey`, a file that holds something else.
+    `draw` returns random bytes. Raises `NoKey` for a file with other content.
     """
     try:
         if not path.exists():
-            _keep(path, draw(size).hex())
+            _create(path, draw(size).hex())
         seed = bytes.fromhex(path.read_text("ascii").strip())
     except (OSError, ValueError) as error:
         raise NoKey(f"The key file {path} cannot be used.") from error
@@ -25,7 +25,7 @@ def load_seed(path: Path, size: int, draw: Callable[[int], bytes]) -> bytes:
     return seed
 
 
-def _keep(path: Path, text: str) -> None:
+def _create(path: Path, text: str) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -33,7 +33,7 @@ def _keep(path: Path, text: str) -> None:
             file.write(text + "\n")
             file.flush()
             os.fsync(file.fileno())
-        # Whoever comes first decides: a key that somebody has seen is never replaced.
+        # Of two processes the first one wins: a link never replaces a key that exists.
         os.link(temporary, path)
     except FileExistsError:
         pass

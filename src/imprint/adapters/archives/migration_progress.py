@@ -1,4 +1,4 @@
-"""The journal of a move between content stores: a small database beside the data."""
+"""The progress of a content migration, in a small SQLite file in the data folder."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -16,19 +16,19 @@ CREATE TABLE IF NOT EXISTS copied (
 
 
 @dataclass(frozen=True, slots=True)
-class FileJournal:
-    """`Journal` in a file."""
+class MigrationProgressFile:
+    """`Journal` in a SQLite file."""
 
     connection: sqlite3.Connection
 
     def pending(
         self, network: Network, documents: Sequence[StoredDocument]
     ) -> list[StoredDocument]:
-        text = "SELECT 1 FROM copied WHERE network = ? AND cid = ?"
+        query = "SELECT 1 FROM copied WHERE network = ? AND cid = ?"
         return [
             each
             for each in documents
-            if not self.connection.execute(text, (network.value, each.cid)).fetchall()
+            if not self.connection.execute(query, (network.value, each.cid)).fetchall()
         ]
 
     def note(self, network: Network, documents: Sequence[StoredDocument]) -> None:
@@ -38,8 +38,8 @@ class FileJournal:
 
 
 @contextmanager
-def open_journal(path: Path) -> Iterator[FileJournal]:
-    """The journal in this file, which is made if it is not there."""
+def open_progress(path: Path) -> Iterator[MigrationProgressFile]:
+    """The progress in this file, which is created if it does not exist."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(_TABLE)
-        yield FileJournal(connection)
+        yield MigrationProgressFile(connection)
