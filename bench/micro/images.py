@@ -1,0 +1,63 @@
+"""Compare recoding of images in the sandbox with Pillow in this process.
+
+Run it with `python -m bench.micro.images`. Figures are the best of several rounds, in which both
+take turns, so that other work on the machine matters little.
+"""
+
+import asyncio
+import io
+import random
+import time
+from collections.abc import Awaitable, Callable
+
+from PIL import Image
+
+from imprint.adapters.images import sandbox
+from imprint.adapters.images.recoder import SandboxedRecoder
+
+ROUNDS = 9
+"""How often each image is recoded in either way."""
+
+SIZES = ((320, 240), (1280, 720), (4000, 3000))
+
+
+def draw(size: tuple[int, int], form: str) -> bytes:
+    """An image with about as much detail as a photograph."""
+    noise = Image.frombytes("L", (64, 64), random.Random(1).randbytes(4096))
+    out = io.BytesIO()
+    noise.resize(size, Image.Resampling.BICUBIC).convert("RGB").save(out, form)
+    return out.getvalue()
+
+
+async def milliseconds(recode: Callable[[bytes], Awaitable[bytes]], image: bytes) -> float:
+    """The time to recode an image once."""
+    began = time.perf_counter()
+    await recode(image)
+    return (time.perf_counter() - began) * 1000
+
+
+async def recode_in_process(image: bytes) -> bytes:
+    """The code of the sandbox, in this process."""
+    return sandbox.recode(image)
+
+
+async def main() -> None:
+    """Measure the start of a process, and PNG and JPEG images of three sizes."""
+    recoder = SandboxedRecoder()
+    first = await milliseconds(recoder.recode, draw((1, 1), "PNG"))
+    print(f"first image, which starts the process: {first:.0f} ms")
+    for form in ("PNG", "JPEG"):
+        for size in SIZES:
+            image = draw(size, form)
+            sandboxed, in_process = [], []
+            for _ in range(ROUNDS):
+                sandboxed.append(await milliseconds(recoder.recode, image))
+                in_process.append(await milliseconds(recode_in_process, image))
+            label = f"{form} {size[0]} x {size[1]}, {len(image) // 1000} kB"
+            figures = f"sandbox {min(sandboxed):7.1f} ms  in process {min(in_process):7.1f} ms"
+            print(f"{label:28} {figures}")
+    await recoder.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
