@@ -62,15 +62,15 @@ class Client:
 
     def update(self, account: LocalAccount, cid: str, content: str) -> dict[str, Any]:
         body = self.sign(account, "update") | {"content": content}
-        answer = self.http.post("/update/file", params={"cid": cid}, json=body)
-        return dict(_json(answer)["upload"])
+        response = self.http.post("/update/file", params={"cid": cid}, json=body)
+        return dict(_json(response)["upload"])
 
     def publish(self, account: LocalAccount, cid: str, hashtags: str = "") -> str:
         fields = self.sign(account, "publish") | {"hashtags": hashtags}
         fields["salt"] = json.dumps(fields["salt"])
         image = {"file": ("cover.png", picture(), "image/png")}
-        answer = self.http.post("/publish/file", params={"cid": cid}, data=fields, files=image)
-        return str(_json(answer)["thumbnailCid"])
+        response = self.http.post("/publish/file", params={"cid": cid}, data=fields, files=image)
+        return str(_json(response)["thumbnailCid"])
 
     def delete(self, account: LocalAccount, cid: str) -> httpx.Response:
         body = self.sign(account, "delete")
@@ -95,7 +95,7 @@ class Client:
         return str(self.metadata(cid)["keyvalues"]["status"])
 
     def deliver(self, receipt: Receipt, provider: str = "a", compress: bool = False) -> Any:
-        """What the service answers to a provider that tells it of a transaction."""
+        """The response of the service to a delivery about a transaction."""
         if provider == "a":
             signed = deliver_a(receipt, self.secret_a)
         else:
@@ -109,7 +109,7 @@ class Client:
     def post(
         self, anvil: Anvil, author: LocalAccount, content: str = "Words for sale.", **given: Any
     ) -> tuple[int, dict[str, Any]]:
-        """A post that the service was told of: its id and its file."""
+        """A post that was delivered to the service: its id and its file."""
         file = self.create(author, content)
         said = self.deliver(anvil.create_post(author, file["cid"], **given))
         (event,) = said["events"]
@@ -117,6 +117,6 @@ class Client:
         return int(event["postId"]), file
 
 
-def _json(answer: httpx.Response) -> Any:
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def _json(response: httpx.Response) -> Any:
+    assert response.status_code == 200, response.text
+    return response.json()

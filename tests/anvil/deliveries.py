@@ -11,7 +11,7 @@ from imprint.devchain.webhooks import SignedDelivery, sign_body_a, sign_body_b
 
 
 def write_body_a(receipt: Receipt) -> bytes:
-    """What provider a says: the answer to a query on the block, in numbers."""
+    """The body of provider A: the result of a query on the block, with numbers."""
     transaction = {
         "hash": receipt["transactionHash"],
         "index": int(receipt["transactionIndex"], 16),

@@ -76,17 +76,17 @@ class Anvil:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        self.process.start(self._answers)
+        self.process.start(self._responds)
 
     def kill(self) -> None:
         self.process.kill()
 
     def rpc(self, method: str, *params: object) -> Any:
-        """The result of a call; fails if the node answers with an error."""
+        """The result of a call; fails if the node returns an error."""
         asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        answer = httpx.post(self.url, json=asked, timeout=20, verify=PLAIN).json()
-        assert "error" not in answer, f"{method}: {answer.get('error')}"
-        return answer["result"]
+        response = httpx.post(self.url, json=asked, timeout=20, verify=PLAIN).json()
+        assert "error" not in response, f"{method}: {response.get('error')}"
+        return response["result"]
 
     @property
     def height(self) -> int:
@@ -151,7 +151,7 @@ class Anvil:
         return self._call(author, "updatePostPrice", ["uint256"] * 2, [post_id, price])
 
     def _await_receipt(self, tx_hash: str) -> Receipt:
-        # The node mines by itself, but answers before it has.
+        # The node mines by itself, but responds before it has.
         deadline = time.monotonic() + MINING_SECONDS
         while (receipt := self.rpc("eth_getTransactionReceipt", tx_hash)) is None:
             assert time.monotonic() < deadline, "The node does not mine."
@@ -164,7 +164,7 @@ class Anvil:
         selector = keccak256(f"{name}({','.join(kinds)})".encode())[:4]
         return self.transact(sender, self.marketplace, selector + encode(kinds, values), value)
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         try:
             return bool(self.rpc("eth_chainId"))
         except httpx.TransportError:

@@ -78,12 +78,12 @@ class Storm:
     def brew(self, receipts: Sequence[Receipt], count: int) -> list[tuple[str, SignedDelivery]]:
         """As many deliveries; 30 % of them duplicates, 5 % poison, 2 % heartbeats."""
         writers = {"a": write_body_a, "b": write_body_b}
-        told = [self.sign(writers[who](receipt), who) for receipt in receipts for who in "ab"]
+        deliveries = [self.sign(writers[who](receipt), who) for receipt in receipts for who in "ab"]
         poison = [self.sign(*self._poison(receipts)) for _ in range(count // 20)]
         beats = [self.sign(b'{"event":{"data":{"block":{"logs":[]}}}}', "a")] * (count // 100)
         beats += [self.sign(b'{"data":[[]]}', "b") for _ in range(count // 100)]
-        again = self.random.choices(told, k=count * 3 // 10)
-        brewed = told + poison + beats + again
+        again = self.random.choices(deliveries, k=count * 3 // 10)
+        brewed = deliveries + poison + beats + again
         while len(brewed) < count:
             who = self.random.choice("ab")
             brewed.append(self.sign(writers[who](self.random.choice(receipts)), who))
@@ -127,10 +127,10 @@ class Storm:
         while True:
             began = time.monotonic()
             try:
-                async with session.post(path, data=signed.body, headers=signed.headers) as answer:
-                    said = await answer.json(content_type=None)
-                    assert answer.status in (200, 503), said
-                    if answer.status == 200:
+                async with session.post(path, data=signed.body, headers=signed.headers) as response:
+                    said = await response.json(content_type=None)
+                    assert response.status in (200, 503), said
+                    if response.status == 200:
                         self.waits.append(time.monotonic() - began)
                         self.events += said["events"]
                         return

@@ -25,12 +25,12 @@ def service(make_service: MakeService) -> Service:
 def wait_for_refusal(ask: Callable[[], httpx.Response]) -> tuple[int, str]:
     """The refusal that comes when a granted access is forgotten, at the latest after its time."""
     deadline = time.monotonic() + CACHE_SECONDS + 1
-    while (answer := ask()).status_code == 200 and time.monotonic() < deadline:
+    while (response := ask()).status_code == 200 and time.monotonic() < deadline:
         time.sleep(0.05)
-    return problem(answer)
+    return problem(response)
 
 
-def test_who_gives_a_token_away_reads_no_longer_and_who_got_it_reads_at_once(
+def test_a_transferred_token_moves_the_right_to_read_at_once(
     anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, carol: LocalAccount
 ) -> None:
     post_id, _ = client.post(anvil, alice)
@@ -44,7 +44,7 @@ def test_who_gives_a_token_away_reads_no_longer_and_who_got_it_reads_at_once(
     assert refused == (403, "not_entitled")
 
 
-def test_a_price_of_nothing_opens_a_post_at_once_and_a_new_price_closes_it(
+def test_a_price_of_zero_opens_a_post_at_once_and_a_new_price_closes_it(
     anvil: Anvil, client: Client, alice: LocalAccount
 ) -> None:
     post_id, _ = client.post(anvil, alice, "Words for all.")
@@ -55,7 +55,7 @@ def test_a_price_of_nothing_opens_a_post_at_once_and_a_new_price_closes_it(
     assert wait_for_refusal(lambda: client.read_free(post_id)) == (403, "not_free")
 
 
-def test_a_purchase_that_failed_lets_nobody_read(
+def test_a_failed_purchase_gives_no_right_to_read(
     anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount
 ) -> None:
     post_id, _ = client.post(anvil, alice)

@@ -12,19 +12,19 @@ from tests.world import problem
 from imprint.services.readiness import CACHE_TIME
 
 LONGEST_WAIT = 2.0
-"""Seconds after which whoever asked has heard."""
+"""Seconds within which a client has a response."""
 
 
 def assert_unavailable(ask: Callable[[], httpx.Response]) -> None:
     began = time.monotonic()
-    answer = ask()
+    response = ask()
     waited = time.monotonic() - began
-    assert problem(answer) == (503, "chain_unavailable")
-    assert int(answer.headers["retry-after"]) > 0
+    assert problem(response) == (503, "chain_unavailable")
+    assert int(response.headers["retry-after"]) > 0
     assert waited < LONGEST_WAIT
 
 
-def test_a_node_that_is_gone_is_said_within_two_seconds(
+def test_a_dead_node_is_reported_within_two_seconds(
     anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount
 ) -> None:
     post_id, _ = client.post(anvil, alice)
@@ -36,7 +36,7 @@ def test_a_node_that_is_gone_is_said_within_two_seconds(
     assert_unavailable(lambda: client.delete(alice, draft["cid"]))
 
 
-def test_a_node_that_is_silent_is_said_within_two_seconds_and_believed_when_it_is_back(
+def test_a_silent_node_is_reported_within_two_seconds_and_used_when_it_is_back(
     anvil: Anvil, client: Client, alice: LocalAccount
 ) -> None:
     post_id, _ = client.post(anvil, alice, "Words for all.", price=0)

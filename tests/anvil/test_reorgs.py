@@ -11,7 +11,7 @@ from tests.anvil.node import Anvil, Receipt, post_id_of
 from tests.processes import Service
 from tests.world import problem
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 DEPTH = 64
 
 
@@ -26,7 +26,7 @@ def service(make_service: MakeService) -> Service:
 
 def wait_for(client: Client, expected: dict[str, str | None]) -> None:
     """Wait until these cids have these post ids; None is a draft."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while (found := {cid: client.metadata(cid)["post_id"] for cid in expected}) != expected:
         assert time.monotonic() < deadline, (found, expected)
         time.sleep(0.02)
@@ -66,7 +66,7 @@ def test_posts_change_places_in_reorgs_of_every_depth(
 
 
 @pytest.mark.parametrize("depth", [1, 7, 32, 64])
-def test_a_post_that_left_is_a_draft_until_it_is_published_again(
+def test_a_post_that_left_the_chain_is_a_draft_until_it_is_published_again(
     anvil: Anvil, client: Client, alice: LocalAccount, depth: int
 ) -> None:
     anvil.mine(DEPTH)
@@ -114,7 +114,7 @@ def test_a_reorg_deeper_than_configured_raises_an_alarm_and_changes_nothing(
     wait_for(client, {cid: "1"})
     anvil.reorg(12)
     anvil.mine(3)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while "deeper than the configured depth" not in service.tail(400):
         assert time.monotonic() < deadline
         time.sleep(0.05)

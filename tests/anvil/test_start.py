@@ -24,7 +24,7 @@ MISCONFIGURED = 2
     ],
     ids=["chain", "contract", "public-secret"],
 )
-def test_wrong_settings_are_told_and_nothing_starts(
+def test_wrong_settings_are_reported_and_nothing_starts(
     make_service: MakeService, given: dict[str, str], sentence: str
 ) -> None:
     service = make_service(**given)
@@ -34,7 +34,7 @@ def test_wrong_settings_are_told_and_nothing_starts(
     assert "Traceback" not in service.tail()
 
 
-def test_a_node_that_does_not_answer_is_no_reason_to_stay_down(
+def test_the_service_starts_without_a_responding_node(
     make_service: MakeService, open_client: Callable[[Service], Client], alice: LocalAccount
 ) -> None:
     service = make_service(CHAIN_RPC_URL=f"http://127.0.0.1:{free_port()}")
@@ -43,7 +43,7 @@ def test_a_node_that_does_not_answer_is_no_reason_to_stay_down(
 
 
 @pytest.mark.parametrize("end", [Service.stop, Service.kill], ids=["stopped", "killed"])
-def test_a_service_that_ended_goes_on_where_it_was(
+def test_a_restarted_service_continues_where_it_was(
     anvil: Anvil,
     client: Client,
     service: Service,
@@ -60,7 +60,7 @@ def test_a_service_that_ended_goes_on_where_it_was(
     assert kept.json()["content"] == "Not yet."
 
 
-def test_a_service_that_is_asked_to_end_ends_well(service: Service) -> None:
+def test_a_terminated_service_exits_cleanly(service: Service) -> None:
     assert service.stop() == 0
 
 

@@ -49,7 +49,7 @@ async def test_a_storm_of_deliveries_applies_each_event_once(
     assert p99 < LONGEST_ACK
     assert seconds < DRAINED_AFTER
     statuses = Counter(event["status"] for event in storm.events)
-    # What was applied and could not be answered before the power cut is answered "already".
+    # An event applied just before the power cut, without a response, is reported as "already".
     assert POSTS - SENDERS <= statuses["onchain"] <= POSTS
     assert statuses.keys() == {"onchain", "already_onchain", "dead_letter"}
     for author, cid in posts:

@@ -17,7 +17,9 @@ from tests.world import problem
 LEGACY = Path(__file__).parents[1] / "contracts" / "LegacyMarketplace.json"
 
 
-def walk(anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, **told: Any) -> None:
+def walk(
+    anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, **options: Any
+) -> None:
     draft = client.create(alice, "A first line.")
     draft = client.update(alice, draft["cid"], "A better line.")
     thumbnail = client.publish(alice, draft["cid"], "essays, #Ink")
@@ -25,7 +27,7 @@ def walk(anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, *
     post_id = post_id_of(receipt)
     assert client.status(draft["cid"]) == "pending"
 
-    said = client.deliver(receipt, **told)
+    said = client.deliver(receipt, **options)
     assert said["events"] == [
         {"postId": str(post_id), "postCid": draft["cid"], "status": "onchain"}
     ]
@@ -42,14 +44,14 @@ def walk(anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, *
 
 
 @pytest.mark.parametrize(
-    "told",
+    "options",
     [{"provider": "a"}, {"provider": "b"}, {"provider": "b", "compress": True}],
     ids=["a", "b", "b-compressed"],
 )
 def test_a_draft_becomes_a_post_that_its_buyer_reads(
-    anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, told: dict[str, Any]
+    anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, options: dict[str, Any]
 ) -> None:
-    walk(anvil, client, alice, bob, **told)
+    walk(anvil, client, alice, bob, **options)
 
 
 def test_a_marketplace_without_hashtags_works_unchanged(
@@ -68,19 +70,19 @@ def test_a_marketplace_without_hashtags_works_unchanged(
     assert client.read_free(post_id).json()["content"] == "Words for all."
 
 
-def test_what_both_providers_tell_takes_effect_once(
+def test_an_event_from_both_providers_takes_effect_once(
     anvil: Anvil, client: Client, alice: LocalAccount
 ) -> None:
     file = client.create(alice)
     receipt = anvil.create_post(alice, file["cid"])
     first = client.deliver(receipt, "b")
-    told = client.metadata(file["cid"])
+    before = client.metadata(file["cid"])
     second = client.deliver(receipt, "a")
     assert [said["events"][0]["status"] for said in (first, second)] == [
         "onchain",
         "already_onchain",
     ]
-    assert client.metadata(file["cid"]) == told
+    assert client.metadata(file["cid"]) == before
 
 
 def test_the_same_delivery_again_has_no_effect(
@@ -114,7 +116,7 @@ def test_a_stranger_who_publishes_a_draft_gets_nothing(
     assert client.delete(alice, file["cid"]).status_code == 200
 
 
-def test_a_draft_that_is_on_the_chain_cannot_be_deleted_though_nobody_told_yet(
+def test_a_draft_on_the_chain_cannot_be_deleted_before_its_delivery(
     anvil: Anvil, client: Client, alice: LocalAccount
 ) -> None:
     file = client.create(alice)

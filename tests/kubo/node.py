@@ -11,7 +11,7 @@ from pathlib import Path
 from imprint.domain.cids import Cid, cid_bytes
 
 BINARY = Path(__file__).parents[2] / ".tools" / "ipfs"
-START_PATIENCE = 30.0
+START_TIMEOUT = 30.0
 
 
 class KuboNode:
@@ -48,7 +48,7 @@ class KuboNode:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        async with asyncio.timeout(START_PATIENCE):
+        async with asyncio.timeout(START_TIMEOUT):
             await self._wait_until_ready()
 
     def _write_settings(self) -> None:

@@ -1,4 +1,4 @@
-"""Exports and gateway answers in the hands of a real IPFS node, and moves to one."""
+"""Exports and gateway responses imported by a real IPFS node, and a migration to one."""
 
 import json
 import secrets
@@ -17,26 +17,26 @@ from imprint.domain.files import Network
 from imprint.services.content_migration import ContentMigration
 
 
-async def take_car(node: KuboNode, car: bytes) -> list[str]:
+async def import_car(node: KuboNode, car: bytes) -> list[str]:
     """The roots that the node pinned, with everything below them."""
     async with httpx.AsyncClient(timeout=30) as client:
-        answer = await client.post(
+        response = await client.post(
             f"{node.api}/api/v0/dag/import",
             params={"pin-roots": "true"},
             files={"file": ("all.car", car)},
         )
-    assert answer.status_code == 200, answer.text
-    told = [json.loads(line) for line in answer.text.splitlines()]
-    roots = [each["Root"] for each in told if each.get("Root")]
-    assert not [root for root in roots if root.get("PinErrorMsg")], answer.text
+    assert response.status_code == 200, response.text
+    lines = [json.loads(line) for line in response.text.splitlines()]
+    roots = [each["Root"] for each in lines if each.get("Root")]
+    assert not [root for root in roots if root.get("PinErrorMsg")], response.text
     return [root["Cid"]["/"] for root in roots]
 
 
-async def give_car(node: KuboNode, root: str) -> bytes:
+async def export_car_from(node: KuboNode, root: str) -> bytes:
     async with httpx.AsyncClient(timeout=30) as client:
-        answer = await client.post(f"{node.api}/api/v0/dag/export", params={"arg": root})
-    assert answer.status_code == 200, answer.text
-    return answer.content
+        response = await client.post(f"{node.api}/api/v0/dag/export", params={"arg": root})
+    assert response.status_code == 200, response.text
+    return response.content
 
 
 async def test_a_node_keeps_an_export_as_a_whole_and_gives_it_back(
@@ -46,8 +46,8 @@ async def test_a_node_keeps_an_export_as_a_whole_and_gives_it_back(
     car, manifest = await write_export(world, page_size=2, width=2)
     with opened_car(tmp_path, car) as archive:
         root = archive.roots[0]
-    assert await take_car(node, car) == [root]
-    assert verify(tmp_path, await give_car(node, root)) == manifest
+    assert await import_car(node, car) == [root]
+    assert verify(tmp_path, await export_car_from(node, root)) == manifest
 
 
 async def test_a_node_finds_a_document_of_an_export_by_its_cid(
@@ -55,20 +55,20 @@ async def test_a_node_finds_a_document_of_an_export_by_its_cid(
 ) -> None:
     await fill(world)
     car, _ = await write_export(world)
-    await take_car(node, car)
+    await import_car(node, car)
     for each in await files_of(world):
         async with httpx.AsyncClient(timeout=30) as client:
-            answer = await client.post(f"{node.api}/api/v0/cat", params={"arg": each.file.cid})
-        assert answer.content == await world.adapters.content.read(each.file.cid, Network.PRIVATE)
+            response = await client.post(f"{node.api}/api/v0/cat", params={"arg": each.file.cid})
+        assert response.content == await world.adapters.content.read(each.file.cid, Network.PRIVATE)
 
 
 async def test_a_node_takes_what_the_gateway_serves(node: KuboNode, world: World) -> None:
     alice = world.wallet(1)
     cid = await world.publish(alice, (await world.create(alice))["cid"])
-    answer = await world.client.get(f"/ipfs/{cid}", params={"format": "car"})
-    assert await take_car(node, answer.content) == [cid]
-    theirs = await give_car(node, cid)
-    assert theirs == answer.content
+    response = await world.client.get(f"/ipfs/{cid}", params={"format": "car"})
+    assert await import_car(node, response.content) == [cid]
+    theirs = await export_car_from(node, cid)
+    assert theirs == response.content
 
 
 async def test_encrypted_documents_move_to_a_node(node: KuboNode, tmp_path: Path) -> None:

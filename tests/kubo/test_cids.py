@@ -1,4 +1,4 @@
-"""The cids that a real node finds are those that are computed here."""
+"""A real node computes the same cids as this service."""
 
 import json
 import random

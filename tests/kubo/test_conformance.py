@@ -1,3 +1,3 @@
-"""What every content store keeps of the contract of its port, on a real Kubo node."""
+"""The contract of the port `ContentStore`, on a real Kubo node."""
 
 from tests.adapters.content.test_conformance import *  # noqa: F403 — the same tests, another store

@@ -1,4 +1,4 @@
-"""What is particular to documents on a real Kubo node."""
+"""The Kubo store on a real node: removal, garbage collection, labels, outages, neighbours."""
 
 import asyncio
 import time
@@ -26,9 +26,9 @@ def kept_blocks(node: KuboNode) -> set[bytes]:
 
 
 async def expect_nothing_left(node: KuboNode, before: set[bytes], document: bytes) -> None:
-    """Nothing but the directory that `add` makes on its way, with an entry for the document.
+    """Nothing but the unpinned directory that `add` creates, with an entry for the document.
 
-    Nobody holds it; it goes when the node collects its garbage.
+    It is removed when the node collects garbage.
     """
     left = kept_blocks(node) - before
     assert len(left) <= 1
@@ -48,7 +48,7 @@ async def test_nothing_is_left_of_a_removed_document(bench: KuboWorkbench, docum
     assert "imprint" not in await bench.node.run("pin", "ls", "--names", "--type=all")
 
 
-async def test_a_piece_that_another_document_shares_is_kept(bench: KuboWorkbench) -> None:
+async def test_a_block_that_another_document_shares_is_kept(bench: KuboWorkbench) -> None:
     other = LARGE[:262_144] + b"another end"
     for document in (LARGE, other):
         await bench.store.put(document_cid(document), document, PRIVATE)
@@ -57,7 +57,7 @@ async def test_a_piece_that_another_document_shares_is_kept(bench: KuboWorkbench
     assert await bench.store.read(document_cid(other), PRIVATE) == other
 
 
-async def test_a_removal_that_broke_off_can_be_repeated(bench: KuboWorkbench) -> None:
+async def test_an_interrupted_removal_can_be_repeated(bench: KuboWorkbench) -> None:
     before = kept_blocks(bench.node)
     cid = document_cid(LARGE)
     await bench.store.put(cid, LARGE, PRIVATE)
@@ -69,7 +69,7 @@ async def test_a_removal_that_broke_off_can_be_repeated(bench: KuboWorkbench) ->
 
 
 @pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
-async def test_the_node_does_not_take_documents_for_garbage(
+async def test_the_garbage_collection_of_the_node_keeps_documents(
     bench: KuboWorkbench, document: bytes
 ) -> None:
     cid = document_cid(document)
@@ -78,7 +78,9 @@ async def test_the_node_does_not_take_documents_for_garbage(
     assert await bench.store.read(cid, PRIVATE) == document
 
 
-async def test_garbage_collection_never_spoils_what_is_being_stored(bench: KuboWorkbench) -> None:
+async def test_a_put_during_garbage_collection_succeeds_or_is_unavailable(
+    bench: KuboWorkbench,
+) -> None:
     documents = [f"{number}".encode().ljust(300_000) for number in range(30)]
 
     async def collect() -> None:
@@ -93,7 +95,7 @@ async def test_garbage_collection_never_spoils_what_is_being_stored(bench: KuboW
             assert await bench.store.read(document_cid(document), PRIVATE) == document
 
 
-async def test_documents_are_there_after_the_node_was_restarted(bench: KuboWorkbench) -> None:
+async def test_documents_survive_a_restart_of_the_node(bench: KuboWorkbench) -> None:
     for document in (SMALL, LARGE):
         await bench.store.put(document_cid(document), document, PRIVATE)
     await bench.node.stop()
@@ -103,7 +105,7 @@ async def test_documents_are_there_after_the_node_was_restarted(bench: KuboWorkb
         assert await bench.store.read(document_cid(document), PRIVATE) == document
 
 
-async def test_blocks_that_somebody_else_put_there_are_no_document(bench: KuboWorkbench) -> None:
+async def test_blocks_that_others_added_are_no_documents(bench: KuboWorkbench) -> None:
     (bench.node.folder / "document").write_bytes(SMALL)
     options = ["--quieter", "--cid-version=1"]
     added = await bench.node.run("add", *options, str(bench.node.folder / "document"))
@@ -133,7 +135,7 @@ async def test_a_label_does_not_bring_a_document_back(bench: KuboWorkbench) -> N
     assert await bench.store.read(document_cid(SMALL), PRIVATE) is None
 
 
-async def test_a_node_that_is_down_is_unavailable_and_soon_known_to_be(
+async def test_a_node_that_is_down_is_unavailable_within_five_seconds(
     bench: KuboWorkbench,
 ) -> None:
     await bench.node.stop()
@@ -166,7 +168,7 @@ async def test_a_connected_node_can_fetch_a_public_document(
         ("basic:imprint:pass word", "Basic aW1wcmludDpwYXNzIHdvcmQ="),
     ],
 )
-async def test_a_node_that_wants_authorization_gets_it(
+async def test_requests_to_a_protected_node_are_authorized(
     tmp_path: Path, secret: str, header: str
 ) -> None:
     node = KuboNode(tmp_path / "node", authorization=secret)

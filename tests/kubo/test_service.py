@@ -11,7 +11,7 @@ from imprint.services.garbage_collector import GarbageCollector
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 
 
-async def test_a_neighbour_of_the_node_sees_pictures_but_no_content(
+async def test_a_peer_of_the_node_can_fetch_thumbnails_but_no_content(
     tmp_path: Path, neighbours: tuple[KuboNode, KuboNode]
 ) -> None:
     first, second = neighbours
@@ -20,8 +20,8 @@ async def test_a_neighbour_of_the_node_sees_pictures_but_no_content(
         author = world.wallet(0)
         file = await world.create(author, "Words for sale. " * 20_000)
         thumbnail = await world.publish(author, file["cid"])
-        answer = await world.read_draft(author, file["cid"])
-        assert answer.json()["content"] == "Words for sale. " * 20_000
+        response = await world.read_draft(author, file["cid"])
+        assert response.json()["content"] == "Words for sale. " * 20_000
         picture = (await world.client.get(f"/ipfs/{thumbnail}")).content
     assert await second.fetch(thumbnail) == picture
     stolen = await second.fetch(file["cid"])
@@ -30,7 +30,7 @@ async def test_a_neighbour_of_the_node_sees_pictures_but_no_content(
     assert file["name"].encode() not in stolen
 
 
-async def test_what_a_deleted_draft_was_is_destroyed_on_the_node(
+async def test_the_document_of_a_deleted_draft_is_destroyed_on_the_node(
     tmp_path: Path, node: KuboNode
 ) -> None:
     given = {"CONTENT_STORE": f"kubo:{node.api}", "ENCRYPTION_KEY": KEY}

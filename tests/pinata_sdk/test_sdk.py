@@ -15,7 +15,7 @@ from imprint.domain.files import Label, Network, State
 
 HERE = Path(__file__).parent
 HELLO = b"hello world"
-PATIENCE = 100
+TIMEOUT = 100
 
 
 async def run_client(fake: PinataFake, *options: str, stored: int = 0) -> str:
@@ -31,7 +31,7 @@ async def run_client(fake: PinataFake, *options: str, stored: int = 0) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         out, _ = await process.communicate()
     if process.returncode:
         pytest.fail(out.decode(), pytrace=False)

@@ -88,7 +88,7 @@ def test_the_deployed_interface_is_followed_unchanged(
     assert client.read_post(bob, post_id).json()["content"] == "Words for sale."
 
 
-def test_a_token_given_away_is_noticed_long_before_the_answer_grows_old(
+def test_a_token_given_away_is_noticed_long_before_the_entitlement_expires(
     anvil: Anvil,
     make_service: MakeService,
     open_client: Callable[[Service], Client],
@@ -111,7 +111,7 @@ def test_a_token_given_away_is_noticed_long_before_the_answer_grows_old(
     assert client.read_post(bob, post_id, session).status_code == 200
 
 
-def test_a_service_that_was_down_catches_up_from_where_it_stood(
+def test_a_service_that_was_down_catches_up_from_its_cursor(
     anvil: Anvil, service: Service, client: Client, alice: LocalAccount
 ) -> None:
     early = client.create(alice)["cid"]
