@@ -78,10 +78,10 @@ async def test_encrypted_documents_move_to_a_node(node: KuboNode, tmp_path: Path
     target = KuboStore(node.api)
     async with open_world(folder, ENCRYPTION="on", ENCRYPTION_KEY=key) as world:
         await fill(world)
-        with open_progress(tmp_path / "moved.db") as journal:
+        with open_progress(tmp_path / "moved.db") as progress:
             parts = world.adapters
             moving = ContentMigration(
-                parts.catalog, parts.content, target, world.clock, journal, publicly_readable=True
+                parts.catalog, parts.content, target, world.clock, progress, publicly_readable=True
             )
             moved = await moving.run(ignore)
             assert moved.copied == moved.documents > 5
