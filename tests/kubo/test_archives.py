@@ -79,13 +79,18 @@ async def test_encrypted_documents_move_to_a_node(node: KuboNode, tmp_path: Path
     async with open_world(folder, ENCRYPTION="on", ENCRYPTION_KEY=key) as world:
         await fill(world)
         with open_progress(tmp_path / "moved.db") as progress:
-            parts = world.adapters
-            moving = ContentMigration(
-                parts.catalog, parts.content, target, world.clock, progress, publicly_readable=True
+            adapters = world.adapters
+            migration = ContentMigration(
+                adapters.catalog,
+                adapters.content,
+                target,
+                world.clock,
+                progress,
+                publicly_readable=True,
             )
-            moved = await moving.run(ignore)
+            moved = await migration.run(ignore)
             assert moved.copied == moved.documents > 5
-            assert (await moving.run(ignore)).copied == 0
+            assert (await migration.run(ignore)).copied == 0
         for each in await files_of(world):
             there = await target.read(each.file.cid, Network.PRIVATE)
             assert there is not None
