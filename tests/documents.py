@@ -1,4 +1,4 @@
-"""Documents of an embedded store, seen and touched behind its back: in boxes and in files."""
+"""Documents of an embedded store, read and changed behind its back: rows and files."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ Document = tuple[str, str]
 
 
 @contextmanager
-def _open_box(content: Path, network: str) -> Iterator[sqlite3.Connection]:
+def _open_small_documents(content: Path, network: str) -> Iterator[sqlite3.Connection]:
     path = content / network / "small.db"
     if not path.exists():
         yield sqlite3.connect(":memory:")
         return
-    with closing(sqlite3.connect(path, isolation_level=None)) as box:
-        yield box
+    with closing(sqlite3.connect(path, isolation_level=None)) as small:
+        yield small
 
 
-def _has_table(box: sqlite3.Connection) -> bool:
-    return bool(box.execute("SELECT 1 FROM sqlite_schema WHERE name = 'documents'").fetchall())
+def _has_table(small: sqlite3.Connection) -> bool:
+    return bool(small.execute("SELECT 1 FROM sqlite_schema WHERE name = 'documents'").fetchall())
 
 
 def list_documents(content: Path) -> set[Document]:
@@ -34,19 +34,19 @@ def list_documents(content: Path) -> set[Document]:
         for path in (content / network).glob("??/*")
     }
     for network in Network:
-        with _open_box(content, network) as box:
-            if _has_table(box):
+        with _open_small_documents(content, network) as small:
+            if _has_table(small):
                 found |= {
-                    (cid, network.value) for (cid,) in box.execute("SELECT cid FROM documents")
+                    (cid, network.value) for (cid,) in small.execute("SELECT cid FROM documents")
                 }
     return found
 
 
 def read_document(content: Path, network: str, cid: str) -> bytes:
     """The bytes that are stored under a cid."""
-    with _open_box(content, network) as box:
-        if _has_table(box):
-            rows = box.execute("SELECT document FROM documents WHERE cid = ?", (cid,)).fetchall()
+    with _open_small_documents(content, network) as small:
+        if _has_table(small):
+            rows = small.execute("SELECT document FROM documents WHERE cid = ?", (cid,)).fetchall()
             if rows:
                 return bytes(rows[0][0])
     (path,) = (content / network).glob(f"??/{cid}")
@@ -54,13 +54,13 @@ def read_document(content: Path, network: str, cid: str) -> bytes:
 
 
 def change_document(content: Path, network: str, cid: Cid | str, document: bytes | None) -> None:
-    """Put other bytes in the place of a document, or take it away."""
-    with _open_box(content, network) as box:
+    """Replace the bytes of a document, or delete it."""
+    with _open_small_documents(content, network) as small:
         if document is None:
-            changed = box.execute("DELETE FROM documents WHERE cid = ?", (cid,))
+            changed = small.execute("DELETE FROM documents WHERE cid = ?", (cid,))
         else:
             values = (document, cid)
-            changed = box.execute("UPDATE documents SET document = ? WHERE cid = ?", values)
+            changed = small.execute("UPDATE documents SET document = ? WHERE cid = ?", values)
         if changed.rowcount:
             return
     (path,) = (content / network).glob(f"??/{cid}")
