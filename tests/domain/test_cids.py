@@ -1,6 +1,8 @@
 """One cid has many spellings, and all of them lead to the same text."""
 
+import json
 from base64 import b16encode, b32encode, b32hexencode, b64encode, urlsafe_b64encode
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,10 @@ HELLO = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
 
 HELLO_V0 = "Qmf412jQZiuVUtdgnB36FXFX7xg5V6KEbSJ4dpQuhkLyfD"
 """`hello world` as a dag-pb leaf, in the old spelling."""
+
+SPELLINGS: dict[str, str | None] = json.loads(
+    (Path(__file__).parents[1] / "vectors" / "cid_spellings.json").read_text(encoding="utf-8")
+)["spellings"]
 
 codecs = st.sampled_from([Codec.RAW, Codec.DAG_PB])
 digests = st.binary(min_size=32, max_size=32)
@@ -188,6 +194,18 @@ def test_a_longer_binary_form_of_the_same_cid_is_refused() -> None:
     overlong = bytes.fromhex("01d5001220") + cid_bytes(parse_cid(HELLO))[4:]
     with pytest.raises(NotACid):
         parse_cid(spell_base32(overlong))
+
+
+def parse_or_none(text: str) -> str | None:
+    try:
+        return parse_cid(text)
+    except NotACid:
+        return None
+
+
+def test_every_recorded_spelling_gets_its_recorded_verdict() -> None:
+    assert len(SPELLINGS) >= 300
+    assert {text: parse_or_none(text) for text in SPELLINGS} == SPELLINGS
 
 
 @given(st.text(max_size=200))

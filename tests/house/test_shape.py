@@ -149,7 +149,7 @@ def test_every_dataclass_has_slots():
     assert bare == []
 
 
-def test_the_domain_imports_the_standard_library_and_one_hash():
+def test_the_domain_imports_the_standard_library_and_two_packages():
     allowed = set(sys.stdlib_module_names) | {"imprint"}
     foreign = {
         (place(path), name)
@@ -157,7 +157,10 @@ def test_the_domain_imports_the_standard_library_and_one_hash():
         for name in imports_in(syntax_tree(path))
         if name.split(".")[0] not in allowed
     }
-    assert foreign == {("src/imprint/domain/addresses.py", "Crypto.Hash")}
+    assert foreign == {
+        ("src/imprint/domain/addresses.py", "Crypto.Hash"),
+        ("src/imprint/domain/cids.py", "libipld"),
+    }
 
 
 def test_only_bootstrap_imports_concrete_adapters():
