@@ -160,7 +160,7 @@ class Node:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         self.asked += 1
-        said = Dispatcher(self.chain).answer(await request.read()) or b""
+        said = Dispatcher(self.chain).respond(await request.read()) or b""
         if self.fault is not None:
             changed = self.fault(said)
             if changed is None:

@@ -11,7 +11,7 @@ from eth_abi.abi import decode, encode
 from imprint.devchain.blocks import Receipt
 from imprint.devchain.calls import ExecutionReverted, call
 from imprint.devchain.chain import Chain
-from imprint.devchain.evm import Account, Log, hash_bytes
+from imprint.devchain.evm import Account, Log, keccak256
 from imprint.devchain.calls import Request, sign_request, to_message
 from imprint.marketplace import Artifact, artifact
 
@@ -53,7 +53,7 @@ class Market:
     def calldata(self, name: str, *values: Any) -> bytes:
         entry = self.entry("function", name)
         types = [spell_type(part) for part in entry["inputs"]]
-        return hash_bytes(spell_signature(entry).encode())[:4] + encode(types, values)
+        return keccak256(spell_signature(entry).encode())[:4] + encode(types, values)
 
     def read(self, name: str, *values: Any) -> Any:
         output = call(
@@ -81,14 +81,14 @@ class Market:
         for entry in self.abi:
             if entry["type"] != "error":
                 continue
-            if hash_bytes(spell_signature(entry).encode())[:4] == data[:4]:
+            if keccak256(spell_signature(entry).encode())[:4] == data[:4]:
                 types = [spell_type(part) for part in entry["inputs"]]
                 return Refusal(entry["name"], decode(types, data[4:]))
         raise AssertionError(f"no error of the interface has the selector {data[:4].hex()}")
 
     def events(self, logs: tuple[Log, ...], name: str) -> list[dict[str, Any]]:
         entry = self.entry("event", name)
-        topic = hash_bytes(spell_signature(entry).encode())
+        topic = keccak256(spell_signature(entry).encode())
         indexed = [part for part in entry["inputs"] if part["indexed"]]
         plain = [part for part in entry["inputs"] if not part["indexed"]]
         found: list[dict[str, Any]] = []

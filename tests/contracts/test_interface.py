@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from imprint.devchain.evm import hash_bytes
+from imprint.devchain.evm import keccak256
 
 EVENTS = {
     "PostCreated": "f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77",
@@ -36,12 +36,12 @@ def spell(entry: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_an_event_has_its_published_topic(market: Any, name: str) -> None:
-    assert hash_bytes(spell(market.entry("event", name)).encode()).hex() == EVENTS[name]
+    assert keccak256(spell(market.entry("event", name)).encode()).hex() == EVENTS[name]
 
 
 @pytest.mark.parametrize("name", SELECTORS)
 def test_a_getter_has_its_published_selector(market: Any, name: str) -> None:
-    assert hash_bytes(spell(market.entry("function", name)).encode())[:4].hex() == SELECTORS[name]
+    assert keccak256(spell(market.entry("function", name)).encode())[:4].hex() == SELECTORS[name]
 
 
 def test_the_indexed_fields_of_post_created_are_the_token_and_the_author(market: Any) -> None:

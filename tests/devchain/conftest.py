@@ -11,7 +11,7 @@ from imprint.devchain.blocks import Receipt
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
-from imprint.devchain.evm import hash_bytes
+from imprint.devchain.evm import keccak256
 from imprint.devchain.rpc import Dispatcher
 
 START = 1_700_000_000
@@ -57,7 +57,7 @@ class Bench:
         """Create a post on the marketplace as the second account."""
         kind = "(string,string,string,string,uint256,string[])"
         post = (cid, "On ink", "bafkreibbb", "", 5, ["ink"])
-        data = hash_bytes(f"createPost({kind})".encode())[:4] + encode([kind], [post])
+        data = keccak256(f"createPost({kind})".encode())[:4] + encode([kind], [post])
         return self.send(sender=self.people[1], to=marketplace.lower(), data=data)
 
 
@@ -69,7 +69,7 @@ class Client:
 
     def post(self, content: bytes | str) -> Any:
         body = content.encode() if isinstance(content, str) else content
-        answer = self.dispatcher.answer(body)
+        answer = self.dispatcher.respond(body)
         return None if answer is None else json.loads(answer)
 
     def ask(self, method: str, *params: Any) -> Any:

@@ -6,7 +6,7 @@ import rlp as reference
 from eth_account import Account
 
 from imprint.devchain.blocks import EMPTY_ROOT, EMPTY_UNCLES
-from imprint.devchain.evm import hash_bytes
+from imprint.devchain.evm import keccak256
 
 STRANGER = "0x" + "ab" * 20
 
@@ -21,8 +21,8 @@ def number(value: str) -> bytes:
 
 
 def test_the_constants_are_hashes_of_nothing() -> None:
-    assert hash_bytes(reference.encode(b"")) == EMPTY_ROOT
-    assert hash_bytes(reference.encode([])) == EMPTY_UNCLES
+    assert keccak256(reference.encode(b"")) == EMPTY_ROOT
+    assert keccak256(reference.encode([])) == EMPTY_UNCLES
 
 
 def test_a_block_is_named_by_the_hash_of_its_header(bench: Any, client: Any) -> None:
@@ -50,7 +50,7 @@ def test_a_block_is_named_by_the_hash_of_its_header(bench: Any, client: Any) -> 
         number(block["excessBlobGas"]),
         unhex(block["parentBeaconBlockRoot"]),
     ]
-    assert unhex(block["hash"]) == hash_bytes(reference.encode(header))
+    assert unhex(block["hash"]) == keccak256(reference.encode(header))
 
 
 def test_a_transaction_is_named_by_the_hash_of_its_bytes(bench: Any) -> None:
@@ -58,7 +58,7 @@ def test_a_transaction_is_named_by_the_hash_of_its_bytes(bench: Any) -> None:
     fields = {"to": unhex(STRANGER), "value": 1, "gas": 21_000, "nonce": 0, "chainId": 31337}
     raw = bench.chain.wallet.sign_transaction(key, fields | {"gasPrice": 10**9})
     receipt = bench.chain.submit(raw).receipt
-    assert receipt.transaction.hash == hash_bytes(raw)
+    assert receipt.transaction.hash == keccak256(raw)
     assert Account.recover_transaction(raw).lower() == receipt.transaction.sender
 
 
@@ -67,7 +67,7 @@ def test_the_bloom_holds_the_address_and_topics_of_each_log(bench: Any, marketpl
     bits = int.from_bytes(receipt.bloom, "big")
     for log in receipt.logs:
         for item in (unhex(log.address), *log.topics):
-            digest = hash_bytes(item)
+            digest = keccak256(item)
             for start in (0, 2, 4):
                 place = int.from_bytes(digest[start : start + 2], "big") & 2047
                 assert bits >> place & 1

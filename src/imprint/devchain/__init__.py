@@ -1,10 +1,10 @@
-"""An Ethereum chain inside the process, for development and tests, and its sender of deliveries."""
+"""An Ethereum chain inside the process, for development and tests, and its sender of webhooks."""
 
 import sys
 
-import eth_account  # noqa: F401 — imported here first, so that what it does can be undone
+import eth_account  # noqa: F401 — imported first, to undo its side effect below
 
-# A package that eth_account imports lets Python recurse a hundred times deeper, in the whole
-# process. A JSON body of nothing but brackets would then overflow the stack and end the process
-# instead of raising RecursionError. One thousand is what Python starts with.
+# A dependency of eth_account raises the recursion limit of the whole process a hundredfold. A JSON
+# body of nothing but brackets would then overflow the stack and crash the process instead of
+# raising RecursionError. 1000 is Python's default.
 sys.setrecursionlimit(1_000)

@@ -1,14 +1,13 @@
-"""Blocks and receipts: values, and the header whose hash names a block."""
+"""Blocks and receipts: how a block is built and hashed, and what JSON-RPC shows of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from imprint.devchain import rlp
-from imprint.devchain.evm import BLOCK_GAS_LIMIT, COINBASE, Changes, Log, hash_bytes
-from imprint.devchain.transactions import DYNAMIC_FEE, LEGACY, Transaction
+import rlp
 
-__all__ = ["Block", "Receipt", "fill_bloom", "seal_block"]
+from imprint.devchain.evm import BLOCK_GAS_LIMIT, COINBASE, Changes, Log, keccak256
+from imprint.devchain.transactions import DYNAMIC_FEE, LEGACY, Transaction
 
 EMPTY_ROOT = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
 """The root of a trie with nothing in it."""
@@ -18,10 +17,12 @@ EMPTY_UNCLES = bytes.fromhex("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0
 
 _BLOOM_BITS = 2048
 
+JsonObject = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a transaction."""
+    """The result of a transaction."""
 
     transaction: Transaction
     success: bool
@@ -50,23 +51,22 @@ class Block:
     receipt: Receipt | None
 
 
-def seal_block(
+def build_block(
     parent: Block | None, timestamp: int, receipt: Receipt | None, changes: Changes
 ) -> Block:
-    """Build the block that follows its parent.
+    """Build the block that follows `parent`, or the first one.
 
-    The header is encoded as the network does it, and so are both roots over the block's one
-    transaction. Only the state root is a digest of the changes since the first block, since there
-    is no trie of accounts.
+    Header, transactions root and receipts root are those of a real network. The state root is not:
+    there is no trie of accounts, so it is a running digest of all changes since the first block.
     """
     parent_hash = parent.hash if parent else bytes(32)
     number = parent.number + 1 if parent else 0
     state_root = _fold_state(parent.state_root if parent else bytes(32), changes)
     transactions_root = _root_of_one(receipt.transaction.raw) if receipt else EMPTY_ROOT
-    receipts_root = _root_of_one(_encode_receipt(receipt)) if receipt else EMPTY_ROOT
+    receipts_root = _root_of_one(_rlp_receipt(receipt)) if receipt else EMPTY_ROOT
     bloom = receipt.bloom if receipt else bytes(_BLOOM_BITS // 8)
     gas_used = receipt.gas_used if receipt else 0
-    randomness = hash_bytes(parent_hash)
+    randomness = keccak256(parent_hash)
     header = rlp.encode(
         [
             parent_hash,
@@ -93,7 +93,7 @@ def seal_block(
     )
     return Block(
         number=number,
-        hash=hash_bytes(header),
+        hash=keccak256(header),
         parent_hash=parent_hash,
         timestamp=timestamp,
         state_root=state_root,
@@ -108,11 +108,11 @@ def seal_block(
 
 
 def fill_bloom(logs: tuple[Log, ...]) -> bytes:
-    """Build the bloom filter over the addresses and topics of logs."""
+    """Compute the bloom filter over the addresses and topics of logs."""
     bits = 0
     for log in logs:
         for item in (bytes.fromhex(log.address[2:]), *log.topics):
-            digest = hash_bytes(item)
+            digest = keccak256(item)
             for start in (0, 2, 4):
                 bits |= 1 << (int.from_bytes(digest[start : start + 2], "big") % _BLOOM_BITS)
     return bits.to_bytes(_BLOOM_BITS // 8, "big")
@@ -120,163 +120,150 @@ def fill_bloom(logs: tuple[Log, ...]) -> bytes:
 
 def _root_of_one(value: bytes) -> bytes:
     # A trie with one entry is one leaf; the key is the encoded index 0, the byte 0x80.
-    return hash_bytes(rlp.encode([b"\x20\x80", value]))
+    return keccak256(rlp.encode([b"\x20\x80", value]))
 
 
-def _encode_receipt(receipt: Receipt) -> bytes:
-    logs: list[rlp.Item] = [
-        [bytes.fromhex(log.address[2:]), list(log.topics), log.data] for log in receipt.logs
-    ]
-    body = rlp.encode([int(receipt.success), receipt.gas_used, receipt.bloom, logs])
+def _rlp_receipt(receipt: Receipt) -> bytes:
+    logs = [[bytes.fromhex(log.address[2:]), list(log.topics), log.data] for log in receipt.logs]
+    body: bytes = rlp.encode([int(receipt.success), receipt.gas_used, receipt.bloom, logs])
     kind = receipt.transaction.kind
     return body if kind == LEGACY else bytes([kind]) + body
 
 
 def _fold_state(before: bytes, changes: Changes) -> bytes:
-    accounts: list[rlp.Item] = [
-        [address.encode(), account.nonce, account.balance, hash_bytes(account.code)]
+    accounts = [
+        [address.encode(), account.nonce, account.balance, keccak256(account.code)]
         for address, account in sorted(changes.accounts.items())
     ]
-    slots: list[rlp.Item] = [
+    slots = [
         [address.encode(), index, value]
         for (address, index), value in sorted(changes.slots.items())
     ]
-    return hash_bytes(rlp.encode([before, accounts, slots]))
+    return keccak256(rlp.encode([before, accounts, slots]))
 
 
-__all__ = [
-    "Answer",
-    "show_block",
-    "show_bytes",
-    "show_logs",
-    "show_quantity",
-    "show_receipt",
-    "show_transaction",
-]
-
-Answer = dict[str, Any]
-"""A JSON object."""
-
-
-def show_quantity(number: int) -> str:
-    """Write a number in hex without leading zeros."""
+def encode_quantity(number: int) -> str:
+    """Encode a number as hex without leading zeros."""
     return hex(number)
 
 
-def show_bytes(data: bytes) -> str:
-    """Write bytes in hex."""
+def encode_bytes(data: bytes) -> str:
+    """Encode bytes as hex."""
     return "0x" + data.hex()
 
 
-def show_block(block: Block, *, whole: bool) -> Answer:
-    """Show a block with its transactions, whole or by their hashes."""
-    transactions: list[Answer | str] = []
+def encode_block(block: Block, *, whole: bool) -> JsonObject:
+    """Encode a block with its transactions: `whole`, or by their hashes."""
+    transactions: list[JsonObject | str] = []
     if block.receipt is not None:
-        bare = show_bytes(block.receipt.transaction.hash)
-        transactions.append(show_transaction(block, block.receipt) if whole else bare)
+        transactions.append(
+            encode_transaction(block, block.receipt)
+            if whole
+            else encode_bytes(block.receipt.transaction.hash)
+        )
     return {
-        "number": show_quantity(block.number),
-        "hash": show_bytes(block.hash),
-        "parentHash": show_bytes(block.parent_hash),
-        "nonce": show_bytes(bytes(8)),
-        "sha3Uncles": show_bytes(EMPTY_UNCLES),
-        "logsBloom": show_bytes(block.bloom),
-        "transactionsRoot": show_bytes(block.transactions_root),
-        "stateRoot": show_bytes(block.state_root),
-        "receiptsRoot": show_bytes(block.receipts_root),
+        "number": encode_quantity(block.number),
+        "hash": encode_bytes(block.hash),
+        "parentHash": encode_bytes(block.parent_hash),
+        "nonce": encode_bytes(bytes(8)),
+        "sha3Uncles": encode_bytes(EMPTY_UNCLES),
+        "logsBloom": encode_bytes(block.bloom),
+        "transactionsRoot": encode_bytes(block.transactions_root),
+        "stateRoot": encode_bytes(block.state_root),
+        "receiptsRoot": encode_bytes(block.receipts_root),
         "miner": COINBASE,
         "difficulty": "0x0",
         "totalDifficulty": "0x0",
         "extraData": "0x",
-        "mixHash": show_bytes(block.randomness),
-        "size": show_quantity(block.size),
-        "gasLimit": show_quantity(BLOCK_GAS_LIMIT),
-        "gasUsed": show_quantity(block.gas_used),
-        "timestamp": show_quantity(block.timestamp),
+        "mixHash": encode_bytes(block.randomness),
+        "size": encode_quantity(block.size),
+        "gasLimit": encode_quantity(BLOCK_GAS_LIMIT),
+        "gasUsed": encode_quantity(block.gas_used),
+        "timestamp": encode_quantity(block.timestamp),
         "baseFeePerGas": "0x0",
-        "withdrawalsRoot": show_bytes(EMPTY_ROOT),
+        "withdrawalsRoot": encode_bytes(EMPTY_ROOT),
         "blobGasUsed": "0x0",
         "excessBlobGas": "0x0",
-        "parentBeaconBlockRoot": show_bytes(bytes(32)),
+        "parentBeaconBlockRoot": encode_bytes(bytes(32)),
         "transactions": transactions,
         "withdrawals": [],
         "uncles": [],
     }
 
 
-def show_transaction(block: Block, receipt: Receipt) -> Answer:
-    """Show a transaction that a block holds."""
+def encode_transaction(block: Block, receipt: Receipt) -> JsonObject:
+    """Encode a transaction of a block."""
     transaction = receipt.transaction
-    shown: Answer = {
-        "blockHash": show_bytes(block.hash),
-        "blockNumber": show_quantity(block.number),
+    encoded: JsonObject = {
+        "blockHash": encode_bytes(block.hash),
+        "blockNumber": encode_quantity(block.number),
         "transactionIndex": "0x0",
-        "hash": show_bytes(transaction.hash),
-        "type": show_quantity(transaction.kind),
-        "chainId": show_quantity(transaction.chain_id),
-        "nonce": show_quantity(transaction.nonce),
+        "hash": encode_bytes(transaction.hash),
+        "type": encode_quantity(transaction.kind),
+        "chainId": encode_quantity(transaction.chain_id),
+        "nonce": encode_quantity(transaction.nonce),
         "from": transaction.sender,
         "to": transaction.to,
-        "value": show_quantity(transaction.value),
-        "input": show_bytes(transaction.data),
-        "gas": show_quantity(transaction.gas),
-        "gasPrice": show_quantity(receipt.gas_price),
-        "v": show_quantity(transaction.v),
-        "r": show_quantity(transaction.r),
-        "s": show_quantity(transaction.s),
+        "value": encode_quantity(transaction.value),
+        "input": encode_bytes(transaction.data),
+        "gas": encode_quantity(transaction.gas),
+        "gasPrice": encode_quantity(receipt.gas_price),
+        "v": encode_quantity(transaction.v),
+        "r": encode_quantity(transaction.r),
+        "s": encode_quantity(transaction.s),
     }
     if transaction.kind != LEGACY:
-        shown["yParity"] = show_quantity(transaction.v)
-        shown["accessList"] = [
+        encoded["yParity"] = encode_quantity(transaction.v)
+        encoded["accessList"] = [
             {
                 "address": address,
-                "storageKeys": [show_bytes(slot.to_bytes(32, "big")) for slot in slots],
+                "storageKeys": [encode_bytes(slot.to_bytes(32, "big")) for slot in slots],
             }
             for address, slots in transaction.access_list
         ]
     if transaction.kind == DYNAMIC_FEE:
-        shown["maxFeePerGas"] = show_quantity(transaction.max_fee)
-        shown["maxPriorityFeePerGas"] = show_quantity(transaction.max_priority_fee)
-    return shown
+        encoded["maxFeePerGas"] = encode_quantity(transaction.max_fee)
+        encoded["maxPriorityFeePerGas"] = encode_quantity(transaction.max_priority_fee)
+    return encoded
 
 
-def show_receipt(block: Block, receipt: Receipt) -> Answer:
-    """Show what became of a transaction."""
+def encode_receipt(block: Block, receipt: Receipt) -> JsonObject:
+    """Encode the receipt of a transaction."""
     transaction = receipt.transaction
     return {
-        "transactionHash": show_bytes(transaction.hash),
+        "transactionHash": encode_bytes(transaction.hash),
         "transactionIndex": "0x0",
-        "blockHash": show_bytes(block.hash),
-        "blockNumber": show_quantity(block.number),
+        "blockHash": encode_bytes(block.hash),
+        "blockNumber": encode_quantity(block.number),
         "from": transaction.sender,
         "to": transaction.to,
-        "type": show_quantity(transaction.kind),
-        "status": show_quantity(int(receipt.success)),
+        "type": encode_quantity(transaction.kind),
+        "status": encode_quantity(int(receipt.success)),
         "contractAddress": receipt.created,
-        "gasUsed": show_quantity(receipt.gas_used),
-        "cumulativeGasUsed": show_quantity(receipt.gas_used),
-        "effectiveGasPrice": show_quantity(receipt.gas_price),
-        "logsBloom": show_bytes(receipt.bloom),
-        "logs": show_logs(block),
+        "gasUsed": encode_quantity(receipt.gas_used),
+        "cumulativeGasUsed": encode_quantity(receipt.gas_used),
+        "effectiveGasPrice": encode_quantity(receipt.gas_price),
+        "logsBloom": encode_bytes(receipt.bloom),
+        "logs": encode_logs(block),
     }
 
 
-def show_logs(block: Block) -> Sequence[Answer]:
-    """Show all logs of a block."""
+def encode_logs(block: Block) -> Sequence[JsonObject]:
+    """Encode all logs of a block."""
     if block.receipt is None:
         return []
-    transaction_hash = show_bytes(block.receipt.transaction.hash)
+    transaction_hash = encode_bytes(block.receipt.transaction.hash)
     return [
         {
             "address": log.address,
-            "topics": [show_bytes(topic) for topic in log.topics],
-            "data": show_bytes(log.data),
-            "blockHash": show_bytes(block.hash),
-            "blockNumber": show_quantity(block.number),
-            "blockTimestamp": show_quantity(block.timestamp),
+            "topics": [encode_bytes(topic) for topic in log.topics],
+            "data": encode_bytes(log.data),
+            "blockHash": encode_bytes(block.hash),
+            "blockNumber": encode_quantity(block.number),
+            "blockTimestamp": encode_quantity(block.timestamp),
             "transactionHash": transaction_hash,
             "transactionIndex": "0x0",
-            "logIndex": show_quantity(index),
+            "logIndex": encode_quantity(index),
             "removed": False,
         }
         for index, log in enumerate(block.receipt.logs)

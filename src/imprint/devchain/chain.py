@@ -1,4 +1,4 @@
-"""The chain: takes signed transactions, makes a block of each, and tells its listeners."""
+"""The chain: mines each signed transaction into a block of its own, and notifies listeners."""
 
 import logging
 from collections.abc import Callable
@@ -6,29 +6,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from imprint.devchain.blocks import Block, Receipt, fill_bloom, seal_block
+from imprint.devchain.blocks import Block, Receipt, build_block, fill_bloom
 from imprint.devchain.evm import (
     BLOCK_GAS_LIMIT,
     COINBASE,
     Account,
+    BlockContext,
     Changes,
-    Machine,
+    Evm,
     Message,
     MessageRefused,
-    Moment,
     Outcome,
 )
 from imprint.devchain.journal import Entry, Journal, JournalDamaged
 from imprint.devchain.transactions import Transaction, TransactionRefused, decode_transaction
 from imprint.devchain.wallet import INITIAL_BALANCE, Wallet
 
-__all__ = ["CHAIN_ID", "Chain", "Clock"]
-
 CHAIN_ID = 31337
-"""The chain id that development chains share, unless they are given another."""
+"""The default chain id of development chains."""
 
 Clock = Callable[[], int]
-"""Tells the time in whole seconds since 1970."""
+"""Returns the Unix time in whole seconds."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,8 +34,8 @@ _log = logging.getLogger(__name__)
 class Chain:
     """A chain of blocks with one transaction each, mined as soon as it arrives.
 
-    There is no base fee and no pool: what cannot be mined at once is refused. Code that asks for
-    the hash of an older block gets a number that is not that block's.
+    There is no base fee and no pool: a transaction that cannot be mined at once is refused. The
+    BLOCKHASH instruction does not return the hashes of this chain's blocks.
     """
 
     def __init__(self, journal: Journal, clock: Clock, chain_id: int = CHAIN_ID) -> None:
@@ -56,9 +54,9 @@ class Chain:
 
     @classmethod
     def open(cls, path: Path | None, clock: Clock, chain_id: int = CHAIN_ID) -> Self:
-        """Open the chain kept in a journal, or a new one.
+        """Open the chain of a journal, or a new one.
 
-        Refuses a journal that is damaged, busy, or of a chain with another id.
+        Raises `JournalDamaged`, also for a chain with another id, and `JournalInUse`.
         """
         journal = Journal.open(path)
         try:
@@ -68,7 +66,7 @@ class Chain:
             raise
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self._journal.close()
 
     @property
@@ -77,32 +75,36 @@ class Chain:
         return self._blocks[-1]
 
     def block(self, number: int) -> Block | None:
-        """Find a block by its number."""
+        """Return a block by its number."""
         return self._blocks[number] if 0 <= number < len(self._blocks) else None
 
     def block_by_hash(self, block_hash: bytes) -> Block | None:
-        """Find a block by its hash."""
+        """Return a block by its hash."""
         return self._by_hash.get(block_hash)
 
     def block_of(self, transaction_hash: bytes) -> Block | None:
-        """Find the block that holds a transaction."""
+        """Return the block with a transaction."""
         return self._by_transaction.get(transaction_hash)
 
     def account(self, address: str) -> Account:
-        """Read an account as of the newest block."""
-        return self._machine.account(address)
+        """Return an account as of the newest block."""
+        return self._evm.account(address)
 
     def slot(self, address: str, index: int) -> int:
-        """Read a storage slot as of the newest block."""
-        return self._machine.slot(address, index)
+        """Return the value of a storage slot as of the newest block."""
+        return self._evm.slot(address, index)
 
     def run(self, message: Message) -> Outcome:
-        """Run a message as of the newest block and change nothing; refuses what cannot start."""
+        """Run a message on the newest block and change nothing.
+
+        Raises `MessageRefused` if it cannot start.
+        """
         head = self.head
-        return self._machine.run(message, Moment(head.number, head.timestamp, head.randomness))
+        context = BlockContext(head.number, head.timestamp, head.randomness)
+        return self._evm.run(message, context)
 
     def submit(self, raw: bytes) -> Block:
-        """Mine a signed transaction; refuses one that no block could hold."""
+        """Mine a signed transaction. Raises `TransactionRefused`."""
         return self._mine(raw)
 
     def mine(self) -> Block:
@@ -110,35 +112,35 @@ class Chain:
         return self._mine(None)
 
     def advance_clock(self, seconds: int) -> int:
-        """Let the blocks' time run ahead of the clock, and tell by how much in all."""
+        """Let block timestamps run ahead of the clock; returns by how many seconds in all."""
         self._ahead += seconds
         return self._ahead
 
     def snapshot(self) -> int:
-        """Remember this height, and name it."""
+        """Remember this height and return the number of the snapshot."""
         self._snapshots.append(self.head.number)
         return len(self._snapshots)
 
-    def restore(self, name: int) -> bool:
-        """Return to a remembered height, once; later blocks never were. Tells whether it could."""
-        if not 1 <= name <= len(self._snapshots):
+    def restore(self, snapshot: int) -> bool:
+        """Return to a snapshot, once, and drop all later blocks; False if there is none."""
+        if not 1 <= snapshot <= len(self._snapshots):
             return False
-        height = self._snapshots[name - 1]
-        del self._snapshots[name - 1 :]
+        height = self._snapshots[snapshot - 1]
+        del self._snapshots[snapshot - 1 :]
         if height < self.head.number:
             self._journal.rewind(height)
             self._replay()
         return True
 
     def on_block(self, listener: Callable[[Block], None]) -> Callable[[], None]:
-        """Call a listener with each new block from now on; what is returned ends that."""
+        """Call `listener` with each new block; the returned function unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def _start(self, timestamp: int) -> None:
         funded = {address: Account(0, INITIAL_BALANCE) for address in self.wallet.addresses}
-        self._machine = Machine(self.id, funded)
-        self._blocks = [seal_block(None, timestamp, None, Changes(funded))]
+        self._evm = Evm(self.id, funded)
+        self._blocks = [build_block(None, timestamp, None, Changes(funded))]
         self._by_hash = {self.head.hash: self.head}
         self._by_transaction: dict[bytes, Block] = {}
 
@@ -166,20 +168,20 @@ class Chain:
         for listener in tuple(self._listeners):
             try:
                 listener(block)
-            except Exception:  # noqa: BLE001 — a block stands, whatever a listener makes of it
+            except Exception:  # noqa: BLE001 — a failing listener does not undo a block
                 _log.exception("a listener failed on block %d", block.number)
         return block
 
     def _accept(self, block: Block, changes: Changes) -> None:
-        self._machine.apply(changes)
+        self._evm.apply(changes)
         self._blocks.append(block)
         self._by_hash[block.hash] = block
         if block.receipt is not None:
             self._by_transaction[block.receipt.transaction.hash] = block
 
     def _build(self, raw: bytes | None, timestamp: int) -> tuple[Block, Changes]:
-        # What code sees of its block does not depend on the transaction: an empty draft tells it.
-        draft = seal_block(self.head, timestamp, None, Changes())
+        # Code sees nothing of its block that depends on the transaction, so an empty one will do.
+        draft = build_block(self.head, timestamp, None, Changes())
         if raw is None:
             return draft, Changes()
         transaction = decode_transaction(raw)
@@ -193,8 +195,9 @@ class Chain:
             gas_price=price,
             access_list=transaction.access_list,
         )
+        context = BlockContext(draft.number, timestamp, draft.randomness)
         try:
-            outcome = self._machine.run(message, Moment(draft.number, timestamp, draft.randomness))
+            outcome = self._evm.run(message, context)
         except MessageRefused as error:
             raise TransactionRefused(str(error)) from error
         changes = self._charge(transaction, price * outcome.gas_used, outcome.changes)
@@ -207,10 +210,10 @@ class Chain:
             logs=outcome.logs,
             bloom=fill_bloom(outcome.logs),
         )
-        return seal_block(self.head, timestamp, receipt, changes), changes
+        return build_block(self.head, timestamp, receipt, changes), changes
 
     def _admit(self, transaction: Transaction) -> int:
-        """Check a transaction against the world and tell its gas price."""
+        """Check a transaction against the state of the chain and return its gas price."""
         if transaction.chain_id != self.id:
             raise TransactionRefused(
                 f"invalid chain id for signer: have {transaction.chain_id} want {self.id}"
@@ -236,7 +239,7 @@ class Chain:
     def _charge(self, transaction: Transaction, fee: int, changes: Changes) -> Changes:
         """Add the fee and the sender's nonce to the changes of a run.
 
-        The sender runs no code, so it cannot have spent during the run what it owes after it.
+        The sender runs no code, so it cannot have spent the fee during the run.
         """
         accounts = dict(changes.accounts)
         sender = accounts.get(transaction.sender, self.account(transaction.sender))

@@ -1,14 +1,12 @@
 """The deployment of the marketplace on a fresh chain."""
 
+import rlp
 from eth_utils.address import to_checksum_address
 
-from imprint.devchain import rlp
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
-from imprint.devchain.evm import hash_bytes
+from imprint.devchain.evm import keccak256
 from imprint.marketplace import artifact
-
-__all__ = ["DeploymentImpossible", "deploy_marketplace", "locate_marketplace"]
 
 
 class DeploymentImpossible(Exception):
@@ -16,16 +14,16 @@ class DeploymentImpossible(Exception):
 
 
 def locate_marketplace(chain: Chain) -> str:
-    """Tell the marketplace's address, whether it is deployed or not."""
+    """Return the address of the marketplace, deployed or not."""
     deployer = bytes.fromhex(chain.wallet.addresses[0][2:])
-    return to_checksum_address(hash_bytes(rlp.encode([deployer, 0]))[12:])
+    return to_checksum_address(keccak256(rlp.encode([deployer, 0]))[12:])
 
 
 def deploy_marketplace(chain: Chain) -> str:
     """Deploy the marketplace as the first account's first transaction and return its address.
 
-    Leaves a marketplace that is already there alone. Refuses if that account did something else
-    first.
+    Does nothing if it is deployed already. Raises `DeploymentImpossible` if the account has used
+    its first nonce for something else.
     """
     address = locate_marketplace(chain)
     if chain.account(address.lower()).code:

@@ -1,4 +1,4 @@
-"""The virtual machine: runs one message against the world, and keeps the world's accounts."""
+"""The virtual machine: keeps the accounts and storage of the chain, and runs messages on them."""
 
 import re
 from collections.abc import Sequence
@@ -7,28 +7,14 @@ from dataclasses import dataclass, field
 import pyrevm
 from Crypto.Hash import keccak
 
-__all__ = [
-    "BLOCK_GAS_LIMIT",
-    "COINBASE",
-    "Account",
-    "Changes",
-    "Log",
-    "Machine",
-    "Message",
-    "MessageRefused",
-    "Moment",
-    "Outcome",
-    "hash_bytes",
-]
-
 BLOCK_GAS_LIMIT = 30_000_000
-"""Gas of one block, and so of one transaction: what the public network allowed for years."""
+"""Gas of one block, and so of one transaction; the limit of the main network for years."""
 
 COINBASE = "0x" + "00" * 20
-"""Who receives the fees: nobody."""
+"""The receiver of the fees: nobody has the key of this address."""
 
 _CODE_PADDING = 33
-"""Zero bytes that the engine appends to code it has analysed."""
+"""Zero bytes that pyrevm appends to code it has analysed."""
 
 _STORAGE_ENTRY = re.compile(r"StorageChange \{ address: (0x[0-9a-f]{40}), key: (\d+)")
 _DESTROYED_ENTRY = re.compile(r"AccountDestroyed \{ address: (0x[0-9a-f]{40})")
@@ -43,12 +29,12 @@ _REFUSALS = {
 
 
 class MessageRefused(Exception):
-    """The message cannot even start to run."""
+    """The message cannot start to run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One account of the world, its storage apart."""
+    """An account without its storage."""
 
     nonce: int = 0
     balance: int = 0
@@ -57,7 +43,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a contract said while it ran."""
+    """A log that a contract emitted."""
 
     address: str
     topics: tuple[bytes, ...]
@@ -66,7 +52,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a transaction or a call asks of the machine; no receiver creates a contract."""
+    """The input of a run; without a receiver it creates a contract."""
 
     sender: str
     to: str | None
@@ -78,8 +64,8 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """What running code can see of its block."""
+class BlockContext:
+    """The block as running code sees it."""
 
     number: int
     timestamp: int
@@ -96,7 +82,10 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. Fees and the sender's nonce are not part of its changes."""
+    """The result of a run. Its changes do not include the fee and the sender's nonce.
+
+    `halted` names the reason if the code neither returned nor reverted.
+    """
 
     success: bool
     output: bytes
@@ -107,17 +96,17 @@ class Outcome:
     changes: Changes
 
 
-def hash_bytes(data: bytes) -> bytes:
-    """Hash with Keccak-256."""
+def keccak256(data: bytes) -> bytes:
+    """Return the Keccak-256 digest of `data`."""
     return keccak.new(digest_bits=256, data=data).digest()
 
 
-class Machine:
-    """The accounts of the world, and an engine with the Cancun rules that runs messages on them.
+class Evm:
+    """Accounts and storage, and pyrevm with the Cancun rules to run messages on them.
 
-    The engine keeps what a run touched open and warm, as if all runs were one transaction. So each
-    run is undone at once and its changes are read out first; `apply` then writes them to the bottom
-    of the engine's state. That makes every run start cold, which is what gas depends on.
+    pyrevm keeps what a run touched warm, as if all runs were one transaction. So `run` reads the
+    changes and reverts them at once, and `apply` writes them into pyrevm's base state. Every run
+    then starts cold, which the gas costs depend on.
     """
 
     def __init__(self, chain_id: int, accounts: dict[str, Account]) -> None:
@@ -127,21 +116,21 @@ class Machine:
         self._engine = self._start_engine()
 
     def account(self, address: str) -> Account:
-        """Read an account; one that was never used is empty."""
+        """Return an account; one that was never used is empty."""
         return self._accounts.get(address, Account())
 
     def slot(self, address: str, index: int) -> int:
-        """Read a storage slot."""
+        """Return the value of a storage slot."""
         return self._slots.get((address, index), 0)
 
-    def run(self, message: Message, moment: Moment) -> Outcome:
-        """Run a message and leave the world as it was; refuses one that cannot start."""
+    def run(self, message: Message, block: BlockContext) -> Outcome:
+        """Run a message and revert its changes. Raises `MessageRefused` if it cannot start."""
         engine = self._engine
         engine.set_block_env(
             pyrevm.BlockEnv(
-                number=moment.number,
-                timestamp=moment.timestamp,
-                prevrandao=moment.randomness,
+                number=block.number,
+                timestamp=block.timestamp,
+                prevrandao=block.randomness,
                 coinbase=COINBASE,
                 basefee=0,
                 gas_limit=BLOCK_GAS_LIMIT,
@@ -155,14 +144,14 @@ class Machine:
             return self._execute(message)
         finally:
             if message.access_list:
-                # What an access list warmed, the engine does not let go again.
+                # pyrevm keeps what an access list warmed, even after a revert.
                 self._engine = self._start_engine()
             else:
                 engine.revert(checkpoint)
                 engine.reset_transient_storage()
 
     def apply(self, changes: Changes) -> None:
-        """Write the changes of a run into the world."""
+        """Write the changes of a run into the accounts and storage."""
         self._accounts.update(changes.accounts)
         self._slots.update(changes.slots)
         _write(self._engine, changes)
@@ -195,7 +184,7 @@ class Machine:
             return self._translate(error)
         result = engine.result
         if result is None:
-            raise RuntimeError("the engine ended a run without a result")
+            raise RuntimeError("pyrevm ended a run without a result")
         return Outcome(
             success=True,
             output=bytes(output),
@@ -210,7 +199,7 @@ class Machine:
         text = str(error)
         result = self._engine.result
         if result is None:
-            known = next((told for name, told in _REFUSALS.items() if name in text), text)
+            known = next((reason for name, reason in _REFUSALS.items() if name in text), text)
             raise MessageRefused(known) from error
         reverted = _REVERT_OUTPUT.match(text)
         return Outcome(
@@ -224,11 +213,11 @@ class Machine:
         )
 
     def _read_changes(self) -> Changes:
-        story = self._engine.journal_str
-        destroyed = set(_DESTROYED_ENTRY.findall(story))
+        journal = self._engine.journal_str
+        destroyed = set(_DESTROYED_ENTRY.findall(journal))
         accounts: dict[str, Account] = {}
-        for spelled, info in self._engine.journal_state.items():
-            address = spelled.lower()
+        for mixed_case, info in self._engine.journal_state.items():
+            address = mixed_case.lower()
             if address in destroyed:
                 continue
             before = self.account(address)
@@ -236,7 +225,7 @@ class Machine:
             if now != before:
                 accounts[address] = now
         slots: dict[tuple[str, int], int] = {}
-        for address, key in _STORAGE_ENTRY.findall(story):
+        for address, key in _STORAGE_ENTRY.findall(journal):
             value = self._engine.storage(address, int(key))
             if address not in destroyed and value != self.slot(address, int(key)):
                 slots[address, int(key)] = value
@@ -245,8 +234,8 @@ class Machine:
     def _read_code(self, address: str) -> bytes:
         info = self._engine.basic(address)
         code = bytes(info.code or b"")[:-_CODE_PADDING]
-        if hash_bytes(code) != info.code_hash:
-            raise RuntimeError("the engine returned code that does not match its hash")
+        if keccak256(code) != info.code_hash:
+            raise RuntimeError("pyrevm returned code that does not match its hash")
         return code
 
 
@@ -259,15 +248,15 @@ def _read_logs(logs: Sequence[pyrevm.Log]) -> tuple[Log, ...]:
 
 def _write(engine: pyrevm.EVM, changes: Changes) -> None:
     for address, account in changes.accounts.items():
-        info = pyrevm.AccountInfo(  # type: ignore[call-arg] # its stub forgets the balance
+        info = pyrevm.AccountInfo(  # type: ignore[call-arg] # its stub lacks the balance
             balance=account.balance,
             nonce=account.nonce,
             code=account.code or None,
-            code_hash=hash_bytes(account.code),
+            code_hash=keccak256(account.code),
         )
         engine.insert_account_info(address, info)
     for (address, index), value in changes.slots.items():
-        # Inserting also loads the account into the open run; undoing that keeps it cold.
+        # Inserting also loads the account into the current run; reverting keeps it cold.
         checkpoint = engine.snapshot()
         engine.insert_account_storage(address, index, value)
         engine.revert(checkpoint)

@@ -1,9 +1,9 @@
-"""Log filters: which logs of which blocks a client wants to see."""
+"""Log filters of `eth_getLogs`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from imprint.devchain.blocks import Answer, Block, show_logs
+from imprint.devchain.blocks import Block, JsonObject, encode_logs
 from imprint.devchain.chain import Chain
 from imprint.devchain.parameters import (
     BadParameter,
@@ -14,23 +14,21 @@ from imprint.devchain.parameters import (
     parse_object,
 )
 
-__all__ = ["Filter", "parse_filter", "select_logs"]
-
 _MAX_TOPICS = 4
-"""A log has at most this many topics."""
+"""The most topics of a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The blocks to look at and what their logs must match; an empty set matches everything."""
+    """A block range, and what the logs in it must match; an empty set matches everything."""
 
     first: int
     last: int
     addresses: frozenset[str]
     topics: tuple[frozenset[str], ...]
 
-    def matches(self, log: Answer) -> bool:
-        """Tell whether a log is wanted: each position must hold one of its alternatives."""
+    def matches(self, log: JsonObject) -> bool:
+        """Whether a log matches: each topic position must hold one of its alternatives."""
         if self.addresses and log["address"] not in self.addresses:
             return False
         topics = log["topics"]
@@ -41,7 +39,11 @@ class Filter:
 
 
 def parse_filter(chain: Chain, value: object) -> Filter:
-    """Parse a filter object; refuses a range together with a block hash, and unknown blocks."""
+    """Parse a filter object.
+
+    Raises `BadParameter`, also for a range together with a block hash, and `Unavailable` for an
+    unknown block.
+    """
     fields = parse_object(value)
     first, last = _parse_range(chain, fields)
     return Filter(
@@ -52,13 +54,13 @@ def parse_filter(chain: Chain, value: object) -> Filter:
     )
 
 
-def select_logs(chain: Chain, wanted: Filter) -> Sequence[Answer]:
+def select_logs(chain: Chain, wanted: Filter) -> Sequence[JsonObject]:
     """Collect the matching logs in order of their blocks."""
-    found: list[Answer] = []
+    found: list[JsonObject] = []
     for number in range(wanted.first, min(wanted.last, chain.head.number) + 1):
         block = chain.block(number)
         if block is not None:
-            found.extend(log for log in show_logs(block) if wanted.matches(log))
+            found.extend(log for log in encode_logs(block) if wanted.matches(log))
     return found
 
 
@@ -83,7 +85,7 @@ def _parse_edge(chain: Chain, value: object) -> int:
     if value is None:
         return chain.head.number
     block: Block | None = find_block(chain, value)
-    # A number above the newest block is an edge like any other: nothing is there yet.
+    # A range may end above the newest block.
     return block.number if block is not None else chain.head.number + 1
 
 

@@ -1,4 +1,4 @@
-"""The journal: every block's transaction in a file, from which the same chain grows again."""
+"""The journal: a file with the transaction of every block, from which the chain is replayed."""
 
 import fcntl
 import json
@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
-__all__ = ["Entry", "Journal", "JournalDamaged", "JournalInUse"]
-
 
 class JournalDamaged(Exception):
-    """The journal holds something else than the chain it should give."""
+    """The journal cannot be read, or does not reproduce its chain."""
 
 
 class JournalInUse(Exception):
@@ -20,7 +18,7 @@ class JournalInUse(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a block was made from, and the hash it got; the first block has no transaction."""
+    """The input of a block and its hash; an empty block has no transaction."""
 
     timestamp: int
     raw: bytes | None
@@ -28,7 +26,7 @@ class Entry:
 
 
 class Journal:
-    """The entries of the chain in order of their blocks, in memory and, if there is one, a file."""
+    """The entries in order of their blocks, in memory and, if there is one, in a file."""
 
     def __init__(self, file: BinaryIO | None, entries: list[Entry]) -> None:
         self._file = file
@@ -38,8 +36,8 @@ class Journal:
     def open(cls, path: Path | None) -> Self:
         """Open or create a journal; without a path it lives in memory.
 
-        A last line that was cut off while it was written is dropped. Refuses a file that another
-        process has open, and one with any other damage.
+        A last line that was cut off by a crash is dropped. Raises `JournalInUse` if another process
+        has the file open, and `JournalDamaged` for any other damage.
         """
         if path is None:
             return cls(None, [])
@@ -58,22 +56,22 @@ class Journal:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The entries that count, the first block's first."""
+        """The entries of all blocks, the first block first."""
         return tuple(self._entries)
 
     def append(self, entry: Entry) -> None:
-        """Keep an entry, on disk before this returns."""
+        """Append an entry; it is on disk when this returns."""
         raw = None if entry.raw is None else entry.raw.hex()
         self._write({"timestamp": entry.timestamp, "raw": raw, "hash": entry.hash.hex()})
         self._entries.append(entry)
 
     def rewind(self, height: int) -> None:
-        """Forget the entries above a block's number."""
+        """Drop the entries above this block number."""
         self._write({"rewind": height})
         del self._entries[height + 1 :]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and release its lock."""
         if self._file is not None:
             self._file.close()
 
@@ -85,13 +83,13 @@ class Journal:
             self._file.write(json.dumps(line).encode() + b"\n")
             os.fsync(self._file.fileno())
         except OSError:
-            # Half a line must not stay in front of the next one.
+            # Remove a partial line, or the next one would be appended to it.
             self._file.truncate(end)
             raise
 
 
 def _sync_folder(folder: Path) -> None:
-    # A new file survives a crash only once its name in the folder does.
+    # A new file survives a crash only once its directory entry is synced.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

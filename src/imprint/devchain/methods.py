@@ -1,4 +1,4 @@
-"""The JSON-RPC methods that read."""
+"""The JSON-RPC methods: queries, which change nothing, and actions."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from imprint.devchain.blocks import (
-    Answer,
     Block,
-    show_block,
-    show_bytes,
-    show_quantity,
-    show_receipt,
-    show_transaction,
+    JsonObject,
+    encode_block,
+    encode_bytes,
+    encode_quantity,
+    encode_receipt,
+    encode_transaction,
 )
 from imprint.devchain.calls import GAS_PRICE, call, estimate_gas, sign_request, to_message
 from imprint.devchain.chain import Chain
@@ -33,55 +33,56 @@ from imprint.devchain.parameters import (
     require_head,
 )
 
-__all__ = ["QUERIES", "LogRangeExceeded", "Method", "select_logs_within"]
-
 T = TypeVar("T")
 
 _MAX_FEE_HISTORY = 1024
-"""How many blocks one question about fees may cover."""
+"""The most blocks of one `eth_feeHistory`."""
+
+_MAX_ADVANCE = 10**9
+"""The most seconds of one `evm_increaseTime`, some thirty years."""
 
 
 class LogRangeExceeded(Exception):
-    """The question covers more blocks than this node answers at once."""
+    """A log filter covers more blocks than this node allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A JSON-RPC method: what it does, and how many parameters it takes at most."""
+    """A JSON-RPC method, and how many parameters it takes at most."""
 
-    answer: Callable[[Chain, Parameters], object]
+    run: Callable[[Chain, Parameters], object]
     most: int
 
 
 def select_logs_within(limit: int | None) -> Method:
-    """Make the method that finds logs, with a cap on the blocks of one question."""
+    """Build `eth_getLogs` with a limit on its block range."""
 
-    def answer(chain: Chain, parameters: Parameters) -> Sequence[Answer]:
+    def run(chain: Chain, parameters: Parameters) -> Sequence[JsonObject]:
         wanted = parameters.take(0, lambda value: parse_filter(chain, value))
         if limit is not None and wanted.last - wanted.first >= limit:
             raise LogRangeExceeded(f"query exceeds max block range {limit}")
         return select_logs(chain, wanted)
 
-    return Method(answer, 1)
+    return Method(run, 1)
 
 
 def _at_head(
     parse: Callable[[object], T], read: Callable[[Chain, T], object]
 ) -> Callable[[Chain, Parameters], object]:
-    """Read something of the newest block, which the last parameter may name."""
+    """Build a method that reads the newest block, which the last parameter may name."""
 
-    def answer(chain: Chain, parameters: Parameters) -> object:
+    def run(chain: Chain, parameters: Parameters) -> object:
         subject = parameters.take(0, parse)
         parameters.take_or(1, lambda value: require_head(chain, value), None)
         return read(chain, subject)
 
-    return answer
+    return run
 
 
 def _read_slot(chain: Chain, parameters: Parameters) -> str:
     address, index = parameters.take(0, parse_address), parameters.take(1, parse_slot)
     parameters.take_or(2, lambda value: require_head(chain, value), None)
-    return show_bytes(chain.slot(address, index).to_bytes(32, "big"))
+    return encode_bytes(chain.slot(address, index).to_bytes(32, "big"))
 
 
 def _call(chain: Chain, parameters: Parameters) -> str:
@@ -89,7 +90,7 @@ def _call(chain: Chain, parameters: Parameters) -> str:
     parameters.take_or(1, lambda value: require_head(chain, value), None)
     for index in (2, 3):
         parameters.take_or(index, _refuse_override, None)
-    return show_bytes(call(chain, to_message(request)))
+    return encode_bytes(call(chain, to_message(request)))
 
 
 def _refuse_override(value: object) -> None:
@@ -101,7 +102,7 @@ def _estimate(chain: Chain, parameters: Parameters) -> str:
     request = parameters.take(0, parse_request)
     parameters.take_or(1, lambda value: require_head(chain, value), None)
     parameters.take_or(2, _refuse_override, None)
-    return show_quantity(estimate_gas(chain, to_message(request)))
+    return encode_quantity(estimate_gas(chain, to_message(request)))
 
 
 def _parse_flag(value: object) -> bool:
@@ -110,30 +111,30 @@ def _parse_flag(value: object) -> bool:
     return value
 
 
-def _block_by_number(chain: Chain, parameters: Parameters) -> Answer | None:
+def _block_by_number(chain: Chain, parameters: Parameters) -> JsonObject | None:
     block = parameters.take(0, lambda value: find_block(chain, value))
     whole = parameters.take_or(1, _parse_flag, False)
-    return None if block is None else show_block(block, whole=whole)
+    return None if block is None else encode_block(block, whole=whole)
 
 
-def _block_by_hash(chain: Chain, parameters: Parameters) -> Answer | None:
+def _block_by_hash(chain: Chain, parameters: Parameters) -> JsonObject | None:
     block = chain.block_by_hash(parameters.take(0, parse_hash))
     whole = parameters.take_or(1, _parse_flag, False)
-    return None if block is None else show_block(block, whole=whole)
+    return None if block is None else encode_block(block, whole=whole)
 
 
-def _transaction(chain: Chain, parameters: Parameters) -> Answer | None:
+def _transaction(chain: Chain, parameters: Parameters) -> JsonObject | None:
     block = chain.block_of(parameters.take(0, parse_hash))
     if block is None or block.receipt is None:
         return None
-    return show_transaction(block, block.receipt)
+    return encode_transaction(block, block.receipt)
 
 
-def _receipt(chain: Chain, parameters: Parameters) -> Answer | None:
+def _receipt(chain: Chain, parameters: Parameters) -> JsonObject | None:
     block = chain.block_of(parameters.take(0, parse_hash))
     if block is None or block.receipt is None:
         return None
-    return show_receipt(block, block.receipt)
+    return encode_receipt(block, block.receipt)
 
 
 def _parse_block_name(chain: Chain, value: object) -> Block | None:
@@ -141,15 +142,15 @@ def _parse_block_name(chain: Chain, value: object) -> Block | None:
     return chain.block_by_hash(parse_hash(value)) if is_hash else find_block(chain, value)
 
 
-def _block_receipts(chain: Chain, parameters: Parameters) -> list[Answer] | None:
+def _block_receipts(chain: Chain, parameters: Parameters) -> list[JsonObject] | None:
     block = parameters.take(0, lambda value: _parse_block_name(chain, value))
     if block is None:
         return None
-    return [] if block.receipt is None else [show_receipt(block, block.receipt)]
+    return [] if block.receipt is None else [encode_receipt(block, block.receipt)]
 
 
 def _parse_count(value: object) -> int:
-    # Some clients send this one count as a plain number.
+    # Some clients send this count as a plain number.
     count = value if type(value) is int else parse_quantity(value)
     if not 1 <= count <= _MAX_FEE_HISTORY:
         raise BadParameter(f"expected a count from 1 to {_MAX_FEE_HISTORY}")
@@ -164,7 +165,7 @@ def _parse_percentiles(value: object) -> list[float]:
     return value
 
 
-def _fee_history(chain: Chain, parameters: Parameters) -> Answer:
+def _fee_history(chain: Chain, parameters: Parameters) -> JsonObject:
     count = parameters.take(0, _parse_count)
     newest = parameters.take(1, lambda value: find_block(chain, value))
     none: list[float] = []
@@ -174,7 +175,7 @@ def _fee_history(chain: Chain, parameters: Parameters) -> Answer:
     oldest = max(0, newest.number - count + 1)
     blocks = [chain.block(number) for number in range(oldest, newest.number + 1)]
     history: dict[str, Any] = {
-        "oldestBlock": show_quantity(oldest),
+        "oldestBlock": encode_quantity(oldest),
         "baseFeePerGas": ["0x0"] * (len(blocks) + 1),
         "baseFeePerBlobGas": ["0x1"] * (len(blocks) + 1),
         "gasUsedRatio": [block.gas_used / BLOCK_GAS_LIMIT for block in blocks if block],
@@ -182,29 +183,29 @@ def _fee_history(chain: Chain, parameters: Parameters) -> Answer:
     }
     if percentiles:
         paid = [block.receipt.gas_price if block and block.receipt else 0 for block in blocks]
-        history["reward"] = [[show_quantity(price)] * len(percentiles) for price in paid]
+        history["reward"] = [[encode_quantity(price)] * len(percentiles) for price in paid]
     return history
 
 
 QUERIES: Mapping[str, Method] = {
     "web3_clientVersion": Method(lambda chain, _: "Imprint/devchain", 0),
     "net_version": Method(lambda chain, _: str(chain.id), 0),
-    "eth_chainId": Method(lambda chain, _: show_quantity(chain.id), 0),
+    "eth_chainId": Method(lambda chain, _: encode_quantity(chain.id), 0),
     "eth_syncing": Method(lambda chain, _: False, 0),
     "eth_accounts": Method(lambda chain, _: list(chain.wallet.addresses), 0),
     "eth_requestAccounts": Method(lambda chain, _: list(chain.wallet.addresses), 0),
-    "eth_blockNumber": Method(lambda chain, _: show_quantity(chain.head.number), 0),
-    "eth_gasPrice": Method(lambda chain, _: show_quantity(GAS_PRICE), 0),
-    "eth_maxPriorityFeePerGas": Method(lambda chain, _: show_quantity(GAS_PRICE), 0),
+    "eth_blockNumber": Method(lambda chain, _: encode_quantity(chain.head.number), 0),
+    "eth_gasPrice": Method(lambda chain, _: encode_quantity(GAS_PRICE), 0),
+    "eth_maxPriorityFeePerGas": Method(lambda chain, _: encode_quantity(GAS_PRICE), 0),
     "eth_feeHistory": Method(_fee_history, 3),
     "eth_getBalance": Method(
-        _at_head(parse_address, lambda chain, who: show_quantity(chain.account(who).balance)), 2
+        _at_head(parse_address, lambda chain, who: encode_quantity(chain.account(who).balance)), 2
     ),
     "eth_getCode": Method(
-        _at_head(parse_address, lambda chain, who: show_bytes(chain.account(who).code)), 2
+        _at_head(parse_address, lambda chain, who: encode_bytes(chain.account(who).code)), 2
     ),
     "eth_getTransactionCount": Method(
-        _at_head(parse_address, lambda chain, who: show_quantity(chain.account(who).nonce)), 2
+        _at_head(parse_address, lambda chain, who: encode_quantity(chain.account(who).nonce)), 2
     ),
     "eth_getStorageAt": Method(_read_slot, 3),
     "eth_call": Method(_call, 4),
@@ -215,12 +216,6 @@ QUERIES: Mapping[str, Method] = {
     "eth_getBlockByHash": Method(_block_by_hash, 2),
     "eth_getBlockReceipts": Method(_block_receipts, 1),
 }
-
-
-__all__ = ["ACTIONS"]
-
-_MAX_ADVANCE = 10**9
-"""The most seconds that the clock is set ahead at once, some thirty years."""
 
 
 def _send(chain: Chain, parameters: Parameters) -> str:
@@ -235,22 +230,22 @@ def _send_raw(chain: Chain, parameters: Parameters) -> str:
 def _hash_of(block: Block) -> str:
     if block.receipt is None:
         raise RuntimeError("a transaction was mined into a block without a receipt")
-    return show_bytes(block.receipt.transaction.hash)
+    return encode_bytes(block.receipt.transaction.hash)
 
 
 def _sign_personal(chain: Chain, parameters: Parameters) -> str:
     text, signer = parameters.take(0, parse_bytes), parameters.take(1, parse_address)
-    return show_bytes(chain.wallet.sign_text(signer, text))
+    return encode_bytes(chain.wallet.sign_text(signer, text))
 
 
 def _sign(chain: Chain, parameters: Parameters) -> str:
     signer, text = parameters.take(0, parse_address), parameters.take(1, parse_bytes)
-    return show_bytes(chain.wallet.sign_text(signer, text))
+    return encode_bytes(chain.wallet.sign_text(signer, text))
 
 
 def _sign_typed_data(chain: Chain, parameters: Parameters) -> str:
     signer = parameters.take(0, parse_address)
-    return show_bytes(chain.wallet.sign_typed_data(signer, parameters.take(1, _parse_typed_data)))
+    return encode_bytes(chain.wallet.sign_typed_data(signer, parameters.take(1, _parse_typed_data)))
 
 
 def _parse_typed_data(value: object) -> Mapping[str, object]:
@@ -259,7 +254,7 @@ def _parse_typed_data(value: object) -> Mapping[str, object]:
     try:
         return parse_object(json.loads(value))
     except (ValueError, RecursionError) as error:
-        raise BadParameter("typed data is no JSON") from error
+        raise BadParameter("typed data is not JSON") from error
 
 
 def _mine(chain: Chain, _: Parameters) -> str:
@@ -268,11 +263,11 @@ def _mine(chain: Chain, _: Parameters) -> str:
 
 
 def _advance_clock(chain: Chain, parameters: Parameters) -> str:
-    return show_quantity(chain.advance_clock(parameters.take(0, _parse_seconds)))
+    return encode_quantity(chain.advance_clock(parameters.take(0, _parse_seconds)))
 
 
 def _parse_seconds(value: object) -> int:
-    # Other development chains take plain numbers here, and tools rely on it.
+    # Other development chains accept plain numbers here, and tools rely on it.
     seconds = value if type(value) is int else parse_quantity(value)
     if not 0 <= seconds <= _MAX_ADVANCE:
         raise BadParameter(f"expected seconds from 0 to {_MAX_ADVANCE}")
@@ -280,7 +275,7 @@ def _parse_seconds(value: object) -> int:
 
 
 def _snapshot(chain: Chain, _: Parameters) -> str:
-    return show_quantity(chain.snapshot())
+    return encode_quantity(chain.snapshot())
 
 
 def _restore(chain: Chain, parameters: Parameters) -> bool:

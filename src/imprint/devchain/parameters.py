@@ -1,4 +1,4 @@
-"""What clients send in JSON-RPC parameters, parsed strictly."""
+"""JSON-RPC parameters, parsed strictly."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,21 +7,6 @@ from typing import TypeVar
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request
 from imprint.devchain.chain import Chain
-
-__all__ = [
-    "BadParameter",
-    "Parameters",
-    "Unavailable",
-    "find_block",
-    "parse_address",
-    "parse_bytes",
-    "parse_hash",
-    "parse_object",
-    "parse_quantity",
-    "parse_request",
-    "parse_slot",
-    "require_head",
-]
 
 T = TypeVar("T")
 
@@ -32,15 +17,15 @@ _ADDRESS_BYTES = 20
 _HASH_BYTES = 32
 
 _HEAD_TAGS = frozenset({"latest", "pending", "safe", "finalized"})
-"""Names that all mean the newest block: nothing is pending and nothing is undone."""
+"""Names of the newest block: nothing is pending, and a block is final at once."""
 
 
 class BadParameter(Exception):
-    """A parameter is missing, too many, or not of its form."""
+    """A parameter is missing, superfluous or malformed."""
 
 
 class Unavailable(Exception):
-    """The parameters are well formed, but ask for something that is not here."""
+    """The parameters are well formed, but name something that this chain does not have."""
 
 
 class Parameters:
@@ -52,7 +37,7 @@ class Parameters:
         self._values = values
 
     def take(self, index: int, parse: Callable[[object], T]) -> T:
-        """Parse a parameter that must be there."""
+        """Parse a required parameter."""
         if index >= len(self._values):
             raise BadParameter(f"missing value for required argument {index}")
         try:
@@ -68,7 +53,7 @@ class Parameters:
 
 
 def parse_quantity(value: object) -> int:
-    """Parse a hexadecimal number of at most 256 bits; refuses leading zeros."""
+    """Parse a hexadecimal number of at most 256 bits, without leading zeros."""
     if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
         raise BadParameter("expected a hex quantity without leading zeros")
     return int(value, 16)
@@ -90,7 +75,7 @@ def parse_hash(value: object) -> bytes:
 
 
 def parse_address(value: object) -> str:
-    """Parse an address, whatever its case, into lower case."""
+    """Parse an address in any case into lower case."""
     data = parse_bytes(value)
     if len(data) != _ADDRESS_BYTES:
         raise BadParameter("expected an address of 20 bytes")
@@ -98,14 +83,14 @@ def parse_address(value: object) -> str:
 
 
 def parse_slot(value: object) -> int:
-    """Parse a storage slot, which may have leading zeros."""
+    """Parse the index of a storage slot, which may have leading zeros."""
     if not isinstance(value, str) or not _SLOT.fullmatch(value):
         raise BadParameter("expected a storage slot in hex")
     return int(value, 16)
 
 
 def parse_request(value: object) -> Request:
-    """Parse a transaction or call object; members that are not known are ignored."""
+    """Parse a transaction or call object; unknown members are ignored."""
     fields = parse_object(value)
 
     def read(name: str, parse: Callable[[object], T]) -> T | None:
@@ -133,14 +118,14 @@ def parse_request(value: object) -> Request:
 
 
 def parse_object(value: object) -> Mapping[str, object]:
-    """Accept a JSON object."""
+    """Check that a value is a JSON object."""
     if not isinstance(value, dict):
         raise BadParameter("expected an object")
     return value
 
 
 def find_block(chain: Chain, value: object) -> Block | None:
-    """Find the block that a tag, a number, or an object with number or hash means."""
+    """Find the block named by a tag, a number, or an object with a number or hash."""
     if isinstance(value, dict):
         if "blockHash" in value:
             return chain.block_by_hash(parse_hash(value["blockHash"]))
@@ -153,7 +138,7 @@ def find_block(chain: Chain, value: object) -> Block | None:
 
 
 def require_head(chain: Chain, value: object) -> None:
-    """Accept only what means the newest block: older state is not kept."""
+    """Accept only names of the newest block. Raises `Unavailable`: older state is not kept."""
     block = find_block(chain, value)
     if block is None:
         raise Unavailable("header not found")

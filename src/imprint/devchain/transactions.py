@@ -1,30 +1,35 @@
-"""Signed transactions: decoded from their raw bytes, with the sender recovered."""
+"""Signed transactions, decoded from their raw bytes; the sender is recovered from the signature."""
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+import rlp
 from eth_account import Account
 from eth_keys.exceptions import BadSignature
 from eth_utils.exceptions import ValidationError
 
-from imprint.devchain import rlp
-from imprint.devchain.evm import hash_bytes
-
-__all__ = ["Transaction", "TransactionRefused", "decode_transaction"]
+from imprint.devchain.evm import keccak256
 
 LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
-"""The kinds of transaction that are understood, by the type byte in front of their bytes."""
+"""The supported transaction types of EIP-2718, by their type byte."""
+
+MAX_TRANSACTION_BYTES = 128 * 1024
+"""The largest transaction, as in geth; rlp takes quadratic time for lists of many items."""
 
 _FIELD_COUNT = {LEGACY: 9, ACCESS_LIST: 11, DYNAMIC_FEE: 12}
 
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-"""Half of the curve's order: a signature's s above it is the malleated twin of a valid one."""
+"""Half of the curve's order: a signature with a higher s is the malleated twin of a valid one."""
 
 _PROTECTED_V = 35
-"""A legacy signature's v starts here once the chain id is part of what was signed."""
+"""The lowest v of a legacy signature that includes the chain id (EIP-155)."""
+
+Rlp: TypeAlias = "bytes | list[Rlp]"
+"""Decoded RLP: bytes, or a nested list of them; numbers are bytes too."""
 
 
 class TransactionRefused(Exception):
-    """The transaction cannot enter a block; the message says why, in the words nodes use."""
+    """The transaction cannot enter a block; the message says why, in the words that nodes use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +55,16 @@ class Transaction:
 
 
 def decode_transaction(raw: bytes) -> Transaction:
-    """Decode raw bytes; refuses unknown kinds, bad encodings, unprotected or bad signatures."""
+    """Decode a signed transaction.
+
+    Raises `TransactionRefused` for unknown types, non-canonical encodings, signatures without a
+    chain id, and invalid signatures.
+    """
     kind, fields = _split(raw)
     if kind == LEGACY:
         nonce, price, gas, to, value, data, v, r, s = fields
         chain_id, priority, fee = _read_chain_id(_integer(v)), price, price
-        listed: rlp.Decoded = []
+        listed: Rlp = []
     elif kind == ACCESS_LIST:
         chain, nonce, price, gas, to, value, data, listed, v, r, s = fields
         chain_id, priority, fee = _integer(chain), price, price
@@ -66,7 +75,7 @@ def decode_transaction(raw: bytes) -> Transaction:
         raise TransactionRefused("invalid transaction v, r, s values")
     checked = Transaction(
         kind=kind,
-        hash=hash_bytes(raw),
+        hash=keccak256(raw),
         raw=raw,
         sender="",
         chain_id=chain_id,
@@ -85,15 +94,19 @@ def decode_transaction(raw: bytes) -> Transaction:
     return replace(checked, sender=_recover(raw))
 
 
-def _split(raw: bytes) -> tuple[int, list[rlp.Decoded]]:
+def _split(raw: bytes) -> tuple[int, list[Rlp]]:
     if not raw:
         raise TransactionRefused("empty transaction")
+    if len(raw) > MAX_TRANSACTION_BYTES:
+        raise TransactionRefused(
+            f"oversized data: transaction size {len(raw)}, limit {MAX_TRANSACTION_BYTES}"
+        )
     kind, body = (LEGACY, raw) if raw[0] >= 0xC0 else (raw[0], raw[1:])
     if kind not in _FIELD_COUNT or (kind == LEGACY and body is not raw):
         raise TransactionRefused("transaction type not supported")
     try:
         fields = rlp.decode(body)
-    except rlp.BadEncoding as error:
+    except (rlp.DecodingError, RecursionError) as error:
         raise TransactionRefused("rlp: transaction cannot be decoded") from error
     if not isinstance(fields, list) or len(fields) != _FIELD_COUNT[kind]:
         raise TransactionRefused("rlp: wrong number of transaction fields")
@@ -113,27 +126,27 @@ def _recover(raw: bytes) -> str:
         raise TransactionRefused("invalid sender") from error
 
 
-def _bytes(item: rlp.Decoded) -> bytes:
+def _bytes(item: Rlp) -> bytes:
     if not isinstance(item, bytes):
         raise TransactionRefused("rlp: expected bytes")
     return item
 
 
-def _integer(item: rlp.Decoded) -> int:
+def _integer(item: Rlp) -> int:
     data = _bytes(item)
     if len(data) > 32 or data[:1] == b"\0":
         raise TransactionRefused("rlp: bad integer")
     return int.from_bytes(data, "big")
 
 
-def _address(item: rlp.Decoded) -> str:
+def _address(item: Rlp) -> str:
     data = _bytes(item)
     if len(data) != 20:
         raise TransactionRefused("rlp: bad address")
     return "0x" + data.hex()
 
 
-def _access_list(item: rlp.Decoded) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _access_list(item: Rlp) -> tuple[tuple[str, tuple[int, ...]], ...]:
     entries: list[tuple[str, tuple[int, ...]]] = []
     if not isinstance(item, list):
         raise TransactionRefused("rlp: bad access list")
@@ -144,7 +157,7 @@ def _access_list(item: rlp.Decoded) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple(entries)
 
 
-def _slot(item: rlp.Decoded) -> int:
+def _slot(item: Rlp) -> int:
     data = _bytes(item)
     if len(data) != 32:
         raise TransactionRefused("rlp: bad storage key")

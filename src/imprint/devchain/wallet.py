@@ -11,10 +11,8 @@ from eth_account.messages import SignableMessage, encode_defunct, encode_typed_d
 from eth_account.signers.local import LocalAccount
 from eth_utils.exceptions import ValidationError
 
-__all__ = ["INITIAL_BALANCE", "MNEMONIC", "UnknownAccount", "UnusableTypedData", "Wallet"]
-
 MNEMONIC = "test test test test test test test test test test test junk"
-"""The mnemonic that development chains share; whatever it holds elsewhere belongs to everybody."""
+"""The mnemonic that development chains share; everybody has its keys."""
 
 INITIAL_BALANCE = 10_000 * 10**18
 """Wei of each development account at the start."""
@@ -33,11 +31,11 @@ _UNHASHABLE = (
     OverflowError,
     RecursionError,
 )
-"""What hashing raises for typed data that does not fit its own types."""
+"""The errors of eth_account for typed data that does not match its own types."""
 
 
 class UnknownAccount(Exception):
-    """The address is none of the development accounts."""
+    """The address is not a development account."""
 
 
 class UnusableTypedData(Exception):
@@ -56,15 +54,15 @@ class Wallet:
         return tuple(self._accounts)
 
     def sign_transaction(self, sender: str, fields: Mapping[str, Any]) -> bytes:
-        """Sign a transaction and return its raw bytes; refuses an unknown sender."""
+        """Sign a transaction and return its raw bytes; raises `UnknownAccount`."""
         return bytes(self._find(sender).sign_transaction(dict(fields)).raw_transaction)
 
     def sign_text(self, signer: str, text: bytes) -> bytes:
-        """Sign bytes as a personal message; refuses an unknown signer."""
+        """Sign bytes as a personal message (ERC-191). Raises `UnknownAccount`."""
         return self._sign(signer, encode_defunct(primitive=text))
 
     def sign_typed_data(self, signer: str, typed_data: Mapping[str, Any]) -> bytes:
-        """Sign typed data; refuses an unknown signer and what cannot be hashed."""
+        """Sign typed data (EIP-712). Raises `UnknownAccount` and `UnusableTypedData`."""
         try:
             message = encode_typed_data(full_message=dict(typed_data))
         except _UNHASHABLE as error:
@@ -83,7 +81,7 @@ class Wallet:
 
 @cache
 def _derive_accounts() -> tuple[LocalAccount, ...]:
-    # Slow on purpose, as key derivation is, and always the same.
+    # Key derivation is slow by design, and the result is always the same.
     seed = seed_from_mnemonic(MNEMONIC, "")
     return tuple(
         Account.from_key(key_from_seed(seed, f"m/44'/60'/0'/0/{index}"))

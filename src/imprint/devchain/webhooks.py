@@ -1,4 +1,4 @@
-"""Bodies and signatures of deliveries, as the two providers make them."""
+"""Webhook deliveries of the two providers: their bodies, their signatures, and their sender."""
 
 import asyncio
 import gzip
@@ -13,35 +13,34 @@ from enum import Enum
 
 import aiohttp
 
-from imprint.devchain.blocks import Answer, Block, show_logs
+from imprint.devchain.blocks import Block, JsonObject, encode_logs
 from imprint.devchain.chain import Chain, Clock
 
-__all__ = [
-    "SignedDelivery",
-    "build_body_a",
-    "build_body_b",
-    "holds_logs_of",
-    "sign_body_a",
-    "sign_body_b",
-]
+_TIMEOUT = aiohttp.ClientTimeout(total=5)
+"""How long a webhook may take to respond, as with provider a."""
+
+_PAUSES = (0.25, 1.0, 4.0)
+"""Seconds between attempts; after the last one, the service relies on following the chain."""
+
+_log = logging.getLogger(__name__)
 
 _WEBHOOK_ID = "wh_imprintdevchain"
-"""The name of the one webhook that the chain plays for provider a."""
+"""The webhook id in deliveries of provider a."""
 
 _STREAM_ID = "imprint-devchain"
-"""The name of the one stream that the chain plays for provider b."""
+"""The stream id and name in deliveries of provider b."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedDelivery:
-    """One request to a webhook: what is posted, and the headers that go with it."""
+    """The body and headers of one webhook request."""
 
     body: bytes
     headers: Mapping[str, str]
 
 
-def holds_logs_of(block: Block, marketplace: str) -> bool:
-    """Tell whether a block has anything to deliver."""
+def has_logs_of(block: Block, marketplace: str) -> bool:
+    """Whether a block has logs of the marketplace to deliver."""
     return bool(_select_logs(block, marketplace))
 
 
@@ -54,9 +53,9 @@ def build_body_a(
     created_at: datetime,
     network: str | None = None,
 ) -> bytes:
-    """Write a block's logs as provider a does: the answer to a query on the block.
+    """Encode a block's logs as provider a does: the result of a GraphQL query on the block.
 
-    The network's name is left out where there is none, as older deliveries do.
+    Without `network` the member is left out, as in older deliveries.
     """
     event: dict[str, object] = {
         "data": {
@@ -83,7 +82,7 @@ def build_body_a(
 
 
 def sign_body_a(body: bytes, secret: str) -> SignedDelivery:
-    """Sign a body as provider a does: the body alone."""
+    """Sign a body as provider a does: HMAC over the body alone."""
     return SignedDelivery(
         body,
         {"Content-Type": "application/json", "X-Alchemy-Signature": _authenticate(secret, body)},
@@ -91,7 +90,7 @@ def sign_body_a(body: bytes, secret: str) -> SignedDelivery:
 
 
 def build_body_b(block: Block, marketplace: str, *, network: str | None = None) -> bytes:
-    """Write a block's logs as provider b does: a batch of one block, logs as nodes give them."""
+    """Encode a block's logs as provider b does: a batch of one block, logs as in JSON-RPC."""
     data = [_select_logs(block, marketplace)]
     metadata: dict[str, object] = {
         "batch_start_range": block.number,
@@ -112,7 +111,7 @@ def build_body_b(block: Block, marketplace: str, *, network: str | None = None) 
 def sign_body_b(
     body: bytes, secret: str, *, nonce: str, timestamp: int, compress: bool = False
 ) -> SignedDelivery:
-    """Sign a body as provider b does: nonce, time and body, the body before it is compressed."""
+    """Sign a body as provider b does: HMAC over nonce, time and the uncompressed body."""
     signed = nonce.encode() + str(timestamp).encode() + body
     headers = {
         "Content-Type": "application/json",
@@ -126,11 +125,11 @@ def sign_body_b(
     return SignedDelivery(body, headers)
 
 
-def _select_logs(block: Block, marketplace: str) -> list[Answer]:
-    return [log for log in show_logs(block) if log["address"] == marketplace.lower()]
+def _select_logs(block: Block, marketplace: str) -> list[JsonObject]:
+    return [log for log in encode_logs(block) if log["address"] == marketplace.lower()]
 
 
-def _shape_log(block: Block, log: Answer) -> dict[str, object]:
+def _shape_log(block: Block, log: JsonObject) -> dict[str, object]:
     if block.receipt is None:
         raise ValueError("a block without a transaction has no logs")
     transaction = block.receipt.transaction
@@ -157,19 +156,8 @@ def _encode(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-__all__ = ["Destination", "Provider", "Sender"]
-
-_TIMEOUT = aiohttp.ClientTimeout(total=5)
-"""How long a webhook may take to answer, as provider a has it."""
-
-_PAUSES = (0.25, 1.0, 4.0)
-"""Seconds between attempts; whoever misses them all reads the chain itself."""
-
-_log = logging.getLogger(__name__)
-
-
 class Provider(Enum):
-    """Whose deliveries a destination expects."""
+    """The provider whose deliveries a destination expects."""
 
     A = "a"
     B = "b"
@@ -177,7 +165,7 @@ class Provider(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where deliveries go, in whose form, and what signs them."""
+    """The URL of a webhook, the provider to imitate, and the signing secret."""
 
     provider: Provider
     url: str = field(repr=False)
@@ -185,7 +173,10 @@ class Destination:
 
 
 class Sender:
-    """Posts deliveries in the order of the blocks, to each destination at its own pace."""
+    """Posts deliveries in the order of the blocks, independently to each destination.
+
+    `draw` returns random bytes.
+    """
 
     def __init__(
         self,
@@ -221,12 +212,12 @@ class Sender:
             stop()
 
     async def drain(self) -> None:
-        """Wait until nothing is left to deliver."""
+        """Wait until all queued blocks are delivered or given up."""
         for _, queue in self._queues:
             await queue.join()
 
     def _enqueue(self, block: Block) -> None:
-        if holds_logs_of(block, self._marketplace):
+        if has_logs_of(block, self._marketplace):
             for _, queue in self._queues:
                 queue.put_nowait(block)
 
@@ -248,7 +239,7 @@ class Sender:
     async def _deliver(
         self, session: aiohttp.ClientSession, destination: Destination, block: Block
     ) -> bool:
-        body = self._write(destination, block)
+        body = self._build_body(destination, block)
         for pause in (*self._pauses, None):
             delivery = self._sign(destination, body)
             if await _post(session, destination.url, delivery):
@@ -257,7 +248,7 @@ class Sender:
                 await asyncio.sleep(pause)
         return False
 
-    def _write(self, destination: Destination, block: Block) -> bytes:
+    def _build_body(self, destination: Destination, block: Block) -> bytes:
         if destination.provider is Provider.B:
             return build_body_b(block, self._marketplace)
         now = self._clock()
@@ -266,7 +257,7 @@ class Sender:
             block,
             self._marketplace,
             identifier=self._draw(8).hex(),
-            # Rises across restarts too, so that a later delivery for a block number wins.
+            # Increases across restarts too: the later delivery of a block number counts.
             sequence=now * 1_000_000 + self._sequence,
             created_at=datetime.fromtimestamp(now, UTC),
         )

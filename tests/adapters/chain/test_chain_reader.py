@@ -49,7 +49,7 @@ class ChainNode:
     async def respond(self, request: web.Request) -> web.Response:
         self.asked += 1
         body = await request.read()
-        said = json.loads(Dispatcher(self.chain, self.limit).answer(body) or b"[]")
+        said = json.loads(Dispatcher(self.chain, self.limit).respond(body) or b"[]")
         changed = self.change(json.loads(body), said)
         if changed is None:
             await asyncio.sleep(30)

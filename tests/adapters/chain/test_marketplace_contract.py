@@ -63,7 +63,7 @@ async def deployed() -> AsyncIterator[DeployedMarketplace]:
     dispatcher = Dispatcher(chain)
 
     async def respond(request: web.Request) -> web.Response:
-        return web.Response(body=dispatcher.answer(await request.read()))
+        return web.Response(body=dispatcher.respond(await request.read()))
 
     application = web.Application()
     application.router.add_post("/", respond)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from eth_abi.abi import encode
 
-from imprint.devchain.evm import hash_bytes
+from imprint.devchain.evm import keccak256
 from imprint.devchain.rpc import Dispatcher
 
 STRANGER = "0x" + "ab" * 20
@@ -13,7 +13,7 @@ COUNTER = "5f5460010180 5f55 5f5260205ff3"  # adds one to slot 0 and returns it
 
 
 def selector(signature: str) -> str:
-    return "0x" + hash_bytes(signature.encode())[:4].hex()
+    return "0x" + keccak256(signature.encode())[:4].hex()
 
 
 def test_the_chain_introduces_itself(client: Any, bench: Any) -> None:

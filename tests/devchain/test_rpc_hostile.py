@@ -5,14 +5,14 @@ import json
 from typing import Any
 
 import pytest
+import rlp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from imprint.devchain import rlp
 from imprint.devchain.chain import Chain
 from imprint.devchain.methods import ACTIONS, QUERIES
 from imprint.devchain.rpc import Dispatcher
-from imprint.devchain.transactions import TransactionRefused, decode_transaction
+from imprint.devchain.transactions import Rlp, TransactionRefused, decode_transaction
 from imprint.devchain.wallet import Wallet
 
 PERSON = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
@@ -63,7 +63,7 @@ def test_no_parameters_break_a_method(
     dispatcher: Dispatcher, method: str, values: list[Any]
 ) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": values}
-    answer = json.loads(dispatcher.answer(json.dumps(request).encode()) or b"null")
+    answer = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
     assert answer.get("error", {}).get("code") != -32603
 
 
@@ -74,7 +74,7 @@ def test_no_request_breaks_the_machine(
     dispatcher: Dispatcher, method: str, request_: dict[str, Any]
 ) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": [request_]}
-    answer = json.loads(dispatcher.answer(json.dumps(request).encode()) or b"null")
+    answer = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
     assert answer.get("error", {}).get("code") != -32603
 
 
@@ -94,9 +94,7 @@ def sign(kind: int) -> bytes:
     index=st.integers(min_value=0, max_value=11),
     item=st.recursive(st.binary(max_size=40), lambda inner: st.lists(inner, max_size=3)),
 )
-def test_no_field_of_a_transaction_breaks_its_decoding(
-    kind: int, index: int, item: rlp.Decoded
-) -> None:
+def test_no_field_of_a_transaction_breaks_its_decoding(kind: int, index: int, item: Rlp) -> None:
     raw = sign(kind)
     fields = rlp.decode(raw[1:] if kind else raw)
     assert isinstance(fields, list)
@@ -111,5 +109,5 @@ def test_no_field_of_a_transaction_breaks_its_decoding(
 def test_no_bytes_break_the_decoding_of_transactions(dispatcher: Dispatcher, raw: bytes) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction"}
     request["params"] = ["0x" + raw.hex()]  # type: ignore[assignment]
-    answer = json.loads(dispatcher.answer(json.dumps(request).encode()) or b"null")
+    answer = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
     assert answer["error"]["code"] == -32000

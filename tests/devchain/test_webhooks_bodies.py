@@ -12,7 +12,7 @@ import pytest
 from imprint.devchain.webhooks import (
     build_body_a,
     build_body_b,
-    holds_logs_of,
+    has_logs_of,
     sign_body_a,
     sign_body_b,
 )
@@ -99,7 +99,7 @@ def test_provider_b_signs_nonce_time_and_plain_body(compress: bool) -> None:
 
 def test_only_logs_of_the_marketplace_count(bench: Any, block: Any, marketplace: str) -> None:
     other = "0x" + "11" * 20
-    assert holds_logs_of(block, marketplace)
-    assert not holds_logs_of(block, other)
+    assert has_logs_of(block, marketplace)
+    assert not has_logs_of(block, other)
     assert body_a(block, other)["event"]["data"]["block"]["logs"] == []
-    assert not holds_logs_of(bench.chain.mine(), marketplace)
+    assert not has_logs_of(bench.chain.mine(), marketplace)
