@@ -1,1 +1,1 @@
-"""Identity: here, and only here, an unverified claim becomes a proof."""
+"""Identity: the only place where an unverified claim becomes a proof."""

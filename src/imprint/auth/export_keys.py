@@ -1,4 +1,4 @@
-"""The key that an installation signs its exports with, Ed25519."""
+"""The Ed25519 key that an installation signs its exports with."""
 
 from dataclasses import dataclass, field
 
@@ -6,22 +6,22 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 SEED_BYTES = 32
-"""How many random bytes a key is made from."""
+"""Bytes of the seed of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportKey:
-    """A key pair, from its seed."""
+    """A key pair, derived from its seed."""
 
     seed: bytes = field(repr=False)
 
     @property
     def public(self) -> bytes:
-        """The public half, by which others know this installation."""
+        """The public key, which identifies this installation."""
         return self._private().public_key().public_bytes_raw()
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of a message."""
+        """Sign a message."""
         return self._private().sign(message)
 
     def _private(self) -> Ed25519PrivateKey:

@@ -1,4 +1,8 @@
-"""Instants as RFC 3339 writes them, strictly."""
+"""Login messages: the text of EIP-4361 ("Sign-In with Ethereum"), parsed and written.
+
+The file has three sections: the grammar of URIs (RFC 3986), instants (RFC 3339), and the message
+itself. Every pattern is linear: no text costs more than its length.
+"""
 
 import re
 from dataclasses import dataclass
@@ -9,51 +13,7 @@ from typing import NoReturn
 from imprint.domain.addresses import NotAnAddress, parse_address
 from imprint.domain.errors import Code, Refusal
 
-_INSTANT = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})"
-    r"(?:\.([0-9]+))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
-)
-
-
-class NotAnInstant(ValueError):
-    """The text is no date and time with a zone, or no such instant exists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Instant:
-    """An instant as it was written, and when that is (UTC, cut to microseconds)."""
-
-    text: str
-    moment: datetime
-
-
-def parse_instant(text: str) -> Instant:
-    """The instant written as `text`.
-
-    Raises `NotAnInstant` for anything but a full date, time and zone, and for the second 60,
-    which clocks here do not have.
-    """
-    match = _INSTANT.fullmatch(text)
-    if match is None:
-        raise NotAnInstant("A time is written like 2030-01-31T12:00:00Z.")
-    fraction, sign, hours, minutes = match.group(7, 8, 9, 10)
-    microsecond = int((fraction or "")[:6].ljust(6, "0"))
-    year, month, day, hour, minute, second = map(int, match.group(1, 2, 3, 4, 5, 6))
-    try:
-        zone = _read_zone(sign, int(hours or 0), int(minutes or 0))
-        local = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
-        return Instant(text, local.astimezone(UTC))
-    except (ValueError, OverflowError) as error:
-        raise NotAnInstant("There is no such date or time.") from error
-
-
-def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
-    # A zone refuses a whole day by itself, but not a minute too many.
-    if minutes > 59:
-        raise NotAnInstant("There is no such zone.")
-    offset = timedelta(hours=hours, minutes=minutes)
-    return timezone(-offset if sign == "-" else offset)
-
+# --- URIs (RFC 3986) ---
 
 _UNRESERVED = r"A-Za-z0-9\-._~"
 _SUB_DELIMS = r"!$&'()*+,;="
@@ -61,7 +21,7 @@ _ENCODED = r"%[0-9A-Fa-f]{2}"
 
 
 def _many(characters: str) -> str:
-    # Possessive: no character is ever looked at twice.
+    # Possessive quantifiers do not backtrack.
     return rf"(?:[{_UNRESERVED}{_SUB_DELIMS}{characters}]++|{_ENCODED})*+"
 
 
@@ -81,12 +41,12 @@ _SCHEME_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*+")
 
 
 class NotAUri(ValueError):
-    """The text does not follow the grammar."""
+    """The text is not a URI, or not an authority."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Who is meant: `host`, and `userinfo` and `port` if their delimiters are there."""
+    """A host; `userinfo` and `port` are None where their delimiter is missing."""
 
     host: str
     userinfo: str | None = None
@@ -95,7 +55,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class Uri:
-    """A URI as it was written, and the two parts of it that are ever compared."""
+    """A URI as it was written, and the two parts of it that are compared."""
 
     text: str
     scheme: str
@@ -103,10 +63,10 @@ class Uri:
 
 
 def parse_uri(text: str) -> Uri:
-    """The URI written as `text`; raises `NotAUri` for a relative or malformed one."""
+    """Parse an absolute URI. Raises `NotAUri`."""
     match = _URI.fullmatch(text)
     if match is None:
-        raise NotAUri("This is no URI.")
+        raise NotAUri("This is not a URI.")
     authority = match["authority"]
     if authority is not None:
         parse_authority(authority)
@@ -114,12 +74,12 @@ def parse_uri(text: str) -> Uri:
 
 
 def parse_authority(text: str) -> Authority:
-    """The parts of an authority; the host may be empty, as in `file:///`. Raises `NotAUri`."""
+    """Parse an authority; the host may be empty, as in `file:///`. Raises `NotAUri`."""
     userinfo, at, rest = text.rpartition("@")
     host, port = _split_port(rest)
     well_formed = _USERINFO.fullmatch(userinfo) and _is_host(host) and _PORT.fullmatch(port or "")
     if not well_formed:
-        raise NotAUri("This is no authority.")
+        raise NotAUri("This is not a host with an optional port.")
     return Authority(host, userinfo if at else None, port)
 
 
@@ -151,8 +111,57 @@ def _is_host(text: str) -> bool:
     return True
 
 
+# --- Instants (RFC 3339) ---
+
+_INSTANT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})"
+    r"(?:\.([0-9]+))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
+)
+
+
+class NotAnInstant(ValueError):
+    """The text is not a date and time with a zone, or no such instant exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """An instant as it was written, and its moment (UTC, cut to microseconds)."""
+
+    text: str
+    moment: datetime
+
+
+def parse_instant(text: str) -> Instant:
+    """Parse a full date, time and zone.
+
+    Raises `NotAnInstant`, also for leap seconds, which `datetime` does not have.
+    """
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        raise NotAnInstant("A time is written like 2030-01-31T12:00:00Z.")
+    fraction, sign, hours, minutes = match.group(7, 8, 9, 10)
+    microsecond = int((fraction or "")[:6].ljust(6, "0"))
+    year, month, day, hour, minute, second = map(int, match.group(1, 2, 3, 4, 5, 6))
+    try:
+        zone = _read_zone(sign, int(hours or 0), int(minutes or 0))
+        local = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
+        return Instant(text, local.astimezone(UTC))
+    except (ValueError, OverflowError) as error:
+        raise NotAnInstant("There is no such date or time.") from error
+
+
+def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
+    # `timezone` checks that the offset is below a day, but not that minutes are below 60.
+    if minutes > 59:
+        raise NotAnInstant("There is no such zone.")
+    offset = timedelta(hours=hours, minutes=minutes)
+    return timezone(-offset if sign == "-" else offset)
+
+
+# --- The message (EIP-4361) ---
+
 MAX_MESSAGE_BYTES = 4096
-"""How long a login message may be: ten times what wallets show."""
+"""The longest login message: ten times what wallets show."""
 
 _OPENING = " wants you to sign in with your Ethereum account:"
 _STATEMENT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;= ]*")
@@ -162,7 +171,7 @@ _NONCE = re.compile(r"[A-Za-z0-9]{8,}")
 
 @dataclass(frozen=True, slots=True)
 class LoginMessage:
-    """A message that follows the grammar; what is absent is None, what is empty is empty."""
+    """A parsed login message; absent fields are None, empty ones are empty."""
 
     scheme: str | None
     domain: str
@@ -179,26 +188,26 @@ class LoginMessage:
 
 
 class _Lines:
-    """The lines of a message, each taken once, in order."""
+    """The lines of a message, taken one by one."""
 
     def __init__(self, text: str) -> None:
         self._waiting = text.split("\n")[::-1]
 
     def take(self, label: str = "") -> str:
-        """What follows `label` on the next line, which must begin with it."""
+        """Take the next line, which must begin with `label`, and return the rest of it."""
         rest = self.take_if(label)
         if rest is None:
             _refuse(f"The line '{label.strip()}' of the login message is missing or misplaced.")
         return rest
 
     def take_if(self, label: str) -> str | None:
-        """What follows `label` on the next line, or None if another line is next."""
+        """Take the next line if it begins with `label`, and return the rest of it, or None."""
         if not self._waiting or not self._waiting[-1].startswith(label):
             return None
         return self._waiting.pop()[len(label) :]
 
     def take_blank(self) -> None:
-        """Pass an empty line, which must be next."""
+        """Take the next line, which must be empty."""
         if self.take():
             _refuse("An empty line is missing.")
 
@@ -212,7 +221,7 @@ class _Lines:
 
 
 def parse_login_message(text: str) -> LoginMessage:
-    """The fields of a login message. Refuses `invalid_login_message` by grammar alone."""
+    """Parse a login message. Refuses `invalid_login_message` for any violation of the grammar."""
     if len(text) > MAX_MESSAGE_BYTES or not text.isascii():
         _refuse(f"A login message is plain ASCII of at most {MAX_MESSAGE_BYTES} bytes.")
     lines = _Lines(text)
@@ -226,7 +235,7 @@ def parse_login_message(text: str) -> LoginMessage:
 
 
 def write_login_message(message: LoginMessage) -> str:
-    """The one text of a login message."""
+    """Return the text of a login message."""
     lines = [
         (f"{message.scheme}://" if message.scheme is not None else "") + message.domain + _OPENING,
         message.address,
@@ -286,7 +295,7 @@ def _read_opening(line: str) -> tuple[str | None, str]:
 
 
 def _read_statement(lines: _Lines) -> str | None:
-    """The statement and the empty line after it; or None where an empty line is all there is."""
+    """Read the statement and the empty line after it; None if there is only the empty line."""
     statement = lines.take()
     if not statement and not lines.next_is_blank:
         return None
@@ -313,8 +322,8 @@ def _read_resources(lines: _Lines) -> tuple[Uri, ...] | None:
     return tuple(resources)
 
 
-def _match(pattern: re.Pattern[str], text: str, complaint: str) -> str:
-    return text if pattern.fullmatch(text) else _refuse(complaint)
+def _match(pattern: re.Pattern[str], text: str, error_message: str) -> str:
+    return text if pattern.fullmatch(text) else _refuse(error_message)
 
 
 def _refuse(detail: str) -> NoReturn:

@@ -1,6 +1,6 @@
-"""Logins: a signed login message becomes the proof of who reads.
+"""Logins: a signed login message becomes the proof of who logs in.
 
-What is wrong, and how it is refused, in the order of the checks:
+What is refused, in the order of the checks:
 
 | wrong                                                                  | code                    |
 |------------------------------------------------------------------------|-------------------------|
@@ -25,7 +25,7 @@ from imprint.domain.addresses import Address, parse_address
 from imprint.domain.errors import Code, Refusal
 
 LOGIN_FRESHNESS = timedelta(seconds=60)
-"""How old a message may be; the contract's number."""
+"""The maximum age of a message; the contract's number."""
 
 LOGIN_SKEW = timedelta(seconds=5)
 """How far a reader's clock may run ahead of ours."""
@@ -35,7 +35,7 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class LoginClaim:
-    """An unverified login: the exact text that was signed, and the texts beside it."""
+    """An unverified login: the exact text that was signed, the address and the signature."""
 
     message: str
     address: str
@@ -44,14 +44,14 @@ class LoginClaim:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A proven login: who, and the nonce that it spends."""
+    """A proven login: the address, and the nonce that it uses up."""
 
     address: Address
     nonce: str
 
 
 class LoginVerifier:
-    """Decides whether a claim proves a login to this service."""
+    """Verifies that a claim proves a login to this service."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class LoginVerifier:
         freshness: timedelta = LOGIN_FRESHNESS,
         skew: timedelta = LOGIN_SKEW,
     ) -> None:
-        """`domains` are hosts with their port, where it is not the usual one; no scheme, no path.
+        """Accept logins to `domains`: hosts, with a port unless it is the default one.
 
-        Raises `ValueError` for a domain that no message could ever name.
+        Raises `ValueError` for a domain that no message can name.
         """
         self._domains = frozenset(_checked_domain(domain) for domain in domains)
         self._chain_id = chain_id
@@ -70,14 +70,14 @@ class LoginVerifier:
         self._skew = skew
 
     def verify(self, claim: LoginClaim, now: datetime) -> Login:
-        """The login that `claim` proves; nothing is known yet about its nonce.
+        """Return the login that `claim` proves; whether its nonce is unused is checked later.
 
         Refuses `invalid_login_message`, `invalid_address`, `signature_stale` and
-        `signature_invalid`, as the table at the top of this module says.
+        `signature_invalid`, as listed at the top of this module.
         """
         message = parse_login_message(claim.message)
         address = parse_signer(claim.address)
-        self._check_place(message)
+        self._check_target(message)
         if parse_address(message.address) != address:
             detail = "The address in the login message is not the one that logs in."
             raise Refusal(Code.SIGNATURE_INVALID, detail)
@@ -85,8 +85,8 @@ class LoginVerifier:
         verify_signer(personal_digest(claim.message.encode()), claim.signature, address)
         return Login(address, message.nonce)
 
-    def _check_place(self, message: LoginMessage) -> None:
-        # The allowed domains have no user information, so one with it is never among them.
+    def _check_target(self, message: LoginMessage) -> None:
+        # The allowed domains have no userinfo, so a message domain with one never matches.
         domain = message.domain.lower()
         if domain not in self._domains or (message.scheme or "https").lower() not in _SCHEMES:
             _refuse("The login message is meant for another domain.")

@@ -1,4 +1,4 @@
-"""Page tokens: where a list goes on, sealed so that nobody can read, change or invent one."""
+"""Page tokens: the encrypted and authenticated position in a list."""
 
 import os
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
 
 MAX_PAGE_TOKEN_LENGTH = 2048
-"""How long a page token is read at all: room for the longest filter that a list accepts."""
+"""Longer tokens are refused undecoded; the longest filter that a list accepts fits."""
 
 _LABEL = b"imprint page token 1"
 _NONCE_BYTES = 12
@@ -25,7 +25,7 @@ _NONCE_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A list, and the position after which it goes on; `until` ends the session that asked."""
+    """A list, and the position after which it continues; `until` is the end of the session."""
 
     filter: ListFilter
     position: int
@@ -51,7 +51,7 @@ _decode = msgspec.msgpack.Decoder(_PublicCursor | _DraftsCursor).decode
 
 
 class PageTokens:
-    """Seals cursors with `secret`, and opens those that it or the `previous` secret sealed."""
+    """Encodes cursors with `secret`, and decodes tokens of it and of the `previous` secret."""
 
     def __init__(
         self,
@@ -59,39 +59,39 @@ class PageTokens:
         previous: bytes | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self._seals = [_derive_seal(key) for key in (secret, previous) if key is not None]
+        self._ciphers = [_derive_cipher(key) for key in (secret, previous) if key is not None]
         self._random_bytes = random_bytes
 
     def encode(self, cursor: Cursor, expires_at: datetime) -> str:
-        """An opaque token for this cursor, good until `expires_at` (in whole seconds)."""
+        """Encode a cursor as a token that is valid until `expires_at` (in whole seconds)."""
         nonce = self._random_bytes(_NONCE_BYTES)
         plain = _encode(_pack(cursor, int(expires_at.timestamp())))
-        return encode_base64url(nonce + self._seals[0].encrypt(nonce, plain, _LABEL))
+        return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, _LABEL))
 
     def decode(self, text: str, now: datetime) -> Cursor:
-        """The cursor in a token. Refuses `invalid_page_token` if it is not ours or has expired."""
+        """Decode the cursor of a token. Refuses `invalid_page_token`, also after its expiry."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise _invalid()
         try:
-            packed = _decode(self._unseal(decode_base64url(text)))
+            packed = _decode(self._decrypt(decode_base64url(text)))
         except (ValueError, InvalidTag) as error:
             raise _invalid() from error
         if packed.expires <= now.timestamp():
             raise _invalid()
         return _unpack(packed)
 
-    def _unseal(self, sealed: bytes) -> bytes:
-        nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-        for seal in self._seals[:-1]:
+    def _decrypt(self, encrypted: bytes) -> bytes:
+        nonce, body = encrypted[:_NONCE_BYTES], encrypted[_NONCE_BYTES:]
+        for cipher in self._ciphers[:-1]:
             try:
-                return seal.decrypt(nonce, body, _LABEL)
+                return cipher.decrypt(nonce, body, _LABEL)
             except InvalidTag:
                 continue
-        return self._seals[-1].decrypt(nonce, body, _LABEL)
+        return self._ciphers[-1].decrypt(nonce, body, _LABEL)
 
 
-def _derive_seal(secret: bytes) -> ChaCha20Poly1305:
-    # A key of its own, so that one secret may serve several purposes.
+def _derive_cipher(secret: bytes) -> ChaCha20Poly1305:
+    # The key is derived, so that one secret may serve several purposes.
     return ChaCha20Poly1305(HKDF(SHA256(), length=32, salt=None, info=_LABEL).derive(secret))
 
 

@@ -1,6 +1,6 @@
-"""Sessions: JWTs that this service signs and only this service reads (RFC 7519, HS256).
+"""Sessions: JWTs that this service issues and verifies itself (RFC 7519, HS256).
 
-One algorithm, one header, one set of claims: what is not exactly as issued here is refused.
+There is one algorithm, one header and one set of claims; everything else is refused.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from imprint.domain.addresses import Address, parse_address
 from imprint.domain.errors import Code, Refusal
 
 SESSION_SECONDS = 7200
-"""How long a session lasts: two hours, the contract's number."""
+"""The lifetime of a session: two hours, the contract's number."""
 
 MAX_AUTHORIZATION_LENGTH = 2048
-"""How long an Authorization header is read at all; a session of ours has about 400 characters."""
+"""Longer Authorization headers are refused undecoded; a session has about 400 characters."""
 
 MAX_KNOWN = 10_000
-"""How many sessions are recognized without checking their signature again; the oldest go first."""
+"""How many verified sessions are cached; the oldest are evicted first."""
 
 CLOCK_SKEW_SECONDS = 5
 """How far the clock of another process of this service may run ahead."""
@@ -55,9 +55,9 @@ _decode_claims = msgspec.json.Decoder(_Claims).decode
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
-    """The key that signs, and the one before it, which still reads what it signed.
+    """The key that signs, and the previous one, whose sessions are still accepted.
 
-    Whether a key is good enough to serve with, the settings tell; here it only must not be empty.
+    The settings check that a key is long enough; here it only must not be empty.
     """
 
     current: bytes = field(repr=False)
@@ -69,13 +69,13 @@ class SessionKeys:
 
     @property
     def all(self) -> tuple[bytes, ...]:
-        """Every key that reads."""
+        """Every key whose sessions are accepted."""
         return (self.current,) if self.previous is None else (self.current, self.previous)
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedSession:
-    """A session for its reader to keep."""
+    """A new session, to be sent to its reader."""
 
     token: str = field(repr=False)
     expires_at: datetime
@@ -83,14 +83,14 @@ class IssuedSession:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A proven session: who reads, and until when."""
+    """A verified session: the address of the reader, and when it expires."""
 
     address: Address
     expires_at: datetime
 
 
 class Sessions:
-    """Issues sessions and reads them back, for one issuer and one audience."""
+    """Issues and verifies sessions of one issuer for one audience."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Sessions:
         self._known: dict[str, Session] = {}
 
     def issue(self, address: Address, now: datetime) -> IssuedSession:
-        """A new session for `address`, from now on."""
+        """Issue a session for `address` that starts now."""
         issued = int(now.timestamp())
         expires = issued + SESSION_SECONDS
         jti = self._random_bytes(16).hex()
@@ -119,7 +119,7 @@ class Sessions:
         return IssuedSession(token, datetime.fromtimestamp(expires, UTC))
 
     def read(self, authorization: str | None, now: datetime) -> Session:
-        """The session in an Authorization header (None: there is none).
+        """Return the session in an Authorization header; None means that there is no header.
 
         Refuses `session_missing`, `session_invalid` for anything not issued here, and
         `session_expired`.
@@ -145,7 +145,7 @@ class Sessions:
             claims = self._open(authorization)
             address = parse_address(claims.sub)
         except ValueError as error:
-            # Base64, JSON, UTF-8 inside of JSON, address: each is a ValueError of its own.
+            # Errors of base64, JSON, UTF-8 and the address are all ValueErrors.
             raise _invalid() from error
         lasts = claims.exp - claims.iat
         ours = claims.iss == self._issuer and claims.aud == self._audience
@@ -161,14 +161,14 @@ class Sessions:
             raise _invalid()
         signed, header, claims, signature = match.groups()
         key = self._keys.get(_decode_header(decode_base64url(header)).kid)
-        # Texts are compared, not bytes: a signature has one spelling.
+        # The texts are compared: base64url has one spelling of these bytes.
         if key is None or not hmac.compare_digest(_sign(key, signed), signature):
             raise _invalid()
         return _decode_claims(decode_base64url(claims))
 
 
 def key_id(key: bytes) -> str:
-    """The name of a key, which tells nothing about it."""
+    """Return the `kid` of a key: a digest that does not reveal it."""
     return hashlib.sha256(b"imprint session key id" + key).hexdigest()[:8]
 
 

@@ -1,4 +1,4 @@
-"""Signatures of Ethereum accounts: one spelling checked, one signer recovered."""
+"""Signatures of Ethereum accounts: parsing, and recovery of the signer."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """The order of secp256k1; `r` and `s` are numbers from 1 to below it."""
 
 HIGHEST_S = CURVE_ORDER // 2
-"""Above it lies, for every signature, a twin that anybody can compute; EIP-2 forbids the twin."""
+"""The highest `s`: every signature has a twin above it that anybody can compute (EIP-2)."""
 
 _SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
 _PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}
@@ -21,7 +21,7 @@ _PARITY_BIT = 1 << 255
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature in range and with low `s`; `parity` says which of two keys made it."""
+    """A signature in range and with low `s`; `parity` selects one of two possible keys."""
 
     r: int
     s: int
@@ -29,7 +29,7 @@ class Signature:
 
 
 def parse_signature(text: str) -> Signature:
-    """The signature written as `text`: `0x` and 65 bytes (r, s, v), or the 64 of EIP-2098.
+    """Parse `0x` and 65 bytes in hex (r, s, v), or the 64 of EIP-2098.
 
     Refuses `signature_invalid` for any other length or `v`, a high `s`, and numbers out of range.
     """
@@ -47,7 +47,7 @@ def parse_signature(text: str) -> Signature:
 
 
 def recover_signer(digest: bytes, signature: Signature) -> Address:
-    """The address whose key signed the 32 bytes of `digest`.
+    """Return the address whose key signed the 32 bytes of `digest`.
 
     Refuses `signature_invalid` if no key can have made this signature.
     """
@@ -60,7 +60,7 @@ def recover_signer(digest: bytes, signature: Signature) -> Address:
 
 
 def parse_signer(text: str) -> Address:
-    """The address that is said to have signed. Refuses `invalid_address`."""
+    """Parse the address of the claimed signer. Refuses `invalid_address`."""
     try:
         return parse_address(text)
     except NotAnAddress as error:
@@ -68,16 +68,16 @@ def parse_signer(text: str) -> Address:
 
 
 def verify_signer(digest: bytes, signature: str, signer: Address) -> None:
-    """Return if `signature` over `digest` is this signer's. Refuses `signature_invalid`.
+    """Check that `signer` made `signature` over `digest`. Refuses `signature_invalid`.
 
-    Nobody has the key of the zero address, so nobody signs for it.
+    The zero address is never a signer: nobody has its key.
     """
     if recover_signer(digest, parse_signature(signature)) != signer or signer == ZERO_ADDRESS:
         raise _invalid()
 
 
 def personal_digest(message: bytes) -> bytes:
-    """What a wallet signs when it is asked to sign a text (ERC-191, version `E`)."""
+    """Return the 32 bytes that a wallet signs for a text (ERC-191, version `E`)."""
     return keccak256(b"\x19Ethereum Signed Message:\n%d%s" % (len(message), message))
 
 

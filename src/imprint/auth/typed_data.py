@@ -1,13 +1,12 @@
 """Signed writes: a typed-data claim becomes the proof of who writes what.
 
-Nothing that a client declares is ever hashed. The domain and the type are rebuilt from constants
-and settings; the client's copies must equal them and are then forgotten.
+The digest is computed from constants and settings alone. The domain and the types that a client
+sends must equal ours, and are not hashed.
 """
 
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -20,7 +19,7 @@ FRESHNESS_SECONDS = 60
 """How far a write's timestamp may be from now, either way; the contract's number."""
 
 MAX_NONCE_LENGTH = 200
-"""How many characters a nonce may have: room for an address and any number beside it."""
+"""The longest nonce in characters: room for an address and any number beside it."""
 
 _DOMAIN_TYPE_HASH = keccak256(b"EIP712Domain(string name,string version,uint256 chainId)")
 _DOMAIN_MEMBERS = [
@@ -36,7 +35,7 @@ _HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class WriteType:
-    """The type that an action is signed as, with the part of its hash that never changes."""
+    """The EIP-712 type of an action, with the hashes that never change."""
 
     name: str
     type_hash: bytes
@@ -50,12 +49,12 @@ def _write_type(action: Action) -> WriteType:
 
 
 WRITE_TYPES = MappingProxyType({action: _write_type(action) for action in Action})
-"""`CreateFile`, `UpdateFile`, `PublishFile` and `DeleteFile`, by what they do."""
+"""`CreateFile`, `UpdateFile`, `PublishFile` and `DeleteFile`, by their action."""
 
 
 @dataclass(frozen=True, slots=True)
 class SigningDomain:
-    """Where signatures of writes are meant for: this service, on this chain."""
+    """The EIP-712 domain of this service on its chain."""
 
     name: str
     version: str
@@ -72,26 +71,20 @@ class SigningDomain:
         object.__setattr__(self, "separator", keccak256(b"".join(parts)))
 
     def digest(self, action: Action, nonce: str, timestamp: str) -> bytes:
-        """The 32 bytes that a wallet signs for this write."""
+        """Return the 32 bytes that a wallet signs for this write."""
         kind = WRITE_TYPES[action]
         parts = (
             kind.type_hash,
             kind.action_hash,
             keccak256(nonce.encode()),
-            _hash_timestamp(timestamp),
+            keccak256(timestamp.encode()),
         )
         return keccak256(b"\x19\x01" + self.separator + keccak256(b"".join(parts)))
 
 
-@lru_cache(maxsize=256)
-def _hash_timestamp(timestamp: str) -> bytes:
-    # All that is signed within a second has the same one.
-    return keccak256(timestamp.encode())
-
-
 @dataclass(frozen=True, slots=True)
 class TypedDataClaim:
-    """An unverified write: the decoded envelope, and the texts of address and signature."""
+    """An unverified write: the decoded JSON of the typed data, the address and the signature."""
 
     envelope: object
     address: str
@@ -99,20 +92,20 @@ class TypedDataClaim:
 
 
 class WriteVerifier:
-    """Decides whether a claim proves a write to this service."""
+    """Verifies that a claim proves a write to this service."""
 
     def __init__(self, domain: SigningDomain) -> None:
         self._domain = domain
 
     def verify(self, claim: TypedDataClaim, action: Action, now: datetime) -> Write:
-        """The write that `claim` proves, as of `now`; nothing is known yet about its nonce.
+        """Return the write that `claim` proves; whether its nonce is unused is checked later.
 
-        Refuses, in this order: `invalid_typed_data` for any envelope but the one for `action`,
+        Refuses, in this order: `invalid_typed_data` unless the typed data is that of `action`,
         `invalid_address`, `signature_stale`, `signature_invalid`.
         """
         nonce, timestamp = self._read_envelope(claim.envelope, action)
         signer = parse_signer(claim.address)
-        # In whole seconds on both sides, because that is all that the wallet said.
+        # Both sides in whole seconds, because the timestamp has no fraction.
         if abs(int(now.timestamp()) - int(timestamp)) > FRESHNESS_SECONDS:
             raise Refusal(
                 Code.SIGNATURE_STALE,
@@ -144,7 +137,7 @@ class WriteVerifier:
 
 
 def _check_types(types: object, kind: str) -> None:
-    # The counts come first, so that a heap of declared types costs nothing to refuse.
+    # The count comes first, so that many declared types are refused at no cost.
     if not isinstance(types, dict) or not 1 <= len(types) <= 2 or types.get(kind) != _MEMBERS:
         _refuse(f"The types must have {kind} with action, nonce and timestamp, all string.")
     if len(types) == 2 and types.get("EIP712Domain") != _DOMAIN_MEMBERS:
@@ -171,7 +164,7 @@ def _read_chain_id(value: object) -> int | None:
         if _DECIMAL.fullmatch(value):
             return int(value)
         return int(value, 16) if _HEX.fullmatch(value) else None
-    # True is an int to Python, and a float may look like any number near it.
+    # `type`, not `isinstance`: True is an int, and a float may be rounded.
     return value if type(value) is int else None
 
 
