@@ -122,7 +122,7 @@ def test_a_title_that_is_no_text_does_not_hide_the_post() -> None:
 @pytest.mark.parametrize(
     ("log", "reason"),
     [
-        pytest.param(created(cid=b"\xff\xfe"), "no text", id="not UTF-8"),
+        pytest.param(created(cid=b"\xff\xfe"), "not UTF-8", id="not UTF-8"),
         pytest.param(created(cid=b"a\0b"), "NUL", id="NUL"),
         pytest.param(created(cid=b"b" * 100_000), "too long", id="100 kB"),
         pytest.param(Log(MARKET, (), b"", PLACE), "first topic", id="anonymous"),

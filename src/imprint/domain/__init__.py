@@ -1,1 +1,1 @@
-"""What the service is about: files, posts, access, tags, paging, addresses, cids, refusals."""
+"""The domain: files, posts, access, tags, lists, addresses, CIDs and errors; no I/O, no clock."""

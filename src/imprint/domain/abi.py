@@ -1,7 +1,7 @@
-"""The contract ABI, as much of it as the marketplace needs: addresses, numbers and strings.
+"""The contract ABI, as far as the marketplace needs it: addresses, uint256 and strings.
 
-What is decoded here was chosen by strangers. Offsets and lengths are compared with the bytes that
-are there before anything is cut out, so that no answer costs more memory than its own size.
+The decoded bytes are untrusted. Offsets and lengths are checked against the available bytes before
+anything is sliced, so that no response takes more memory than its own size.
 """
 
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from imprint.domain.addresses import Address
 
 WORD = 32
-"""Everything in the ABI is laid out in words of this many bytes."""
+"""Bytes of a word, the unit of the ABI."""
 
 UINT256_LIMIT = 2**256
 """The first number that is too large for a word."""
 
 _ADDRESS_PADDING = bytes(12)
-"""What stands before the 20 bytes of an address in its word."""
+"""The bytes before an address in its word."""
 
 
 class NotAbi(ValueError):
@@ -24,10 +24,10 @@ class NotAbi(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tuple:
-    """An encoded tuple of `size` members, each read by its place.
+    """An encoded tuple of `size` members, each read by its index. Methods raise `NotAbi`.
 
-    Strings come back as bytes: whether they are text is for the caller to decide. Only what is
-    read is checked, so a stranger's oddity in one member does not hide the others.
+    Strings are returned as bytes, because they need not be UTF-8. Only the members that are read
+    are checked, so a malformed member does not hide the others.
     """
 
     data: bytes
@@ -37,17 +37,17 @@ class Tuple:
         if len(self.data) < self.size * WORD:
             raise NotAbi("The bytes are shorter than the members' words.")
 
-    def uint256(self, place: int) -> int:
-        """The number at this place."""
-        return int.from_bytes(self._word(place))
+    def uint256(self, index: int) -> int:
+        """Return the number at an index."""
+        return int.from_bytes(self._word(index))
 
-    def address(self, place: int) -> Address:
-        """The address at this place; refuses a word with anything above its 20 bytes."""
-        return decode_address(self._word(place))
+    def address(self, index: int) -> Address:
+        """Return the address at an index."""
+        return decode_address(self._word(index))
 
-    def string(self, place: int) -> bytes:
-        """The bytes of the string at this place; refuses what points or reaches outside."""
-        start = self.uint256(place)
+    def string(self, index: int) -> bytes:
+        """Return the bytes of the string at an index."""
+        start = self.uint256(index)
         if not self.size * WORD <= start <= len(self.data) - WORD:
             raise NotAbi("A string begins outside the bytes.")
         begin = start + WORD
@@ -59,26 +59,26 @@ class Tuple:
             raise NotAbi("A string is followed by something other than zeros.")
         return self.data[begin : begin + length]
 
-    def _word(self, place: int) -> bytes:
-        return self.data[place * WORD : (place + 1) * WORD]
+    def _word(self, index: int) -> bytes:
+        return self.data[index * WORD : (index + 1) * WORD]
 
 
 def decode_uint256(word: bytes) -> int:
-    """The number that is this one word; refuses any other length, so that nothing is not zero."""
+    """Decode a single word. Raises `NotAbi` for any other length, so that no bytes are not zero."""
     if len(word) != WORD:
         raise NotAbi("A number is one word.")
     return int.from_bytes(word)
 
 
 def decode_address(word: bytes) -> Address:
-    """The address that is this one word; refuses any other length, and anything above 20 bytes."""
+    """Decode an address in a single word. Raises `NotAbi`."""
     if len(word) != WORD or not word.startswith(_ADDRESS_PADDING):
         raise NotAbi("An address is one word with 20 bytes in it.")
     return Address("0x" + word[len(_ADDRESS_PADDING) :].hex())
 
 
 def encode_call(selector: bytes, *arguments: int | Address | bytes) -> bytes:
-    """The data of a call: a number stands for uint256, an address for itself, bytes for a string.
+    """Encode the data of a call: an int as uint256, an `Address` as address, bytes as string.
 
     Raises ValueError for a number outside of 256 bits.
     """

@@ -1,4 +1,4 @@
-"""Who may read a post: one decision, for every route."""
+"""Who may read a post: the one access decision, used by every route."""
 
 from enum import Enum, auto
 
@@ -7,7 +7,7 @@ from imprint.domain.posts import PostFacts
 
 
 class Access(Enum):
-    """Why a post may be read, or that it may not."""
+    """The reason why a post may be read, or `DENIED`."""
 
     FREE = auto()
     AUTHOR = auto()
@@ -16,9 +16,9 @@ class Access(Enum):
 
 
 def decide_access(facts: PostFacts, reader: Address | None) -> Access:
-    """Whether `reader` (None: nobody in particular) may read the post these facts are about.
+    """Decide whether `reader` may read the post of these facts; None is an anonymous reader.
 
-    A post that does not exist is never free: the contract answers zero for its price too.
+    A post that does not exist is never free, although the contract returns zero as its price.
     """
     entry = facts.entry
     if entry.author == ZERO_ADDRESS:

@@ -1,4 +1,4 @@
-"""Keccak-256, the hash of Ethereum."""
+"""Ethereum addresses, and Keccak-256, which their checksum is computed with."""
 
 import re
 from functools import lru_cache
@@ -8,7 +8,7 @@ from Crypto.Hash import keccak
 
 
 def keccak256(data: bytes) -> bytes:
-    """The Keccak-256 digest of `data` (not the later SHA3-256)."""
+    """Return the Keccak-256 digest of `data`, which is not SHA3-256."""
     return keccak.new(data=data, digest_bits=256).digest()
 
 
@@ -16,18 +16,18 @@ Address = NewType("Address", str)
 """`0x` and 40 lower-case hex digits, checked."""
 
 ZERO_ADDRESS = Address("0x" + "0" * 40)
-"""What the contract answers for the author of a post that does not exist."""
+"""The author that the contract returns for a post that does not exist."""
 
 _SHAPE = re.compile(r"0x[0-9a-fA-F]{40}\Z")
 
 
 class NotAnAddress(ValueError):
-    """The text is no address, or its mixed case is no valid checksum."""
+    """The text is not an address, or its mixed case is not a valid checksum."""
 
 
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> Address:
-    """The address written as `text`; mixed case must satisfy the checksum of EIP-55."""
+    """Parse an address; mixed case must be a valid EIP-55 checksum. Raises `NotAnAddress`."""
     if not _SHAPE.match(text):
         raise NotAnAddress("An address is 0x followed by 40 hexadecimal digits.")
     digits = text[2:]
@@ -38,7 +38,7 @@ def parse_address(text: str) -> Address:
 
 
 def checksum_address(address: Address) -> str:
-    """The address in the mixed case that carries its checksum."""
+    """Return the address in the mixed case of its EIP-55 checksum."""
     digest = keccak256(address[2:].encode()).hex()
     pairs = zip(address[2:], digest, strict=False)
     return "0x" + "".join(c.upper() if int(nibble, 16) >= 8 else c for c, nibble in pairs)

@@ -1,9 +1,9 @@
-"""CAR: blocks in one file or stream, version 1 of the format of IPFS.
+"""CAR version 1: the IPFS format for many blocks in one file or stream.
 
     header   its length as varint, then DAG-CBOR of {"roots": [cid, …], "version": 1}
-    section  its length as varint, then a cid in binary, then the block; as often as there are any
+    section  its length as varint, then a binary CID, then the block; one for each block
 
-The header is the only DAG-CBOR ever written here, and it is read as strictly as it is written.
+The header is the only DAG-CBOR here. Only headers that `write_header` could have written are read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,10 +21,10 @@ from imprint.domain.cids import (
 )
 
 MAX_BLOCK = 2 * 1024 * 1024
-"""The largest block that IPFS nodes pass on; a larger one is refused unread."""
+"""The largest block that IPFS nodes exchange; a larger one is refused unread."""
 
 MAX_ROOTS = 23
-"""How many roots a header may name: as many as fit into one byte of CBOR."""
+"""The most roots of a header: the longest array whose length fits into its first CBOR byte."""
 
 _LONGEST_CID = 37
 _LONGEST_HEADER = 64 + MAX_ROOTS * (_LONGEST_CID + 5)
@@ -33,15 +33,15 @@ _VERSION_1 = b"\x67version\x01"
 _ARRAY, _CID_TAG, _BYTES = 0x80, b"\xd8\x2a", 0x58
 
 Read = Callable[[int], bytes]
-"""Reads up to so many bytes; fewer only at the end."""
+"""Reads this many bytes; fewer only at the end of the stream."""
 
 
 class NotACar(ValueError):
-    """The bytes are no CAR, or not a whole one, or a block in it is not what its cid says."""
+    """The bytes are not a complete CAR, or a block does not match its CID."""
 
 
 def write_header(roots: Sequence[Cid]) -> bytes:
-    """The beginning of a CAR with these roots."""
+    """Encode the header of a CAR with these roots."""
     if not 1 <= len(roots) <= MAX_ROOTS:
         raise ValueError(f"A CAR has 1 to {MAX_ROOTS} roots here.")
     links = b"".join(_write_link(cid_bytes(root)) for root in roots)
@@ -50,26 +50,26 @@ def write_header(roots: Sequence[Cid]) -> bytes:
 
 
 def write_section(cid: Cid, block: bytes | memoryview) -> bytes:
-    """A block with its cid, as it stands in a CAR."""
+    """Encode a block with its CID."""
     binary = cid_bytes(cid)
     return b"".join((write_varint(len(binary) + len(block)), binary, block))
 
 
 def write_car(root: Cid, blocks: Iterable[tuple[Cid, bytes | memoryview]]) -> Iterator[bytes]:
-    """A whole CAR, piece by piece."""
+    """Yield a complete CAR in pieces."""
     yield write_header([root])
     for cid, block in blocks:
         yield write_section(cid, block)
 
 
 def read_header(read: Read) -> tuple[Cid, ...]:
-    """The roots that a CAR names. Refuses, with `NotACar`, every other header than ours."""
+    """Read the header and return its roots. Raises `NotACar`."""
     length = _take_length(read)
     if length is None or length > _LONGEST_HEADER:
-        raise NotACar("This is no CAR: it does not begin with a header.")
+        raise NotACar("This is not a CAR: it does not begin with a header.")
     header = _take(read, length)
     if not header.startswith(_ROOTS) or not header.endswith(_VERSION_1):
-        raise NotACar("The header is not one of a CAR of version 1.")
+        raise NotACar("The header is not that of a CAR of version 1.")
     links = header[len(_ROOTS) : -len(_VERSION_1)]
     try:
         roots = tuple(_read_links(links))
@@ -81,9 +81,9 @@ def read_header(read: Read) -> tuple[Cid, ...]:
 
 
 def read_sections(read: Read) -> Iterator[tuple[Cid, bytes]]:
-    """Every block after the header, each verified against its cid.
+    """Yield every block after the header, each verified against its CID.
 
-    Refuses, with `NotACar`, a block that is wrong or too large, and a CAR that ends inside one.
+    Raises `NotACar` for a block that is too large or does not match, and if the CAR is cut off.
     """
     while (length := _take_length(read)) is not None:
         if length > MAX_BLOCK + _LONGEST_CID:
@@ -91,7 +91,7 @@ def read_sections(read: Read) -> Iterator[tuple[Cid, bytes]]:
         try:
             cid, block = split_cid(_take(read, length))
         except NotACid as error:
-            raise NotACar("A block has a cid of a kind that is not understood here.") from error
+            raise NotACar("A block has a CID of an unsupported kind.") from error
         if len(block) > MAX_BLOCK:
             raise NotACar(f"A block has more than {MAX_BLOCK} bytes.")
         if sha256(block).digest() != digest_of(cid):
@@ -100,7 +100,7 @@ def read_sections(read: Read) -> Iterator[tuple[Cid, bytes]]:
 
 
 def _write_link(binary: bytes) -> bytes:
-    # A cid in DAG-CBOR is tag 42 around its bytes, which a zero byte precedes.
+    # A CID in DAG-CBOR is tag 42 around a byte string that begins with a zero byte.
     return _CID_TAG + bytes([_BYTES, len(binary) + 1]) + b"\0" + binary
 
 
@@ -110,7 +110,7 @@ def _read_links(links: bytes) -> Iterator[Cid]:
         end = at + 4 + links[at + 3]
         cid, rest = split_cid(links[at + 5 : end])
         if rest:
-            raise NotACid("Something follows a cid.")
+            raise NotACid("A CID is followed by other bytes.")
         yield cid
         at = end
 

@@ -1,7 +1,7 @@
-"""DAG-JSON: values with links in them, one sequence of bytes for one value.
+"""DAG-JSON: JSON with links and bytes, where every value has exactly one encoding.
 
 Members are sorted, there are no spaces, a link is `{"/": cid}` and bytes are
-`{"/": {"bytes": base64}}`. There are no fractions here.
+`{"/": {"bytes": base64}}`. Floating-point numbers are not supported.
 """
 
 import json
@@ -14,7 +14,7 @@ from imprint.domain.cids import Cid, Codec, cid_of, split_cid
 
 
 class NotDagJson(ValueError):
-    """The bytes are no DAG-JSON in its one form."""
+    """The bytes are not canonical DAG-JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Link:
 
 
 def write_node(value: Any) -> bytes:
-    """The node of a value: of texts, whole numbers, links, bytes, lists and objects."""
+    """Encode a value of strings, integers, links, bytes, lists and objects."""
     text = json.dumps(
         value, default=_write_special, sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
@@ -33,7 +33,7 @@ def write_node(value: Any) -> bytes:
 
 
 def read_node(data: bytes) -> Any:
-    """The value of a node. Refuses, with `NotDagJson`, bytes that `write_node` would not write."""
+    """Decode a node. Raises `NotDagJson` for bytes that `write_node` would not write."""
     try:
         value = json.loads(
             data, object_hook=_read_special, parse_float=_refuse, parse_constant=_refuse
@@ -41,17 +41,17 @@ def read_node(data: bytes) -> Any:
         if write_node(value) == data:
             return value
     except (ValueError, TypeError, RecursionError) as error:
-        raise NotDagJson("A block is no DAG-JSON.") from error
-    raise NotDagJson("A block is DAG-JSON in another form than the canonical one.")
+        raise NotDagJson("A block is not DAG-JSON.") from error
+    raise NotDagJson("A block is DAG-JSON, but not in its canonical form.")
 
 
 def node_cid(data: bytes) -> Cid:
-    """The cid of a node."""
+    """Return the CID of an encoded node."""
     return cid_of(Codec.DAG_JSON, sha256(data).digest())
 
 
 def _refuse(text: str) -> None:
-    raise NotDagJson(f"{text} has no place in DAG-JSON here.")
+    raise NotDagJson(f"{text} is not supported in DAG-JSON here.")
 
 
 def _write_special(value: object) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _write_special(value: object) -> dict[str, Any]:
         return {"/": value.cid}
     if isinstance(value, bytes):
         return {"/": {"bytes": b64encode(value).decode().rstrip("=")}}
-    raise TypeError(f"A {type(value).__name__} has no place in DAG-JSON.")
+    raise TypeError(f"A {type(value).__name__} cannot be written as DAG-JSON.")
 
 
 def _read_special(members: dict[str, Any]) -> Any:
@@ -73,12 +73,12 @@ def _read_special(members: dict[str, Any]) -> Any:
         return special.value
     cid, rest = split_cid(b32decode(special[1:].upper() + "=" * (-(len(special) - 1) % 8)))
     if rest or cid != special:
-        raise NotDagJson("A link is no cid.")
+        raise NotDagJson("A link is not a CID.")
     return Link(cid)
 
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """The inside of bytes; anywhere else than there it cannot be written, and so is refused."""
+    """The inner object of bytes; `write_node` refuses it anywhere else."""
 
     value: bytes

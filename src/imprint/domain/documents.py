@@ -1,42 +1,41 @@
-"""Images: how large a thumbnail may be; the protocol's numbers."""
+"""Documents: the canonical JSON of a file's content, and the limits of content and images."""
 
 import json
 from dataclasses import dataclass
 
 MAX_IMAGE_BYTES = 5_000_000
-"""How many bytes an image may have when it comes in."""
+"""The largest uploaded image in bytes; the protocol's number."""
 
 MAX_IMAGE_PIXELS = 16_000_000
-"""How many pixels it may have: those of a good camera, 64 MB when decoded."""
-
+"""The most pixels of an image: 64 MB when decoded."""
 
 SMALL_DOCUMENT = 64 * 1024
-"""Up to how many bytes a document is small: hashing it holds nobody up, and many fit in memory."""
+"""The largest small document in bytes: it is hashed on the event loop and may be cached."""
 
 SALT_LENGTH = 16
-"""How many random bytes the salt has: too many to guess."""
+"""Random bytes in a document, so that its CID cannot be guessed from its content."""
 
 _KEYS = ("content", "name", "salt")
 _QUOTE = json.JSONEncoder(ensure_ascii=False).encode
 _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
-"""Keeps the order of members and those that come twice; no other JSON becomes a tuple."""
+"""Decodes objects into tuples of pairs, which keep the order and duplicates of members."""
 
 
 class NotContent(ValueError):
-    """The text cannot be content: it has a NUL or half a surrogate pair in it."""
+    """The text has a NUL or a lone surrogate in it."""
 
 
 class ContentTooLarge(NotContent):
-    """The text is longer than content may be."""
+    """The content is too long."""
 
 
 class NotADocument(ValueError):
-    """The bytes are no canonical document."""
+    """The bytes are not a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a document holds."""
+    """The members of a document."""
 
     content: str
     name: str
@@ -44,9 +43,9 @@ class Document:
 
 
 def check_content(content: str, limit: int) -> None:
-    """Refuse what cannot be content.
+    """Check that a text can be content.
 
-    `ContentTooLarge` above `limit` bytes of UTF-8, `NotContent` for NUL and lone surrogates.
+    Raises `ContentTooLarge` above `limit` bytes of UTF-8, `NotContent` for NUL and lone surrogates.
     """
     if len(content) > limit:
         raise ContentTooLarge(f"Content has at most {limit} bytes.")
@@ -57,7 +56,7 @@ def check_content(content: str, limit: int) -> None:
 
 
 def write_document(content: str, name: str, salt: bytes) -> bytes:
-    """The document of this content; refuses, with `NotContent`, NUL and lone surrogates."""
+    """Encode a document. Raises `NotContent` for NUL and lone surrogates."""
     if "\0" in content:
         raise NotContent("Content has no NUL characters.")
     if len(salt) != SALT_LENGTH:
@@ -66,23 +65,23 @@ def write_document(content: str, name: str, salt: bytes) -> bytes:
 
 
 def read_document(data: bytes) -> Document:
-    """What the document holds; refuses, with `NotADocument`, what has not its members and order.
+    """Decode a document. Raises `NotADocument` for other members or another order.
 
-    That the bytes are canonical is not proven again: whoever reads has checked their cid.
+    It does not check that the encoding is canonical: the caller has verified the CID.
     """
     try:
         pairs = _PAIRS.decode(data.decode())
         keys, values = zip(*pairs, strict=True)
         texts = all(isinstance(value, str) for value in values)
         if not isinstance(pairs, tuple) or keys != _KEYS or not texts:
-            raise NotADocument("The stored bytes have not the members of a document.")
+            raise NotADocument("The stored bytes do not have the members of a document.")
         content, name, salt = values
         if "\0" in content or len(salt) != 2 * SALT_LENGTH:
-            raise NotADocument("The stored bytes have not the values of a document.")
+            raise NotADocument("The stored bytes do not have the values of a document.")
         _encode(content)
         return Document(content, name, bytes.fromhex(salt))
     except (ValueError, TypeError, RecursionError) as error:
-        raise NotADocument("The stored bytes are no document.") from error
+        raise NotADocument("The stored bytes are not a document.") from error
 
 
 def _encode(text: str) -> bytes:

@@ -1,13 +1,15 @@
-"""Every expected "no", and every dependency that cannot be asked.
+"""The errors that the service foresees.
 
-    Problem
-    ├── Refusal            the request is wrong, too late, or not allowed
-    │   ├── NonceUsed      … and here is the file that this nonce produced
-    │   ├── RateLimited    … for now; try again after so many seconds
-    │   └── OutOfRange     … of a document that has only so many bytes
-    └── Unavailable        chain, storage or database did not answer; try again
+    Exception
+    ├── Problem                becomes an HTTP response with a code and a detail
+    │   ├── Refusal            the request is wrong, too late, or not allowed
+    │   │   ├── NonceUsed      carries the file that the nonce produced
+    │   │   ├── RateLimited    carries the seconds to wait
+    │   │   └── OutOfRange     carries the size of the document
+    │   └── Unavailable        chain, storage or database did not respond; try again
+    └── CannotStart            settings or dependencies do not allow the service to start
 
-A code is part of the interface and never changes its meaning; the detail is for people.
+Codes are part of the interface and never change their meaning; details are for people.
 """
 
 from enum import StrEnum
@@ -16,7 +18,7 @@ from imprint.domain.files import File
 
 
 class Code(StrEnum):
-    """The stable, machine-readable name of a refusal."""
+    """The stable, machine-readable name of a problem."""
 
     INVALID_REQUEST = "invalid_request"
     INVALID_JSON = "invalid_json"
@@ -56,7 +58,7 @@ class Code(StrEnum):
 
 
 class Problem(Exception):
-    """An answer other than success that the service foresees."""
+    """A foreseen response other than success."""
 
     def __init__(self, code: Code, detail: str) -> None:
         super().__init__(detail)
@@ -69,7 +71,7 @@ class Refusal(Problem):
 
 
 class NonceUsed(Refusal):
-    """A signed write that already took effect; `file` is what it produced, if it still lives."""
+    """The nonce is used; `file` is what its write produced, if it still exists."""
 
     def __init__(self, file: File | None) -> None:
         super().__init__(Code.NONCE_USED, "This nonce has already been used by this signer.")
@@ -77,7 +79,7 @@ class NonceUsed(Refusal):
 
 
 class RateLimited(Refusal):
-    """Too many requests; `retry_after` says in how many seconds one will be taken."""
+    """Too many requests; the next one is accepted after `retry_after` seconds."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(Code.RATE_LIMITED, "Too many requests. Please try again later.")
@@ -85,7 +87,7 @@ class RateLimited(Refusal):
 
 
 class OutOfRange(Refusal):
-    """A range of bytes that the document does not have; `size` says how many it has."""
+    """The requested range is outside the document of `size` bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__(Code.RANGE_NOT_SATISFIABLE, f"The document has only {size} bytes.")
@@ -93,7 +95,7 @@ class OutOfRange(Refusal):
 
 
 class Unavailable(Problem):
-    """A dependency could not be asked, so the answer is neither yes nor no."""
+    """A dependency did not respond, so the request is neither accepted nor refused."""
 
     @classmethod
     def chain(cls) -> "Unavailable":
@@ -109,4 +111,4 @@ class Unavailable(Problem):
 
 
 class CannotStart(Exception):
-    """The service must not start; the text tells the operator why."""
+    """The service must not start; the text says why, to the operator."""

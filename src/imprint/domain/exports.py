@@ -1,4 +1,12 @@
-"""The records in an export: everything about a live file that is not its bytes."""
+"""Exports: the DAG-JSON blocks around the documents, from the signed root to the records.
+
+    root      the manifest's CID and its signature
+    manifest  what the export is of, and the CIDs of its pages or indexes
+    index     CIDs of pages or further indexes
+    page      records: everything about a visible file but its bytes
+
+The file has two sections: records, and the blocks above them.
+"""
 
 import re
 from dataclasses import dataclass
@@ -13,6 +21,8 @@ from imprint.domain.hexadecimal import parse_hash
 from imprint.domain.posts import LogPlace, PostCreated
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 
+# --- Records ---
+
 _NAME = re.compile(r"(0x[0-9a-f]{40})_(0|[1-9][0-9]{0,18})\Z")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
@@ -21,24 +31,24 @@ _LONGEST_KEY = 1024
 
 
 class NotAnExport(ValueError):
-    """What was read is no export, or one that somebody has damaged or made up."""
+    """The blocks are not an export, or it is damaged or forged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """A live file, and for a post the event that made it one."""
+    """A visible file, and for a post its PostCreated event."""
 
     file: File
     event: PostCreated | None = None
 
 
 def number_of(file: File) -> int:
-    """The number in a file's name."""
+    """Return the number in a file's name."""
     return int(file.name.rpartition("_")[2])
 
 
 def write_record(exported: ExportedFile) -> dict[str, Any]:
-    """A file as the value of a node."""
+    """Convert a file into the value of a DAG-JSON node."""
     file = exported.file
     return {
         "cid": Link(file.cid),
@@ -56,24 +66,24 @@ def write_record(exported: ExportedFile) -> dict[str, Any]:
 
 
 def read_record(record: object) -> ExportedFile:
-    """Refuses, with `NotAnExport`, every record that `write_record` would not write."""
+    """Parse a record. Raises `NotAnExport` unless `write_record` would write the same."""
     try:
         exported = _read_record(record)
         written = write_record(exported)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise NotAnExport("A record is not as it should be.") from error
+        raise NotAnExport("A record is malformed.") from error
     if written != record:
-        raise NotAnExport(f"The record of the file {exported.file.id} is not as it should be.")
+        raise NotAnExport(f"The record of the file {exported.file.id} is malformed.")
     return exported
 
 
 def write_instant(moment: datetime) -> str:
-    """A moment to the microsecond, UTC."""
+    """Write a moment in UTC with microseconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def read_instant(text: str) -> datetime:
-    """Refuses, with `ValueError`, what is no such moment."""
+    """Parse what `write_instant` writes. Raises `ValueError`."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
@@ -99,11 +109,11 @@ def _read_record(record: Any) -> ExportedFile:
     owner = parse_address(record["owner"])
     named = _NAME.match(record["name"])
     if named is None or named[1] != owner or int(named[2]) >= _LARGEST:
-        raise ValueError("A file is named after somebody else.")
+        raise ValueError("A file has the name of another owner.")
     if not all(_ID.match(record[name]) for name in ("id", "group_id")):
-        raise ValueError("An id is none.")
+        raise ValueError("An id is malformed.")
     if key is not None and not (isinstance(key, bytes) and len(key) <= _LONGEST_KEY):
-        raise ValueError("A wrapped key is none.")
+        raise ValueError("A wrapped key is malformed.")
     file = File(
         id=record["id"],
         group_id=record["group_id"],
@@ -128,7 +138,7 @@ def _read_post(record: Any) -> tuple[PostCreated | None, Publication | None]:
         return None, None
     tx_hash, height = post["tx_hash"], post["block_number"]
     if not _POST_ID.match(post["post_id"]) or (post_id := int(post["post_id"])) >= 2**256:
-        raise ValueError("A post id is none.")
+        raise ValueError("A post id is malformed.")
     place = LogPlace(
         _count(post["chain_id"]),
         parse_hash(post["block_hash"]),
@@ -138,7 +148,7 @@ def _read_post(record: Any) -> tuple[PostCreated | None, Publication | None]:
     )
     cid = parse_cid(post["spelled_cid"])
     if cid != record["cid"].cid:
-        raise ValueError("A post is of another cid.")
+        raise ValueError("A post has another CID than its file.")
     author = parse_address(record["owner"])
     event = PostCreated(place, post_id, author, post["spelled_cid"], cid)
     publication = Publication(post_id, read_instant(post["published_at"]), place.tx_hash)
@@ -147,9 +157,9 @@ def _read_post(record: Any) -> tuple[PostCreated | None, Publication | None]:
 
 def _hashtags(tags: list[str]) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS or len(set(tags)) != len(tags):
-        raise ValueError("The hashtags are too many.")
+        raise ValueError("There are too many hashtags, or duplicates.")
     if not all(1 <= len(tag) <= MAX_TAG_LENGTH and "," not in tag for tag in tags):
-        raise ValueError("A hashtag is none.")
+        raise ValueError("A hashtag is malformed.")
     return tuple(tags)
 
 
@@ -161,15 +171,17 @@ def _document_cid(link: Link) -> Cid:
 
 def _count(value: object) -> int:
     if type(value) is not int or not 0 <= value < _LARGEST:
-        raise ValueError("A number is none.")
+        raise ValueError("A number is malformed.")
     return value
 
 
+# --- Pages, indexes, the manifest and its signed root ---
+
 FILES_A_PAGE = 250
-"""How many files a page lists: their records stay far below the largest block."""
+"""Records on a page; they stay far below the largest block."""
 
 LINKS_A_NODE = 1000
-"""How many pages an index or a manifest links to."""
+"""The most links of an index or a manifest."""
 
 _KIND, _VERSION = "imprint-export", 1
 _SIGNED_LABEL = b"imprint export 1\0"
@@ -177,7 +189,7 @@ _SIGNED_LABEL = b"imprint export 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export is of: one chain's marketplace, and all owners or one."""
+    """What an export is of: the marketplace of one chain, and one owner or all (None)."""
 
     made_at: datetime
     chain_id: int
@@ -189,7 +201,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class SignedRoot:
-    """Whose word the manifest is."""
+    """The root of an export: the CID of the manifest, and its signature."""
 
     manifest: Cid
     key: bytes
@@ -197,25 +209,25 @@ class SignedRoot:
 
 
 def signed_bytes(manifest: bytes) -> bytes:
-    """What the signature of a manifest signs."""
+    """Return the bytes that the signature of a manifest covers."""
     return _SIGNED_LABEL + manifest
 
 
-def write_signed_root(seal: SignedRoot) -> bytes:
-    """The root of an export."""
+def write_signed_root(root: SignedRoot) -> bytes:
+    """Encode the root of an export."""
     return write_node(
         {
-            "key": seal.key,
+            "key": root.key,
             "kind": _KIND,
-            "manifest": Link(seal.manifest),
-            "signature": seal.signature,
+            "manifest": Link(root.manifest),
+            "signature": root.signature,
             "version": _VERSION,
         }
     )
 
 
 def read_signed_root(block: bytes) -> SignedRoot:
-    """Refuses, with `NotAnExport`, what is no root of an export that is understood here."""
+    """Decode the root of an export. Raises `NotAnExport`, also for newer formats."""
     node = _read_members(block, "key", "kind", "manifest", "signature", "version")
     if node["kind"] != _KIND or node["version"] != _VERSION:
         raise NotAnExport("The export was made by a newer version of Imprint.")
@@ -226,7 +238,7 @@ def read_signed_root(block: bytes) -> SignedRoot:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """The manifest as a block."""
+    """Encode a manifest."""
     return write_node(
         {
             "chain_id": manifest.chain_id,
@@ -240,11 +252,11 @@ def write_manifest(manifest: Manifest) -> bytes:
 
 
 def read_manifest(block: bytes) -> Manifest:
-    """Refuses, with `NotAnExport`, what is no manifest."""
+    """Decode a manifest. Raises `NotAnExport`."""
     node = _read_members(block, "chain_id", "files", "made_at", "marketplace", "owner", "pages")
     chain_id, files, owner = node["chain_id"], node["files"], node["owner"]
     if type(chain_id) is not int or type(files) is not int:
-        raise NotAnExport("The manifest does not count as it should.")
+        raise NotAnExport("The chain id or the number of files in the manifest is malformed.")
     try:
         return Manifest(
             read_instant(node["made_at"]),
@@ -255,21 +267,21 @@ def read_manifest(block: bytes) -> Manifest:
             _cids(node["pages"]),
         )
     except (ValueError, TypeError) as error:
-        raise NotAnExport("The manifest is not as it should be.") from error
+        raise NotAnExport("The manifest is malformed.") from error
 
 
 def write_index(pages: list[Cid]) -> bytes:
-    """Links to pages, or to other indexes."""
+    """Encode an index: links to pages or to other indexes."""
     return write_node({"pages": [Link(page) for page in pages]})
 
 
 def write_page(files: list[ExportedFile]) -> bytes:
-    """The records of files."""
+    """Encode a page: the records of files."""
     return write_node({"files": [write_record(each) for each in files]})
 
 
 def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile]:
-    """The files of a page, or the links of an index. Refuses with `NotAnExport`."""
+    """Decode a page into its files, or an index into its links. Raises `NotAnExport`."""
     try:
         node = read_node(block)
     except NotDagJson as error:
@@ -285,19 +297,19 @@ def _read_members(block: bytes, *names: str) -> dict[str, Any]:
     try:
         node = read_node(block)
     except NotDagJson as error:
-        raise NotAnExport("This is no export: its root is no DAG-JSON.") from error
+        raise NotAnExport("This is not an export: its root is not DAG-JSON.") from error
     if not isinstance(node, dict) or node.keys() != set(names):
-        raise NotAnExport("This is no export that Imprint has made.")
+        raise NotAnExport("This is not an export of Imprint.")
     return node
 
 
 def _cids(links: object) -> tuple[Cid, ...]:
     if not isinstance(links, list):
-        raise NotAnExport("Links are not where they should be.")
+        raise NotAnExport("A list of links is missing.")
     return tuple(_cid(link) for link in links)
 
 
 def _cid(link: object) -> Cid:
     if not isinstance(link, Link):
-        raise NotAnExport("A link is not where it should be.")
+        raise NotAnExport("A link is missing.")
     return link.cid

@@ -1,4 +1,4 @@
-"""Identifiers: made here, unlike any other, and nobody's secret."""
+"""Files: the versions of an author's work, their states, and the writes that change them."""
 
 import random
 import time
@@ -10,25 +10,25 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 
 _VERSION, _VARIANT = 7 << 76, 2 << 62
-"""The bits that tell a UUID of version 7."""
+"""The version and variant bits of a UUIDv7."""
 
-_LOW = (1 << 62) - 1
+_LOW_BITS = (1 << 62) - 1
 
 
 def new_id() -> str:
-    """A UUID of version 7: the time in milliseconds, then chance, which every process seeds anew.
+    """Return a new UUIDv7: the time in milliseconds, then random bits.
 
-    Records that are made one after another stand beside each other in every index of their ids.
-    Nobody gains anything by guessing one, so none waits for the system's own randomness.
+    Ids of records that are made one after another are neighbours in an index. An id is no secret,
+    so `random` will do, which is seeded from the system in every process.
     """
     chance = random.getrandbits(74)
     number = time.time_ns() // 1_000_000 << 80 | _VERSION | chance >> 62 << 64 | _VARIANT
-    digits = f"{number | chance & _LOW:032x}"
+    digits = f"{number | chance & _LOW_BITS:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 class State(StrEnum):
-    """Where a file stands. Only `PENDING` and `ONCHAIN` are ever shown; the rest are gone."""
+    """The state of a file. Only `PENDING` and `ONCHAIN` files are visible."""
 
     PENDING = "pending"
     ONCHAIN = "onchain"
@@ -37,12 +37,12 @@ class State(StrEnum):
 
     @property
     def live(self) -> bool:
-        """Whether anybody may still see a file in this state."""
+        """Whether a file in this state is visible."""
         return self in (State.PENDING, State.ONCHAIN)
 
 
 class Action(StrEnum):
-    """What a signed write does."""
+    """The action of a signed write."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -51,7 +51,7 @@ class Action(StrEnum):
 
 
 class Network(StrEnum):
-    """Who may fetch a document: holders through this service, or anybody."""
+    """The network of a document: `PRIVATE` ones are served by this service only."""
 
     PRIVATE = "private"
     PUBLIC = "public"
@@ -59,7 +59,7 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What binds a file to its post on the chain."""
+    """The post on the chain that a file became."""
 
     post_id: int
     published_at: datetime
@@ -70,8 +70,8 @@ class Publication:
 class File:
     """One version of an author's work.
 
-    `position` orders every list: it rises with each creation and each publication. `wrapped_key`
-    opens the document, if that is encrypted.
+    `position` orders every list: each creation and each publication takes the next one.
+    `wrapped_key` decrypts the document, if it is encrypted.
     """
 
     id: str
@@ -91,7 +91,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A document about to become a file: what the author's write adds to the catalog."""
+    """A new file, as a signed write adds it to the catalog."""
 
     id: str
     group_id: str
@@ -108,13 +108,13 @@ class Version:
 
 
 def file_name(owner: Address, number: int) -> str:
-    """The name of an owner's version: the address, and a number that rises per owner."""
+    """Return the name of a file: the owner's address and a number that increases per owner."""
     return f"{owner}_{number}"
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A proven signed write: who, what, and the nonce that it spends when it takes effect."""
+    """A proven signed write: the signer, the action, and the nonce that it uses up."""
 
     signer: Address
     action: Action
@@ -124,7 +124,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a content store may show its operator beside a document; nothing is decided by it."""
+    """Metadata that a content store may show beside a document; no rule depends on it."""
 
     name: str
     owner: Address
@@ -134,7 +134,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A document about to be stored for a write, noted first so that no crash can orphan it."""
+    """A document about to be stored for a write; recorded first, so that a crash leaves a trace."""
 
     id: str
     write: Write

@@ -1,4 +1,4 @@
-"""Hexadecimal texts, as nodes and providers write bytes and numbers: `0x` and digits."""
+"""Hexadecimal bytes and numbers with the prefix `0x`, as nodes and providers send them."""
 
 import re
 
@@ -7,32 +7,32 @@ _HASH = re.compile(r"0x[0-9a-fA-F]{64}\Z")
 
 
 class NotHexadecimal(ValueError):
-    """The value is no text of `0x` and hexadecimal digits."""
+    """The value is not a string of `0x` and hexadecimal digits."""
 
 
 def parse_hex_bytes(value: object) -> bytes:
-    """The bytes written as two digits each; `0x` alone is no bytes at all, which is allowed."""
+    """Parse bytes of two digits each; `0x` alone is empty. Raises `NotHexadecimal`."""
     if not isinstance(value, str) or not value.startswith("0x"):
-        raise NotHexadecimal("Bytes are a text that begins with 0x.")
+        raise NotHexadecimal("Bytes are a string that begins with 0x.")
     try:
         parsed = bytes.fromhex(value[2:])
     except ValueError as error:
         raise NotHexadecimal("Bytes are two hexadecimal digits each.") from error
-    # fromhex passes over white space.
+    # `fromhex` ignores white space.
     if 2 + 2 * len(parsed) != len(value):
         raise NotHexadecimal("Bytes are written without white space.")
     return parsed
 
 
 def parse_hex_number(value: object) -> int:
-    """The number of up to 256 bits written in hexadecimal digits; `0x` alone is none."""
+    """Parse a number of up to 256 bits. Raises `NotHexadecimal`, also for `0x` alone."""
     if not isinstance(value, str) or not _NUMBER.match(value):
         raise NotHexadecimal("A number is 0x and 1 to 64 hexadecimal digits.")
     return int(value, 16)
 
 
 def parse_hash(value: object) -> str:
-    """The lower-case text of a hash of 32 bytes."""
+    """Parse a hash of 32 bytes into lower case. Raises `NotHexadecimal`."""
     if not isinstance(value, str) or not _HASH.match(value):
         raise NotHexadecimal("A hash is 0x and 64 hexadecimal digits.")
     return value.lower()

@@ -1,4 +1,4 @@
-"""Lists by keyset: a filter and a position, so that nobody sees a file twice or misses one."""
+"""Lists of files, paged by keyset: no page repeats or skips a file when others are added."""
 
 from dataclasses import dataclass
 
@@ -6,15 +6,15 @@ from imprint.domain.addresses import Address
 from imprint.domain.files import File
 
 PUBLIC_PAGE_SIZE = 9
-"""How many files a page of a public list holds; the contract's number."""
+"""Files on a page of a public list; the contract's number."""
 
 DRAFTS_PAGE_SIZE = 12
-"""How many files the first page of an owner's drafts holds; the contract's number."""
+"""Files on the first page of an owner's drafts; the contract's number."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicList:
-    """Posts, newest first; only those with all the tags, if any are given."""
+    """Posts with all of these tags, newest first; with `drafts_too` also the drafts."""
 
     tags: tuple[str, ...] = ()
     drafts_too: bool = False
@@ -32,14 +32,14 @@ ListFilter = PublicList | OwnDrafts
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some files of a list, and the position after which the next page begins, if there is one."""
+    """Files of a list; `next_position` is where the next page starts, None on the last one."""
 
     files: tuple[File, ...]
     next_position: int | None
 
 
 def cut_page(files: list[File], size: int) -> Page:
-    """A page of `size` out of up to `size + 1` files: the one too many says that more follow."""
+    """Cut a page out of up to `size + 1` files; the extra one shows that more follow."""
     shown = tuple(files[:size])
     more = len(files) > size
     return Page(shown, shown[-1].position if more else None)

@@ -1,4 +1,4 @@
-"""The marketplace contract: the names of its logs and functions, and what they say."""
+"""The marketplace contract: its event topics, its function selectors, and their decoders."""
 
 from dataclasses import dataclass
 
@@ -28,18 +28,18 @@ POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
 """Selector of postCidToTokenId(string): the post id under which this text is published, or 0."""
 
 BALANCE_OF = bytes.fromhex("00fdd58e")
-"""Selector of balanceOf(address,uint256): how many tokens of an id somebody holds (ERC-6909)."""
+"""Selector of balanceOf(address,uint256): the tokens of an id that an address holds (ERC-6909)."""
 
 MAX_SPELLED_CID = 512
-"""A text of more bytes than this in the place of a cid is no cid, and is not carried around."""
+"""A longer text in the place of a CID is not stored or parsed; in bytes."""
 
 _STAND_IN = "0x" + "0" * 16
-"""How a stand-in for a block hash begins; no real one does, short of 64 bits of luck."""
+"""The prefix of a stand-in block hash; a real hash has it with a probability of 2^-64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log as a node or a provider reports it; `removed` if its block left the chain."""
+    """A log from a node or a provider; `removed` if its block is no longer canonical."""
 
     address: Address
     topics: tuple[bytes, ...]
@@ -50,7 +50,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class AccessChanged:
-    """A log after which kept answers about a post are old; `holders` None means everybody's."""
+    """A log that changes who may read a post: the `holders`, or everybody if None."""
 
     place: LogPlace
     post_id: int
@@ -58,14 +58,13 @@ class AccessChanged:
 
 
 class Undecodable(ValueError):
-    """A log of the marketplace that does not say what such a log says; the text is the reason."""
+    """A log of the marketplace that is malformed; the text is the reason."""
 
 
 def decode_post_created(log: Log) -> PostCreated:
-    """What a PostCreated log says; a text that is no cid gives `cid` None.
+    """Decode a PostCreated log; `cid` is None if the text is not a CID. Raises `Undecodable`.
 
-    Raises `Undecodable`. Title and thumbnail are the author's affair: whatever stands there, the
-    post is published.
+    Title and thumbnail are not read: the post is published whatever they hold.
     """
     _expect_topics(log, POST_CREATED, 3)
     try:
@@ -74,20 +73,20 @@ def decode_post_created(log: Log) -> PostCreated:
     except NotAbi as error:
         raise Undecodable(str(error)) from error
     if len(spelled) > MAX_SPELLED_CID:
-        raise Undecodable("The text in the place of the cid is too long.")
+        raise Undecodable("The text in the place of the CID is too long.")
     try:
         text = spelled.decode()
     except UnicodeDecodeError as error:
-        raise Undecodable("The bytes in the place of the cid are no text.") from error
+        raise Undecodable("The bytes in the place of the CID are not UTF-8.") from error
     if "\0" in text:
-        raise Undecodable("The text in the place of the cid has a NUL in it.")
+        raise Undecodable("The text in the place of the CID has a NUL in it.")
     return PostCreated(log.place, post_id, author, text, _cid_or_none(text))
 
 
 def decode_access_changed(log: Log) -> AccessChanged:
-    """Whose access a Transfer, PostSubscribed or PostPriceUpdated log changes.
+    """Decode whose access a Transfer, PostSubscribed or PostPriceUpdated log changes.
 
-    Raises `Undecodable`, for any other log too.
+    Raises `Undecodable`, also for any other log.
     """
     topic = log.topics[0] if log.topics else b""
     try:
@@ -107,15 +106,15 @@ def decode_access_changed(log: Log) -> AccessChanged:
 
 
 def decode_post_info(returned: bytes) -> PostEntry:
-    """What getPostInfo returned; a text that is no cid gives `cid` None. Raises `NotAbi`.
+    """Decode what getPostInfo returned; `cid` is None if the text is not a CID. Raises `NotAbi`.
 
-    A contract may return its entry as one struct or as six values. The struct begins with the
-    offset 32 where the six values begin with the author, and nobody can be at address 32.
+    A contract may return the entry as one struct or as six values. The struct begins with the
+    offset 32, the six values begin with the author, and no author has the address 32.
     """
     if Tuple(returned, 1).uint256(0) == 32:
         returned = returned[32:]
     entry = Tuple(returned, 6)
-    # All four strings are read, though one is needed: an entry that was cut off is no entry.
+    # All four strings are read, though one is used, to refuse an entry that was cut off.
     spelled, *_ = [entry.string(place) for place in range(1, 5)]
     try:
         cid = _cid_or_none(spelled.decode())
@@ -125,9 +124,9 @@ def decode_post_info(returned: bytes) -> PostEntry:
 
 
 def stand_in_block_hash(*parts: bytes) -> str:
-    """What identifies a log whose provider left out the hash of its block: always the same for it.
+    """Return a stand-in for the block hash of a log whose provider left it out.
 
-    The event then takes effect and does so once, but no block can confirm it.
+    The same parts give the same hash, so the event is applied once; no block can confirm it.
     """
     digest = keccak256(b"".join(keccak256(part) for part in parts)).hex()
     return (_STAND_IN + digest)[: 2 + 64]

@@ -1,4 +1,4 @@
-"""Posts: what the marketplace says, in its events and in its entries."""
+"""Posts: entries and events of the marketplace, and what the catalog makes of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from imprint.domain.cids import Cid
 
 @dataclass(frozen=True, slots=True)
 class PostEntry:
-    """The marketplace's entry for a post id; `cid` is None if the text there is no cid."""
+    """The marketplace's entry for a post id; `cid` is None if its text is not a CID."""
 
     author: Address
     cid: Cid | None
@@ -24,7 +24,7 @@ class PostEntry:
 
 @dataclass(frozen=True, slots=True)
 class PostFacts:
-    """What decides access, read at one block: the entry, and the reader's balance of the token."""
+    """What decides access, read at one block: the entry, and the reader's token balance."""
 
     entry: PostEntry
     balance: int
@@ -32,7 +32,7 @@ class PostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """Where a log stands; chain id, block hash and log index together are its identity."""
+    """The place of a log; chain id, block hash and log index identify it."""
 
     chain_id: int
     block_hash: str
@@ -43,7 +43,7 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class BlockRef:
-    """A block by its height and its hash."""
+    """A block by its number and hash."""
 
     number: int
     block_hash: str
@@ -51,7 +51,7 @@ class BlockRef:
 
 @dataclass(frozen=True, slots=True)
 class PostCreated:
-    """The marketplace's word that `author` published `spelled_cid` as `post_id`."""
+    """A PostCreated event: `author` published `spelled_cid` as `post_id`."""
 
     place: LogPlace
     post_id: int
@@ -62,7 +62,7 @@ class PostCreated:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A log of ours that cannot be decoded, kept so that nothing is lost in silence."""
+    """A log of the marketplace that cannot be decoded; it is kept for the operator."""
 
     place: LogPlace | None
     reason: str
@@ -70,7 +70,7 @@ class DeadLetter:
 
 
 class EventStatus(StrEnum):
-    """What became of an event."""
+    """The result of an event."""
 
     ONCHAIN = "onchain"
     ALREADY_ONCHAIN = "already_onchain"
@@ -81,7 +81,7 @@ class EventStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryKey:
-    """What makes a delivery that is replayed recognizable."""
+    """The identity of a delivery, to recognize a replay."""
 
     provider: str
     digest: str
@@ -90,7 +90,7 @@ class DeliveryKey:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A verified delivery, opened: the events in it, what cannot be decoded, what is not ours."""
+    """A verified and decoded delivery; `ignored` counts logs that are not the marketplace's."""
 
     provider: str
     key: DeliveryKey | None
@@ -101,9 +101,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """What the catalog made of a delivery: one status for each event, in order.
+    """The result of a delivery: one status for each event, in order.
 
-    `new_letters` counts the dead letters that were not kept already.
+    `new_letters` counts the dead letters that were not known before.
     """
 
     duplicate: bool
@@ -113,7 +113,7 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownEvent:
-    """An event that counts as canonical; `confirmed` if the follower has read it itself."""
+    """A canonical event; `confirmed` if the chain follower has read it itself."""
 
     event: PostCreated
     seen_at: datetime
@@ -122,7 +122,7 @@ class KnownEvent:
 
 @dataclass(frozen=True, slots=True)
 class KeptLetter:
-    """A dead letter as it is kept: where it stood or what it is known by, and what was wrong."""
+    """A stored dead letter; `identity` is the place of its log, or a digest without one."""
 
     identity: str
     reason: str
@@ -133,7 +133,7 @@ class KeptLetter:
 
 @dataclass(frozen=True, slots=True)
 class EventReport:
-    """How many events came to what, and the newest of those that somebody may look into."""
+    """The number of events by status, and the newest of those that an operator may look into."""
 
     counts: Mapping[EventStatus, int]
     mismatches: tuple[KnownEvent, ...]
@@ -143,10 +143,10 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What reading a stretch of the chain says: which events are there, and which are not.
+    """What the follower found in a block range: the events in it, and those that are `lost`.
 
-    `cursor`, if given, is where the follower stands afterwards: it has read all up to this block.
-    `final`, if given, is one that no reorg of the configured depth can replace any more.
+    `cursor`, if given, is the last block that the follower has read. `final`, if given, is the last
+    block that no reorg of the configured depth can replace.
     """
 
     cursor: BlockRef | None = None

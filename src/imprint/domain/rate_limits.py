@@ -1,4 +1,8 @@
-"""Rates: so many requests in so many seconds for each key, refilled evenly."""
+"""Rate limits: at most so many requests in so many seconds for each key.
+
+The limiter here lives in one process and counts requests of an IP address. Signed writes have a
+limit per signer that all processes share; it is counted in the database by `Catalog.admit`.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,12 +10,12 @@ from datetime import datetime
 from imprint.domain.errors import RateLimited
 
 MAX_KEYS = 100_000
-"""How many keys are remembered; the oldest full ones go first, so that strangers cost no memory."""
+"""The most keys in memory; the least recently used one is evicted first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `count` requests at once, and on average in every `seconds`."""
+    """At most `count` requests at once, and on average `count` in `seconds`."""
 
     count: int
     seconds: int
@@ -19,13 +23,13 @@ class Rate:
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Leaky buckets of one process, one for each key; `rate` None paces nobody."""
+    """Leaky buckets of one process, one for each key; without a rate there is no limit."""
 
     rate: Rate | None
     _levels: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def admit(self, key: str, now: datetime) -> None:
-        """Count one request of `key`. Refuses `rate_limited` when its bucket is full."""
+        """Count one request of `key`. Refuses `rate_limited` while its bucket is full."""
         if self.rate is None:
             return
         moment = now.timestamp()

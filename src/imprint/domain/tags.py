@@ -1,20 +1,23 @@
-"""Hashtags: one spelling each, few, short, and never mistaken for anything else."""
+"""Hashtags: normalized, so that each has one spelling, and limited in number and length."""
 
 import unicodedata
 
 MAX_TAGS = 10
-"""How many hashtags a file may carry, and a list may ask for."""
+"""The most hashtags of a file, and of a list filter."""
 
 MAX_TAG_LENGTH = 32
-"""How many characters a hashtag may have."""
+"""The most characters of a hashtag."""
 
 
 class NotTags(ValueError):
-    """The text is no list of hashtags."""
+    """The text is not a list of hashtags."""
 
 
 def parse_hashtags(text: str) -> tuple[str, ...]:
-    """The hashtags in a comma-separated list, in order, each once; an empty text means none."""
+    """Parse a comma-separated list into its hashtags, in order and without duplicates.
+
+    An empty text has none. Raises `NotTags`.
+    """
     if not text.strip():
         return ()
     tags = tuple(dict.fromkeys(_normalize(part) for part in text.split(",")))
