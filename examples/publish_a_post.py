@@ -1,4 +1,4 @@
-"""Publish a post and sell it: the whole walk against `imprint dev`, as a client would do it.
+"""Publish a post and sell it, as a client of `imprint dev`.
 
     python examples/publish_a_post.py [http://127.0.0.1:8000]
 
@@ -35,7 +35,7 @@ POST = "(string,string,string,string,uint256,string[])"
 
 
 class Refused(Exception):
-    """The service said no; `code` is what a program acts upon."""
+    """The service refused; programs act upon `code`."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
         super().__init__(problem["detail"])
@@ -44,7 +44,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Service:
-    """The HTTP interface, and what it tells about itself."""
+    """The HTTP interface, and its description of itself."""
 
     url: str
     facts: dict[str, Any]
@@ -109,8 +109,8 @@ class Service:
         fields["salt"] = json.dumps(fields["salt"])
         body, content_type = multipart(fields, image)
         headers = {"Content-Type": content_type}
-        answer = fetch(f"{self.url}/publish/file?cid={cid}", body, headers)
-        thumbnail: str = answer["thumbnailCid"]
+        response = fetch(f"{self.url}/publish/file?cid={cid}", body, headers)
+        thumbnail: str = response["thumbnailCid"]
         return thumbnail
 
 
@@ -148,19 +148,19 @@ class Marketplace:
         return receipt
 
     def _ask(self, method: str, *params: object) -> Any:
-        answer = post_json(
+        response = post_json(
             self.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         )
-        if "error" in answer:
-            raise RuntimeError(answer["error"]["message"])
-        return answer["result"]
+        if "error" in response:
+            raise RuntimeError(response["error"]["message"])
+        return response["result"]
 
 
 def fetch(url: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Any:
     request = urllib.request.Request(url, body, headers or {})  # noqa: S310 - the user's own URL
     try:
-        with urllib.request.urlopen(request) as answer:  # noqa: S310 - the user's own URL
-            return json.load(answer)
+        with urllib.request.urlopen(request) as response:  # noqa: S310 - the user's own URL
+            return json.load(response)
     except urllib.error.HTTPError as error:
         with error:
             raise Refused(json.load(error)) from None

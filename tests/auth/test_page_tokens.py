@@ -1,4 +1,4 @@
-"""Page tokens: sealed, short-lived, and of one spelling."""
+"""Page tokens: encrypted, short-lived, and with one text each."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -32,12 +32,12 @@ filters = st.builds(
 
 
 @given(filters, st.integers(0, 2**63 - 1))
-def test_what_was_sealed_is_opened(which: PublicList | OwnDrafts, position: int) -> None:
+def test_an_encoded_cursor_is_decoded(which: PublicList | OwnDrafts, position: int) -> None:
     cursor = Cursor(which, position)
     assert TOKENS.decode(TOKENS.encode(cursor, LATER), NOW) == cursor
 
 
-def test_a_token_tells_nothing_and_is_never_the_same() -> None:
+def test_a_token_reveals_nothing_and_is_never_the_same() -> None:
     cursor = Cursor(PublicList(("cats",)), 1)
     tokens = {TOKENS.encode(cursor, LATER) for _ in range(10)}
     assert len(tokens) == 10
@@ -67,8 +67,8 @@ GOOD = TOKENS.encode(Cursor(OwnDrafts(OWNER), 7), LATER)
 HOSTILE = {
     "empty": "",
     "one character": "A",
-    "shorter than a seal": "A" * 36,
-    "as long as an empty seal": "A" * 38,
+    "shorter than a tag": "A" * 36,
+    "as long as a tag alone": "A" * 38,
     "cut": GOOD[:-4],
     "grown": GOOD + "AAAA",
     "padded": GOOD + "=" * (-len(GOOD) % 4 or 4),

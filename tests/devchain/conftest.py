@@ -69,18 +69,18 @@ class Client:
 
     def post(self, content: bytes | str) -> Any:
         body = content.encode() if isinstance(content, str) else content
-        answer = self.dispatcher.respond(body)
-        return None if answer is None else json.loads(answer)
+        response = self.dispatcher.respond(body)
+        return None if response is None else json.loads(response)
 
     def ask(self, method: str, *params: Any) -> Any:
-        answer = self.reply(method, *params)
-        assert "error" not in answer, answer
-        return answer["result"]
+        response = self.reply(method, *params)
+        assert "error" not in response, response
+        return response["result"]
 
     def fail(self, method: str, *params: Any) -> dict[str, Any]:
-        answer = self.reply(method, *params)
-        assert "result" not in answer, answer
-        return dict(answer["error"])
+        response = self.reply(method, *params)
+        assert "result" not in response, response
+        return dict(response["error"])
 
     def reply(self, method: str, *params: Any) -> dict[str, Any]:
         request = {"jsonrpc": "2.0", "id": 7, "method": method, "params": list(params)}

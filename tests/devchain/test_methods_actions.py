@@ -97,8 +97,8 @@ def test_a_typed_signature_is_the_one_wallets_make(client: Any, bench: Any, as_t
     message = encode_typed_data(full_message=TYPED_DATA)
     expected = Account.sign_message(message, FIRST_KEY).signature
     given = json.dumps(TYPED_DATA) if as_text else TYPED_DATA
-    answer = client.ask("eth_signTypedData_v4", bench.people[0], given)
-    assert answer == "0x" + bytes(expected).hex()
+    response = client.ask("eth_signTypedData_v4", bench.people[0], given)
+    assert response == "0x" + bytes(expected).hex()
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_transaction_is_shown_the_same_everywhere(client: Any, bench: Any) -> 
     assert shown["chainId"] == "0x7a69"
 
 
-def test_a_receipt_tells_what_became_of_a_creation(client: Any, bench: Any) -> None:
+def test_a_receipt_names_the_created_contract(client: Any, bench: Any) -> None:
     address = bench.deploy(COUNTER)
     block = client.ask("eth_getBlockByNumber", "latest", False)
     receipt = client.ask("eth_getTransactionReceipt", block["transactions"][0])
@@ -118,7 +118,7 @@ def test_a_call_changes_nothing(client: Any, bench: Any) -> None:
         assert client.ask("eth_call", {"to": counter}, "latest") == "0x" + "1".zfill(64)
 
 
-def test_a_call_that_creates_answers_the_code(client: Any) -> None:
+def test_a_call_that_creates_returns_the_code(client: Any) -> None:
     creation = "0x602a5f5260205ff3"
     assert client.ask("eth_call", {"data": creation}, "latest") == "0x" + f"{42:064x}"
 
@@ -131,14 +131,14 @@ def test_a_custom_error_comes_back_as_data(client: Any, marketplace: str) -> Non
 
 
 def test_a_sentence_in_a_revert_is_part_of_the_message(client: Any, bench: Any) -> None:
-    told = bytes.fromhex("08c379a0") + encode(["string"], ["no ink left"])
+    revert_data = bytes.fromhex("08c379a0") + encode(["string"], ["no ink left"])
     # Copies what follows its own ten bytes of code, and reverts with it.
-    size = f"{len(told):02x}"
+    size = f"{len(revert_data):02x}"
     runtime = f"60{size}600a5f39 60{size}5ffd".replace(" ", "")
-    reverting = bench.deploy(runtime + told.hex())
+    reverting = bench.deploy(runtime + revert_data.hex())
     error = client.fail("eth_estimateGas", {"to": reverting})
     assert error["message"] == "execution reverted: no ink left"
-    assert error["data"] == "0x" + told.hex()
+    assert error["data"] == "0x" + revert_data.hex()
 
 
 def test_code_that_cannot_run_fails_without_data(client: Any, bench: Any) -> None:

@@ -1,4 +1,4 @@
-"""JSON-RPC: the envelope of requests and answers."""
+"""JSON-RPC: the envelope of requests and responses."""
 
 import json
 from typing import Any
@@ -35,24 +35,24 @@ def test_a_bad_request_gets_the_code_of_its_mistake(client: Any, body: bytes, co
 
 
 @pytest.mark.parametrize("identifier", [1, "one", None, 1.5])
-def test_an_answer_carries_the_id_of_its_request(client: Any, identifier: Any) -> None:
+def test_a_response_carries_the_id_of_its_request(client: Any, identifier: Any) -> None:
     request = {"jsonrpc": "2.0", "id": identifier, "method": "eth_chainId"}
-    answer = client.post(json.dumps(request))
-    assert answer == {"jsonrpc": "2.0", "id": identifier, "result": "0x7a69"}
+    response = client.post(json.dumps(request))
+    assert response == {"jsonrpc": "2.0", "id": identifier, "result": "0x7a69"}
 
 
-def test_a_batch_is_answered_in_order_without_notifications(client: Any) -> None:
+def test_the_responses_to_a_batch_are_in_order_without_notifications(client: Any) -> None:
     batch = [
         {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"},
         {"jsonrpc": "2.0", "method": "eth_chainId"},
         7,
         {"jsonrpc": "2.0", "id": 2, "method": "eth_nothing"},
     ]
-    answers = client.post(json.dumps(batch))
-    assert [answer["id"] for answer in answers] == [1, None, 2]
+    responses = client.post(json.dumps(batch))
+    assert [response["id"] for response in responses] == [1, None, 2]
 
 
-def test_a_notification_is_acted_on_and_not_answered(client: Any) -> None:
+def test_a_notification_is_run_and_has_no_response(client: Any) -> None:
     assert client.post('{"jsonrpc":"2.0","method":"evm_mine"}') is None
     assert client.ask("eth_blockNumber") == "0x1"
 

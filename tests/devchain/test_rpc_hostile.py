@@ -1,4 +1,4 @@
-"""Whatever a client sends, it gets an answer, and never that the chain itself failed."""
+"""Every request of a client gets a response, and none makes the chain itself fail."""
 
 import contextlib
 import json
@@ -63,8 +63,8 @@ def test_no_parameters_break_a_method(
     dispatcher: Dispatcher, method: str, values: list[Any]
 ) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": values}
-    answer = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
-    assert answer.get("error", {}).get("code") != -32603
+    response = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
+    assert response.get("error", {}).get("code") != -32603
 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas", "eth_sendTransaction"])
@@ -74,8 +74,8 @@ def test_no_request_breaks_the_machine(
     dispatcher: Dispatcher, method: str, request_: dict[str, Any]
 ) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": [request_]}
-    answer = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
-    assert answer.get("error", {}).get("code") != -32603
+    response = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
+    assert response.get("error", {}).get("code") != -32603
 
 
 def sign(kind: int) -> bytes:
@@ -109,5 +109,5 @@ def test_no_field_of_a_transaction_breaks_its_decoding(kind: int, index: int, it
 def test_no_bytes_break_the_decoding_of_transactions(dispatcher: Dispatcher, raw: bytes) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction"}
     request["params"] = ["0x" + raw.hex()]  # type: ignore[assignment]
-    answer = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
-    assert answer["error"]["code"] == -32000
+    response = json.loads(dispatcher.respond(json.dumps(request).encode()) or b"null")
+    assert response["error"]["code"] == -32000

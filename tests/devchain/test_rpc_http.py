@@ -18,7 +18,7 @@ async def http(bench: Any) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-async def test_a_request_is_answered_as_json(http: httpx2.AsyncClient) -> None:
+async def test_the_response_is_json(http: httpx2.AsyncClient) -> None:
     response = await http.post("/", json=ASK)
     assert response.json() == {"jsonrpc": "2.0", "id": 1, "result": "0x7a69"}
     assert response.headers["content-type"] == "application/json"
@@ -53,5 +53,5 @@ async def test_a_page_of_any_origin_may_ask(http: httpx2.AsyncClient) -> None:
     assert "content-type" in allowed.headers["access-control-allow-headers"].lower()
 
 
-async def test_only_post_is_answered(http: httpx2.AsyncClient) -> None:
+async def test_only_post_is_allowed(http: httpx2.AsyncClient) -> None:
     assert (await http.get("/")).status_code == 405

@@ -22,7 +22,7 @@ SECRETS = {Provider.A: "a" * 32, Provider.B: "b" * 32}
 
 @dataclass(slots=True)
 class Webhook:
-    """Answers with the given statuses in turn, then with 200."""
+    """Responds with the given statuses in turn, then with 200."""
 
     statuses: list[int] = field(default_factory=list)
     received: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
@@ -74,7 +74,7 @@ def aim(post: Post, provider: Provider) -> Destination:
     return Destination(provider, post.url, SECRETS[provider])
 
 
-async def test_provider_a_is_told_of_a_block_with_a_signed_body(
+async def test_a_block_is_delivered_as_provider_a_with_a_signed_body(
     bench: Any, marketplace: str, post: Post, draw: Any
 ) -> None:
     async with sending(bench, marketplace, [aim(post, Provider.A)], draw) as sender:
@@ -86,7 +86,7 @@ async def test_provider_a_is_told_of_a_block_with_a_signed_body(
     assert json.loads(body)["event"]["data"]["block"]["number"] == bench.chain.head.number
 
 
-async def test_provider_b_is_told_of_a_block_with_a_signed_body(
+async def test_a_block_is_delivered_as_provider_b_with_a_signed_body(
     bench: Any, marketplace: str, post: Post, draw: Any
 ) -> None:
     async with sending(bench, marketplace, [aim(post, Provider.B)], draw) as sender:

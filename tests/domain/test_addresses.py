@@ -1,7 +1,7 @@
 """Addresses and their checksums."""
 
 import pytest
-from eth_utils import to_checksum_address
+from eth_utils.address import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -90,7 +90,7 @@ def test_every_old_spelling_leads_to_its_dag_pb_cid(digest: bytes) -> None:
 
 
 @given(codecs, digests)
-def test_a_cid_tells_its_codec_and_digest(codec: Codec, digest: bytes) -> None:
+def test_a_cid_has_its_codec_and_digest(codec: Codec, digest: bytes) -> None:
     cid = cid_of(codec, digest)
     assert codec_of(cid) is codec
     assert cid_bytes(cid) == bytes([1, codec, 0x12, 0x20]) + digest
