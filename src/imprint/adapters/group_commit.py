@@ -1,8 +1,7 @@
-"""Batches: one thread that does together whatever has queued up while it was busy.
+"""Group commit: one thread that does all queued work together, so that it shares one fsync.
 
-What costs the same for one as for a hundred, a sync of the disk above all, is shared by all who
-wait for it. Nobody hears of their work before the whole batch is done, and whoever stops waiting
-changes nothing about it.
+Callers get their results only when the whole group is done, and a caller that is cancelled changes
+nothing about it.
 """
 
 import asyncio
@@ -19,30 +18,30 @@ W = TypeVar("W")
 
 @dataclass(slots=True)
 class Job(Generic[W]):
-    """Work, who waits for it, and what came of it: a result, or an error."""
+    """Some work, the future of its caller, and the outcome: a result or an error."""
 
     work: W
     loop: asyncio.AbstractEventLoop
-    answer: "asyncio.Future[Any]"
+    future: "asyncio.Future[Any]"
     result: Any = None
     error: Exception | None = None
 
 
-class Batches(Generic[W]):
-    """A queue and its thread; `handle` gives every job its result or its error, and raises nothing.
+class GroupCommit(Generic[W]):
+    """A queue and its thread; `commit` gives every job its result or its error and never raises.
 
-    A batch has at most `most` jobs, so that the first one need not wait for long.
+    A group has at most `largest` jobs, so that the first one need not wait for long.
     """
 
-    def __init__(self, name: str, handle: Callable[[Sequence[Job[W]]], None], most: int) -> None:
-        self._handle = handle
-        self._most = most
+    def __init__(self, name: str, commit: Callable[[Sequence[Job[W]]], None], largest: int) -> None:
+        self._commit = commit
+        self._largest = largest
         self._queue: SimpleQueue[Job[W] | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name=name, daemon=True)
         self._started = self._closed = False
 
     async def submit(self, work: W) -> Any:
-        """The result of this work, when its batch is done. Not for a queue that is closed."""
+        """The result of this work, when its group is done. Raises `RuntimeError` once closed."""
         if self._closed:
             raise RuntimeError("This queue is closed.")
         if not self._started:
@@ -51,7 +50,7 @@ class Batches(Generic[W]):
         loop = asyncio.get_running_loop()
         job = Job(work, loop, loop.create_future())
         self._queue.put(job)
-        return await job.answer
+        return await job.future
 
     async def close(self) -> None:
         """Finish what is queued, and end the thread."""
@@ -61,20 +60,21 @@ class Batches(Generic[W]):
             await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
-        _be_patient()
+        _lower_scheduling()
         more = True
         while more:
             jobs: list[Job[W]] = []
             more = self._gather(jobs)
             if jobs:
-                self._handle(jobs)
-                _answer(jobs)
+                self._commit(jobs)
+                _finish(jobs)
 
     def _gather(self, jobs: list[Job[W]]) -> bool:
+        """Collect the next group; False if the queue ends after it."""
         job = self._queue.get()
         while job is not None:
             jobs.append(job)
-            if len(jobs) == self._most:
+            if len(jobs) == self._largest:
                 return True
             try:
                 job = self._queue.get_nowait()
@@ -83,31 +83,31 @@ class Batches(Generic[W]):
         return False
 
 
-def _be_patient() -> None:
-    """Let this thread interrupt no other one of its core: what queues up meanwhile shares a batch.
+def _lower_scheduling() -> None:
+    """Keep this thread from preempting others: what queues up meanwhile shares a commit.
 
-    Otherwise every job would stop the event loop that submitted it, only to find it holding the
-    interpreter.
+    Otherwise every job would interrupt the event loop that submitted it, only to wait for the
+    interpreter's lock that the loop holds.
     """
     with suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def _answer(jobs: Sequence[Job[Any]]) -> None:
+def _finish(jobs: Sequence[Job[Any]]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, theirs in by_loop.items():
-        # A loop that is closed has nobody left who waits.
+        # A closed loop has nobody who waits.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_tell, theirs)
+            loop.call_soon_threadsafe(_set_results, theirs)
 
 
-def _tell(jobs: Sequence[Job[Any]]) -> None:
+def _set_results(jobs: Sequence[Job[Any]]) -> None:
     for job in jobs:
-        if job.answer.done():
+        if job.future.done():
             continue
         if job.error is not None:
-            job.answer.set_exception(job.error)
+            job.future.set_exception(job.error)
         else:
-            job.answer.set_result(job.result)
+            job.future.set_result(job.result)

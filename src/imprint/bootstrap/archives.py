@@ -15,15 +15,15 @@ from imprint.adapters.archives.backup_files import (
 from imprint.adapters.archives.car_file import open_car
 from imprint.adapters.archives.key_file import NoKey, load_seed
 from imprint.adapters.archives.migration_progress import open_progress
-from imprint.adapters.catalog.backup import DamagedCopy, check_copy
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.adapters.catalog.sqlite_backup import DamagedCopy, check_copy
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
 from imprint.bootstrap.adapters import Adapters
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.ports import Catalog, ContentStore, Progress, utc_now
-from imprint.ports.archives import Archive, BackupWriter, Entry, Journal
+from imprint.ports.archives import Archive, BackupEntry, BackupWriter, MigrationProgress
 from imprint.services.backup import CATALOG_ENTRY, Backup, NotABackup, Restore
 from imprint.services.content_migration import ContentMigration
 from imprint.services.exports import Export, Import
@@ -73,7 +73,7 @@ def open_archive(path: Path, progress: Progress) -> Iterator[Archive]:
 
 
 def build_migration(
-    adapters: Adapters, target: Settings, store: ContentStore, migrated: Journal
+    adapters: Adapters, target: Settings, store: ContentStore, migrated: MigrationProgress
 ) -> ContentMigration:
     """A migration from the store in use to the one of other settings."""
     return ContentMigration(
@@ -89,7 +89,7 @@ def build_migration(
 @contextmanager
 def open_migration_progress(
     settings: Settings, target: Settings, restart: bool
-) -> Iterator[Journal]:
+) -> Iterator[MigrationProgress]:
     """Which documents the target has already, recorded in the data folder."""
     name = sha256(describe_store(target).encode()).hexdigest()[:16]
     path = settings.storage.data_dir / f"moved-{name}.db"
@@ -142,7 +142,7 @@ def open_restore(folder: Path) -> Iterator[tuple[Restore, ContentStore]]:
         raise CannotStart(str(error)) from error
 
 
-def open_backup(path: Path) -> Iterable[Entry]:
+def open_backup(path: Path) -> Iterable[BackupEntry]:
     """The entries of a backup. Raises `CannotStart` when they cannot be read."""
     try:
         yield from read_entries(path)

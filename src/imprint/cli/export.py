@@ -19,7 +19,8 @@ from imprint.cli.progress import show_progress
 from imprint.domain.addresses import Address, NotAnAddress, parse_address
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest
-from imprint.ports.archives import Archive, ImportOutcome
+from imprint.ports.archives import Archive
+from imprint.ports.catalog import ImportOutcome
 from imprint.services.exports import check_export, open_export
 
 _file_argument = click.argument(

@@ -1,8 +1,8 @@
-"""What the flows need from outside; the docstrings are the contract that every adapter keeps.
+"""What the services need from outside; the docstrings are the contract of every adapter.
 
-Every method may raise `Unavailable` with the code of its dependency, and nothing else that is
-not named here: adapters translate what their vendors raise, once. What requests need is named
-here; `archives`, `inventory` and `sealing` hold what only few flows know of.
+Every method may raise `Unavailable` with the code of its dependency, and nothing else that its
+docstring does not name: adapters translate the errors of their vendors once. The protocols that
+only few services need are in `archives` and `content`.
 """
 
 from collections.abc import Callable
@@ -14,22 +14,22 @@ from imprint.ports.chain import ChainReader, MarketplaceReader, WebhookProvider
 from imprint.ports.content import ContentStore, ImageRecoder
 
 Clock = Callable[[], datetime]
-"""Tells the time, in UTC."""
+"""Returns the time, in UTC."""
 
 utc_now: Clock = partial(datetime.now, UTC)
 """The clock of this machine."""
 
 Progress = Callable[[int, int], None]
-"""Hears how much is done, and of how much."""
+"""Called with how much is done, and of how much."""
 
 __all__ = [
     "Catalog",
     "ChainReader",
     "Clock",
     "ContentStore",
-    "WebhookProvider",
     "ImageRecoder",
     "MarketplaceReader",
     "Progress",
+    "WebhookProvider",
     "utc_now",
 ]

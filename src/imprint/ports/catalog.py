@@ -1,11 +1,14 @@
 """The records of files, nonces and events."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.exports import ExportedFile
 from imprint.domain.files import File, Intent, Network, Version, Write
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import (
@@ -19,17 +22,54 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.domain.rate_limits import Rate
-from imprint.ports.archives import ArchiveCatalog
-from imprint.ports.content import KeyCatalog, StrayCatalog
 
 
-class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
-    """The records of files, nonces and events. Every change is one transaction, or did not happen.
+class ImportOutcome(StrEnum):
+    """What importing a file came to."""
+
+    ADDED = "added"
+    PRESENT = "present"
+    """It was here before; what this installation has of it stays as it is."""
+    RETIRED = "retired"
+    """It was here before and has been replaced or deleted since, which stays so."""
+
+
+class ImportConflict(Exception):
+    """An exported file contradicts what is here; the text says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document that the catalog refers to; it is readable if its file has no wrapped key."""
+
+    cid: Cid
+    readable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """The wrapped key of one file, which is bound to the file's name."""
+
+    file_id: str
+    name: str
+    wrapped_key: bytes = field(repr=False)
+
+
+class Catalog(Protocol):
+    """The records of files, nonces and events. Every change is one transaction.
 
     A nonce is spent in the transaction of the effect that it signs: a method that takes a `Write`
     raises `NonceUsed` if its signer has spent its nonce, and otherwise spends it if, and only if,
-    the change takes effect. What is written is durable before a method returns.
+    the change takes effect. A change is durable before its method returns.
     """
+
+    # Signed writes
+
+    async def check_nonce(self, signer: Address, nonce: str) -> None:
+        """Raise `NonceUsed` if the signer has spent this nonce on a write.
+
+        It is called before the work of a write begins; the transaction of its effect decides.
+        """
 
     async def begin_write(self, intent: Intent) -> int | None:
         """Note that a document is about to be stored for a write.
@@ -37,15 +77,12 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
         An intent with a number reserves it for its owner and returns None, if it is higher than
         every number of that owner before. Otherwise it notes nothing, reserves the next number and
         returns that: the caller begins again with a document of that name, and an intent without
-        a number. Raises `NonceUsed`; and `Unavailable` for storage while the same document is
-        being destroyed. This note alone need not be durable across power loss.
+        a number. Raises `Unavailable` for storage while the same document is being destroyed. It
+        does not look at the nonce. This note alone need not survive a power loss.
         """
 
-    async def check_nonce(self, signer: Address, nonce: str) -> None:
-        """Raise `NonceUsed` if the signer has spent this nonce on a write."""
-
     async def admit(self, key: str, rate: Rate, now: datetime) -> None:
-        """Count one request of `key`, for all processes together. Refuses `rate_limited`."""
+        """Count one request of `key`, for all processes together. Raises `RateLimited`."""
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
         """Spend the nonce of a login, apart from those of writes; False if it was spent before."""
@@ -75,6 +112,8 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
     async def delete_draft(self, write: Write, cid: Cid) -> File | None:
         """Delete the signer's draft; None if `cid` is no longer one. Returns what it was."""
 
+    # Files and lists
+
     async def file_by_cid(self, cid: Cid) -> File | None:
         """The live file with this cid."""
 
@@ -86,6 +125,17 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
 
     async def is_public(self, cid: Cid) -> bool:
         """Whether this is the cid of a thumbnail of a live file, so that anybody may fetch it."""
+
+    async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
+        """Up to `limit` keys by rising file id, those above `after`, of files in every state."""
+
+    async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
+        """Put new wrapped keys in the places of those given, in one transaction.
+
+        A record that changed meanwhile stays as it is. Returns how many were replaced.
+        """
+
+    # Events of the chain
 
     async def apply_events(
         self,
@@ -106,46 +156,92 @@ class Catalog(ArchiveCatalog, KeyCatalog, StrayCatalog, Protocol):
         """The block up to which the follower has read this chain; None before the first."""
 
     async def final_block(self, chain_id: int) -> BlockRef | None:
-        """The block that the follower noted last as final."""
+        """The block that the follower stored last as final."""
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
         """The canonical events in these blocks."""
 
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
-        """Canonical events that only deliveries speak of, the oldest first."""
+        """Canonical events that only deliveries have reported, the oldest first."""
 
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
-        """Take the chain's own word, in one transaction.
+        """Apply what the follower read from the chain, in one transaction.
 
-        What is lost is undone first: its files are drafts again, unless another canonical event
-        claims them. Then the events are settled, also those that were lost before, and confirmed,
-        and what deliveries said about where they stand is corrected; then the follower stands
-        where the step says, and its final block is kept.
+        Lost events are undone first: their files are drafts again, unless another canonical event
+        claims them. Then the events are applied, also those that were lost before, and confirmed,
+        and what deliveries said about them is corrected; then the cursor and the final block of
+        the step are stored, if it has them.
         """
 
     async def report_events(self, limit: int) -> EventReport:
-        """How many events came to what, and up to `limit` of each troubled kind, newest first."""
+        """How many events have which status, and up to `limit` of each kind that needs attention.
+
+        The newest come first.
+        """
+
+    # Leases and garbage
 
     async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or prolong a lease; False while another holder has it."""
 
     async def release_lease(self, name: str, holder: str) -> None:
-        """Give a lease back, if it is still this holder's."""
+        """Release a lease, if this holder still has it."""
 
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int
     ) -> list[tuple[Cid, Network]]:
-        """Documents to be destroyed: detached before then or left by an expired intent, and held
-        by no live file, no thumbnail and no running intent. They stay condemned until `bury`."""
+        """Up to `limit` documents to be destroyed; they stay condemned until `purge`.
+
+        They were detached before then or left by an expired intent, and no live file, thumbnail or
+        running intent refers to them.
+        """
 
     async def purge(self, cid: Cid, network: Network) -> None:
         """Forget a condemned document, which is now destroyed."""
 
+    async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
+        """Detach those of these documents that no version, thumbnail or intent refers to.
+
+        From then on they can be condemned like any detached document. Returns how many there were.
+        """
+
     async def prune_replays(self, before: datetime) -> None:
-        """Drop what is remembered of deliveries and logins from before then: too old to replay."""
+        """Forget deliveries, logins and rate limits that are older: they no longer matter."""
+
+    # Archives
+
+    def walk_files(self, owner: Address | None, size: int) -> AsyncIterator[list[ExportedFile]]:
+        """Every live file, or those of one owner, as they all are at one moment.
+
+        By rising position, in lists of up to `size`. Writes go on meanwhile and are not seen; the
+        database keeps the old state until the walk ends, so callers must not pause it for long.
+        """
+
+    async def documents_after(
+        self, network: Network, after: str, limit: int
+    ) -> list[StoredDocument]:
+        """Up to `limit` documents above `after`, by rising cid, of versions in every state.
+
+        Those are all that must be readable: of live files, and of versions that an event may
+        still restore. A document that is stored meanwhile may or may not be among them.
+        """
+
+    async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
+        """What `import_file` would return or raise, without doing it."""
+
+    async def import_file(self, exported: ExportedFile) -> ImportOutcome:
+        """Add a file whose documents are stored, with its group and its publication.
+
+        A publication counts like one that a delivery reported: the follower confirms or undoes it.
+        Nonces are not touched. Raises `ImportConflict` where an id, a name, a cid, a group or a
+        post id belongs to something else here, and `Unavailable` for storage while one of the
+        documents is being destroyed.
+        """
+
+    # The database
 
     async def probe(self) -> None:
         """Return if the catalog can be written to."""
 
     async def close(self) -> None:
-        """Finish what runs and let go."""
+        """Finish what runs and close every connection."""

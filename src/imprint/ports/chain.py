@@ -1,4 +1,4 @@
-"""The chain, the marketplace on it, and those who tell of its events."""
+"""The chain, the marketplace contract on it, and the providers of webhooks about its events."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,34 +11,34 @@ from imprint.domain.posts import BlockRef, Delivery, PostEntry, PostFacts
 
 
 class MarketplaceReader(Protocol):
-    """The marketplace contract, asked now. A strange answer is `Unavailable`, never a guess."""
+    """The marketplace contract as it is now. An unexpected response raises `Unavailable`."""
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The entry and the reader's balance (0 for nobody), from one block in one exchange."""
+        """The entry and the reader's balance (0 without a reader), at one block in one request."""
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         """The entry under which this cid is published; None if it is not."""
 
     async def probe(self) -> None:
-        """Return if the node answers, for the configured chain, and the contract is there."""
+        """Return if the node responds, is on the configured chain, and has the contract."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close every connection."""
 
 
 class ChainReader(Protocol):
-    """The chain itself: its blocks, and the marketplace's logs in them.
+    """The chain's blocks, and the marketplace's logs in them.
 
-    Nodes differ in how far they are, and change their mind. So whoever asks says which `head` the
-    question is about: every answer holds for the chain that ends in this block, and a node that
-    does not have it there, because it is behind or on another branch, is `Unavailable`.
+    Nodes differ in how far they have synced, and replace blocks. So the caller names the `head`:
+    every result holds for the chain that ends in this block, and a node that does not have it,
+    because it is behind or on another branch, is `Unavailable`.
     """
 
     async def head(self) -> BlockRef:
         """The newest block."""
 
     async def head_time(self) -> datetime:
-        """When the newest block says that it was made."""
+        """The timestamp of the newest block."""
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         """The block at this height; None above the newest one."""
@@ -46,11 +46,11 @@ class ChainReader(Protocol):
     async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
         """The marketplace's logs in these blocks, in order.
 
-        `Unavailable` may mean that the node will not look at so many blocks at once.
+        `Unavailable` may mean that the node refuses so large a range.
         """
 
     async def logs_of_block(self, block_hash: str, head: BlockRef) -> list[Log] | None:
-        """The marketplace's logs in this block; None if it is not one of this chain."""
+        """The marketplace's logs in this block; None if it is not on this chain."""
 
 
 class WebhookProvider(Protocol):
@@ -65,6 +65,6 @@ class WebhookProvider(Protocol):
         """Verify a delivery, then decode it. `headers` has lower-case names.
 
         Refuses `webhook_signature_invalid`, `too_large`, `unsupported_media_type`, and
-        `invalid_request` for damaged compression; what is signed but strange is ignored or becomes
-        a dead letter, never a refusal.
+        `invalid_request` for damaged compression. A signed log that cannot be decoded is ignored or
+        becomes a dead letter; it is never refused.
         """

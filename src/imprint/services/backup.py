@@ -17,7 +17,7 @@ from imprint.domain.cids import Cid, NotACid, document_cid, parse_cid
 from imprint.domain.exports import read_instant, write_instant
 from imprint.domain.files import Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
-from imprint.ports.archives import BackupWriter, Entry
+from imprint.ports.archives import BackupEntry, BackupWriter
 from imprint.services.exports import DocumentMissing
 from imprint.services.garbage_collector import pause_collection
 
@@ -142,7 +142,7 @@ class Restore:
     catalog_path: Path
     open_copy: Callable[[Path], Catalog]
 
-    async def run(self, entries: Iterable[Entry], progress: Progress) -> BackupManifest:
+    async def run(self, entries: Iterable[BackupEntry], progress: Progress) -> BackupManifest:
         """Restore every entry, then verify that nothing is missing. Raises `NotABackup`."""
         manifest = None
         for entry in entries:
@@ -157,13 +157,13 @@ class Restore:
         await self._verify(manifest, progress)
         return manifest
 
-    def _restore_catalog(self, entry: Entry) -> None:
+    def _restore_catalog(self, entry: BackupEntry) -> None:
         with self.catalog_path.open("xb") as file:
             self.catalog_path.chmod(0o600)
             while chunk := entry.read(_CHUNK):
                 file.write(chunk)
 
-    async def _restore_document(self, entry: Entry) -> None:
+    async def _restore_document(self, entry: BackupEntry) -> None:
         try:
             _, network_name, _, text = entry.name.split("/")
             network, cid = Network(network_name), parse_cid(text)

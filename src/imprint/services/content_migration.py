@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from imprint.domain.files import Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
-from imprint.ports.archives import Journal, StoredDocument
+from imprint.ports.archives import MigrationProgress
+from imprint.ports.catalog import StoredDocument
 from imprint.services.exports import DocumentMissing
 from imprint.services.garbage_collector import pause_collection
 from imprint.services.labels import label_of
@@ -43,7 +44,7 @@ class ContentMigration:
     source: ContentStore
     target: ContentStore
     clock: Clock
-    migrated: Journal
+    migrated: MigrationProgress
     publicly_readable: bool = False
     """Whether anybody can fetch what the target holds, so that only ciphertext may go there."""
 

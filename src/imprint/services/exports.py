@@ -35,7 +35,8 @@ from imprint.domain.exports import (
 )
 from imprint.domain.files import File, Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
-from imprint.ports.archives import Archive, ImportConflict, ImportOutcome
+from imprint.ports.archives import Archive
+from imprint.ports.catalog import ImportConflict, ImportOutcome
 from imprint.services.garbage_collector import pause_collection
 from imprint.services.labels import label_of
 

@@ -19,7 +19,7 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
 from imprint.metrics import DOCUMENTS_DESTROYED
 from imprint.ports import Catalog, Clock, ContentStore
-from imprint.ports.content import Inventory, StrayCatalog
+from imprint.ports.content import Inventory
 from imprint.services.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class StrayScan:
     still be recorded. A stray is kept for the grace period of every detached document.
     """
 
-    catalog: StrayCatalog
+    catalog: Catalog
     inventory: Inventory
     clock: Clock
     age: timedelta

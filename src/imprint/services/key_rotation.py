@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from imprint.domain.errors import Unavailable
-from imprint.ports.content import DocumentCipher, KeyCatalog, KeyRecord
+from imprint.ports import Catalog
+from imprint.ports.catalog import KeyRecord
+from imprint.ports.content import DocumentCipher
 
 BATCH = 200
 """How many keys one transaction replaces, so that writes do not wait for long."""
@@ -31,7 +33,7 @@ class KeyRotation:
     rotation that was interrupted is simply run again, beside a running service.
     """
 
-    catalog: KeyCatalog
+    catalog: Catalog
     cipher: DocumentCipher
 
     async def run(self) -> AsyncIterator[RotationProgress]:

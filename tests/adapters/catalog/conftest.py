@@ -10,7 +10,7 @@ import pytest
 from tests.adapters.catalog.databases import Database, PostgresqlServer, SqliteFile, open_any
 from tests.postgresql import Server
 
-from imprint.adapters.catalog.stepped import CatalogBase
+from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, File, Intent, Network, Version, Write

@@ -10,7 +10,7 @@ import asyncpg
 from tests.postgresql import Server
 
 from imprint.adapters.catalog import postgresql, sqlite
-from imprint.adapters.catalog.stepped import CatalogBase
+from imprint.adapters.catalog.catalog import CatalogBase
 
 COUNTED = "SELECT tag, count(*) FROM file_tags GROUP BY tag"
 

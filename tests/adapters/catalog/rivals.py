@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from imprint.adapters.catalog import postgresql, sqlite
-from imprint.adapters.catalog.stepped import CatalogBase
+from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.errors import NonceUsed

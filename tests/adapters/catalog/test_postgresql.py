@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,13 +16,13 @@ from imprint.adapters.catalog import postgresql_pool
 from imprint.adapters.catalog.postgresql import open_catalog
 from imprint.adapters.catalog.postgresql_schema import migrate
 from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrations
-from imprint.adapters.catalog.steps import Hold, Query, Unstorable
+from imprint.adapters.catalog.transaction import Unstorable
 from imprint.domain.errors import Code, Unavailable
 from imprint.domain.files import Action
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-BEAT = Query("UPDATE counters SET value = value + 1 WHERE name = 'heartbeat' RETURNING value")
-OTHER = Query("INSERT INTO leases VALUES ('other', 'one', 1)")
+BEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat' RETURNING value"
+OTHER = "INSERT INTO leases VALUES ('other', 'one', 1)"
 
 
 @pytest.fixture
@@ -29,22 +30,21 @@ def kind():
     return "postgresql"
 
 
-def show(setting):
-    rows = yield Query(f"SHOW {setting}")
-    return rows[0][0]
+async def show(tx, setting):
+    return (await tx.fetchone(f"SHOW {setting}"))[setting]
 
 
 async def test_an_effect_is_durable_and_an_intent_need_not_be(world):
-    assert await world.catalog._change(lambda: show("synchronous_commit")) == "on"
-    assert await world.catalog._change(lambda: show("synchronous_commit"), durable=False) == "off"
-    assert await world.catalog._change(lambda: show("synchronous_commit")) == "on"
+    assert await world.catalog.transact((), show, "synchronous_commit") == "on"
+    assert await world.catalog.transact((), show, "synchronous_commit", durable=False) == "off"
+    assert await world.catalog.transact((), show, "synchronous_commit") == "on"
 
 
 async def test_an_effect_is_durable_even_if_the_server_has_other_habits(database, server):
     await server.execute("ALTER DATABASE catalog SET synchronous_commit = off")
     catalog = open_catalog(database.address)
     try:
-        assert await catalog._change(lambda: show("synchronous_commit")) == "on"
+        assert await catalog.transact((), show, "synchronous_commit") == "on"
     finally:
         await catalog.close()
         await server.execute("ALTER DATABASE catalog RESET synchronous_commit")
@@ -53,46 +53,88 @@ async def test_an_effect_is_durable_even_if_the_server_has_other_habits(database
 async def test_changes_that_wait_for_each_other_both_take_effect(world):
     entered = []
 
-    def cross(first, second):
+    async def cross(tx, first, second):
         entered.append(first)
-        yield Hold(frozenset({first}))
-        yield Query("SELECT pg_sleep(0.1)")
-        yield Hold(frozenset({second}))
-        rows = yield BEAT
-        return rows[0][0]
+        await tx.lock({first})
+        await tx.execute("SELECT pg_sleep(0.1)")
+        await tx.lock({second})
+        return (await tx.fetchone(BEAT))["value"]
 
     beats = await asyncio.gather(
-        world.catalog._change(lambda: cross("a", "b")),
-        world.catalog._change(lambda: cross("b", "a")),
+        world.catalog.transact((), cross, "a", "b"),
+        world.catalog.transact((), cross, "b", "a"),
     )
     assert sorted(beats) == [1, 2]
     assert len(entered) > 2
 
 
 async def test_a_clash_that_comes_back_is_unavailable_and_changes_nothing(world, database):
-    def clash():
-        yield BEAT
-        yield OTHER
-        yield OTHER
+    async def clash(tx):
+        await tx.execute(BEAT)
+        await tx.execute(OTHER)
+        await tx.execute(OTHER)
 
     with pytest.raises(Unavailable) as refused:
-        await world.catalog._change(clash)
+        await world.catalog.transact((), clash)
     strange = refused.value.__cause__
     assert isinstance(strange, Unstorable)
     assert isinstance(strange.__cause__, asyncpg.UniqueViolationError)
     assert await database.rows("SELECT value FROM counters") == [(0,)]
 
 
-async def test_a_transaction_that_the_server_rolled_back_is_never_told_as_done(world, database):
-    def swallow():
-        yield BEAT
-        try:
-            yield Query("INSERT INTO leases VALUES ('x', NULL, 1)")
-        except Unstorable:
-            return "done"
+async def test_a_transaction_that_met_another_one_runs_its_rule_again(world, database):
+    calls = []
+
+    async def clash_once(tx):
+        calls.append(await tx.fetchone(BEAT))
+        if len(calls) == 1:
+            await tx.execute(OTHER)
+            await tx.execute(OTHER)
+        return "done"
+
+    assert await world.catalog.transact((), clash_once) == "done"
+    assert len(calls) == 2
+    assert await database.rows("SELECT value FROM counters") == [(1,)]
+    assert await database.rows("SELECT count(*) FROM leases") == [(0,)]
+
+
+async def test_locks_are_taken_before_the_rule_runs(world):
+    held = "SELECT count(*) AS count FROM pg_locks WHERE locktype = 'advisory' AND granted"
+
+    async def count(tx):
+        return (await tx.fetchone(f"{held} AND pid = pg_backend_pid()"))["count"]
+
+    assert await world.catalog.transact({"a", "b"}, count) == 2
+    assert await world.catalog.transact((), count) == 0
+
+
+async def test_a_rule_waits_for_the_locks_of_another_process(world, open_another):
+    began, order = asyncio.Event(), []
+
+    async def first(tx):
+        began.set()
+        await tx.execute("SELECT pg_sleep(0.1)")
+        order.append("first")
+
+    async def second(tx):
+        order.append("second")
+
+    running = asyncio.ensure_future(world.catalog.transact({"a"}, first))
+    await began.wait()
+    await open_another().transact({"a"}, second)
+    await running
+    assert order == ["first", "second"]
+
+
+async def test_a_transaction_that_the_server_rolled_back_is_never_reported_as_done(world, database):
+    async def swallow(tx):
+        await tx.execute(BEAT)
+        with suppress(Unstorable):
+            await tx.execute("INSERT INTO leases VALUES ('x', NULL, 1)")
+        return "done"
 
     with pytest.raises(Unavailable):
-        await world.catalog._change(swallow)
+        await world.catalog.transact((), swallow)
     assert await database.rows("SELECT value FROM counters") == [(0,)]
 
 
@@ -119,13 +161,13 @@ async def test_more_connections_than_the_server_allows_are_unavailable(database,
     )
     catalog = open_catalog(database.address.replace("postgres@", "guest@"))
 
-    def slow():
-        yield Query("SELECT pg_sleep(0.2)")
+    async def slow(tx):
+        await tx.execute("SELECT pg_sleep(0.2)")
         return "done"
 
-    said = await asyncio.gather(*(catalog._read(slow) for _ in range(5)), return_exceptions=True)
+    said = await asyncio.gather(*(catalog.read(slow) for _ in range(5)), return_exceptions=True)
     assert {type(each) for each in said} == {str, Unavailable}
-    assert await catalog._read(slow) == "done"
+    assert await catalog.read(slow) == "done"
     await catalog.close()
     await server.execute("DROP OWNED BY guest; DROP ROLE guest", "catalog")
 
@@ -141,11 +183,10 @@ async def test_a_closed_catalog_is_unavailable(world):
 async def test_one_busy_owner_leaves_connections_for_the_others(database):
     catalog = open_catalog(database.address, connections=2)
 
-    def slow():
-        yield Hold(frozenset({"owner busy"}))
-        yield Query("SELECT pg_sleep(0.3)")
+    async def slow(tx):
+        await tx.execute("SELECT pg_sleep(0.3)")
 
-    busy = [asyncio.ensure_future(catalog._change(slow)) for _ in range(4)]
+    busy = [asyncio.ensure_future(catalog.transact({"owner busy"}, slow)) for _ in range(4)]
     await asyncio.sleep(0.05)
     begun = time.monotonic()
     await catalog.cursor(1)

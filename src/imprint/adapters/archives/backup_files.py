@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from imprint.ports.archives import BackupWriter, Entry
+from imprint.ports.archives import BackupEntry, BackupWriter
 
 
 class BackupUnusable(Exception):
@@ -79,7 +79,7 @@ class TarBackup:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """`Entry` over an open file."""
+    """`BackupEntry` over an open file."""
 
     name: str
     file: IO[bytes]
@@ -119,7 +119,7 @@ def create_backup(path: Path) -> Iterator[BackupWriter]:
         _remove(partial)
 
 
-def read_entries(path: Path) -> Iterator[Entry]:
+def read_entries(path: Path) -> Iterator[BackupEntry]:
     """The entries of a backup, each valid until the next. Raises `BackupUnusable`."""
     try:
         if path.is_dir():
@@ -157,7 +157,7 @@ def make_folder(path: Path) -> Iterator[Path]:
         _remove(partial)
 
 
-def _folder_entries(path: Path) -> Iterator[Entry]:
+def _folder_entries(path: Path) -> Iterator[BackupEntry]:
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):

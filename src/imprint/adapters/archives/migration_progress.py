@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imprint.domain.files import Network
-from imprint.ports.archives import StoredDocument
+from imprint.ports.catalog import StoredDocument
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS copied (
@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS copied (
 
 @dataclass(frozen=True, slots=True)
 class MigrationProgressFile:
-    """`Journal` in a SQLite file."""
+    """`MigrationProgress` in a SQLite file."""
 
     connection: sqlite3.Connection
 

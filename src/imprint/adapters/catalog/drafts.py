@@ -1,111 +1,200 @@
-"""The changes that authors sign: a draft is added, replaced, dressed, discarded."""
+"""Drafts: what authors sign, with the nonces and the intents of their writes.
+
+A write begins with an intent, so that a document whose write never ends can be found and removed.
+The transaction of its effect ends the intent and spends the nonce.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from imprint.adapters.catalog import nonces
-from imprint.adapters.catalog import statements as sql
-from imprint.adapters.catalog.adding import add_file
-from imprint.adapters.catalog.holding import hold_document, hold_write
-from imprint.adapters.catalog.ordering import UNPLACED, retag
-from imprint.adapters.catalog.rows import file_of, hashtags_text, micros
-from imprint.adapters.catalog.steps import Query, Steps, Value
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.chain_events import apply_kept
+from imprint.adapters.catalog.files import (
+    UNPLACED,
+    find_file,
+    hashtags_text,
+    next_position,
+    retag,
+)
+from imprint.adapters.catalog.transaction import Transaction, document_lock, key_text, micros
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.files import File, Intent, Network, State, Version, Write
 
 
-def add_draft(write: Write, intent: Intent, version: Version) -> Steps[File]:
+async def begin_write(tx: Transaction, intent: Intent) -> int | None:
+    """Note an intent and reserve its number, or reserve and return the next one of its owner.
+
+    Refuses a document that is being destroyed.
+    """
+    await refuse_condemned(tx, intent.cid, intent.network)
+    if intent.number is not None:
+        owner = intent.write.signer
+        if await tx.fetchone(sql.RESERVE_NUMBER, owner=owner, number=intent.number) is None:
+            (row,) = await tx.fetchall(sql.NEXT_NUMBER, owner=owner)
+            return int(row["last_number"])
+    await tx.execute(
+        sql.ADD_INTENT,
+        id=intent.id,
+        signer=intent.write.signer,
+        nonce=key_text(intent.write.nonce),
+        action=intent.write.action.value,
+        cid=intent.cid,
+        network=intent.network.value,
+        number=intent.number,
+        lease_until=micros(intent.lease_until),
+    )
+    return None
+
+
+async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Version) -> File:
     """A new group with this version as its draft; a post at once if an event came before it."""
-    yield hold_write(write, intent)
-    yield from nonces.refuse_spent(write.signer, write.nonce)
-    yield from nonces.end(intent)
-    group: dict[str, Value] = {
-        "id": version.group_id,
-        "owner": version.owner,
-        "created_at": micros(version.created_at),
-    }
-    yield Query(sql.ADD_GROUP, group)
-    file = yield from add_file(_draft_of(version, version.group_id))
-    yield from nonces.spend(write, file)
+    await refuse_spent(tx, write.signer, write.nonce)
+    await _end_intent(tx, intent)
+    await tx.execute(
+        sql.ADD_GROUP,
+        id=version.group_id,
+        owner=version.owner,
+        created_at=micros(version.created_at),
+    )
+    file = await add_file(tx, _draft_of(version, version.group_id))
+    await _spend_nonce(tx, write, file)
     return file
 
 
-def replace_draft(write: Write, intent: Intent, old: Cid, version: Version) -> Steps[File | None]:
+async def replace_draft(
+    tx: Transaction, write: Write, intent: Intent, old: Cid, version: Version
+) -> File | None:
     """Put a version in the place of the draft `old`; None if that is no draft of the signer.
 
     The group is the one that the draft is in now: an event may have moved it since it was read.
     """
-    yield hold_write(write, intent, old)
-    yield from nonces.refuse_spent(write.signer, write.nonce)
-    draft = yield from _draft(old, write.signer)
+    await refuse_spent(tx, write.signer, write.nonce)
+    draft = await find_file(tx, sql.DRAFT_OF_OWNER, cid=old, owner=write.signer)
     if draft is None:
         return None
-    yield from nonces.end(intent)
-    yield from _retire(draft, State.SUPERSEDED, write)
-    dress = draft.hashtags, draft.thumbnail_cid
-    file = yield from add_file(_draft_of(version, draft.group_id, *dress))
-    yield from nonces.spend(write, file)
+    await _end_intent(tx, intent)
+    await _retire(tx, draft, State.SUPERSEDED, write)
+    file = await add_file(
+        tx, _draft_of(version, draft.group_id, draft.hashtags, draft.thumbnail_cid)
+    )
+    await _spend_nonce(tx, write, file)
     return file
 
 
-def prepare_draft(
-    write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
-) -> Steps[File | None]:
+async def prepare_draft(
+    tx: Transaction, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
+) -> File | None:
     """Give a draft its thumbnail and hashtags; None if `cid` is no draft of the signer."""
-    yield hold_write(write, intent)
-    yield from nonces.refuse_spent(write.signer, write.nonce)
-    draft = yield from _draft(cid, write.signer)
+    await refuse_spent(tx, write.signer, write.nonce)
+    draft = await find_file(tx, sql.DRAFT_OF_OWNER, cid=cid, owner=write.signer)
     if draft is None:
         return None
-    yield from nonces.end(intent)
-    dressed = replace(draft, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
-    values = {
-        "id": draft.group_id,
-        "hashtags": hashtags_text(dressed.hashtags),
-        "thumbnail_cid": intent.cid,
-    }
-    yield Query(sql.DRESS_GROUP, values)
-    yield from retag(draft, dressed)
+    await _end_intent(tx, intent)
+    prepared = replace(draft, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
+    await tx.execute(
+        sql.PREPARE_GROUP,
+        id=draft.group_id,
+        hashtags=hashtags_text(prepared.hashtags),
+        thumbnail_cid=intent.cid,
+    )
+    await retag(tx, draft, prepared)
     if draft.thumbnail_cid is not None and draft.thumbnail_cid != intent.cid:
-        yield from _let_go(draft.thumbnail_cid, write)
-    yield from nonces.spend(write, dressed)
-    return dressed
+        await _detach_thumbnail(tx, draft.thumbnail_cid, write)
+    await _spend_nonce(tx, write, prepared)
+    return prepared
 
 
-def delete_draft(write: Write, cid: Cid) -> Steps[File | None]:
+async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
     """Delete a draft and return what it was; None if `cid` is no draft of the signer."""
-    yield hold_write(write, None, cid)
-    yield from nonces.refuse_spent(write.signer, write.nonce)
-    draft = yield from _draft(cid, write.signer)
+    await refuse_spent(tx, write.signer, write.nonce)
+    draft = await find_file(tx, sql.DRAFT_OF_OWNER, cid=cid, owner=write.signer)
     if draft is None:
         return None
-    yield from _retire(draft, State.DELETED, write)
+    await _retire(tx, draft, State.DELETED, write)
     if draft.thumbnail_cid is not None:
-        yield from _let_go(draft.thumbnail_cid, write)
-    yield from nonces.spend(write, None)
+        await _detach_thumbnail(tx, draft.thumbnail_cid, write)
+    await _spend_nonce(tx, write, None)
     return draft
 
 
-def _draft(cid: Cid, owner: Address) -> Steps[File | None]:
-    rows = yield Query(sql.DRAFT_OF_OWNER, {"cid": cid, "owner": owner})
-    return file_of(rows[0]) if rows else None
+async def add_file(tx: Transaction, draft: File) -> File:
+    """Add a draft to its group, above all other files; a post at once if an event came before."""
+    draft = replace(draft, position=await next_position(tx))
+    await tx.execute(
+        sql.ADD_FILE,
+        id=draft.id,
+        group_id=draft.group_id,
+        owner=draft.owner,
+        name=draft.name,
+        cid=draft.cid,
+        size=draft.size,
+        created_at=micros(draft.created_at),
+        position=draft.position,
+        wrapped_key=draft.wrapped_key,
+    )
+    await retag(tx, None, draft)
+    return await apply_kept(tx, draft)
 
 
-def _retire(draft: File, state: State, write: Write) -> Steps[None]:
-    yield Query(sql.RETIRE_FILE, {"id": draft.id, "state": state.value})
-    yield from retag(draft, None)
-    yield _detach(draft.cid, Network.PRIVATE, write)
+async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
+    """Raise `NonceUsed` if the signer has spent this nonce, with its file if that is still live."""
+    spent = await tx.fetchone(sql.SPENT_NONCE, signer=signer, nonce=key_text(nonce))
+    if spent is not None:
+        raise NonceUsed(await find_file(tx, sql.FILE_BY_ID, id=spent["file_id"]))
 
 
-def _let_go(thumbnail: Cid, write: Write) -> Steps[None]:
-    yield hold_document(thumbnail, Network.PUBLIC)
-    yield _detach(thumbnail, Network.PUBLIC, write)
+async def refuse_condemned(tx: Transaction, cid: Cid, network: Network) -> None:
+    """Raise `Unavailable` for a document that is being destroyed: nothing may refer to it."""
+    if await tx.fetchone(sql.CONDEMNED, cid=cid, network=network.value) is not None:
+        raise Unavailable.storage()
 
 
-def _detach(cid: Cid, network: Network, write: Write) -> Query:
-    values = {"cid": cid, "network": network.value, "detached_at": micros(write.at)}
-    return Query(sql.DETACH, values)
+async def spend_login_nonce(tx: Transaction, address: Address, nonce: str, at: datetime) -> bool:
+    """Spend the nonce of a login; False if it was spent before."""
+    row = await tx.fetchone(
+        sql.SPEND_LOGIN_NONCE, address=address, nonce=key_text(nonce), spent_at=micros(at)
+    )
+    return row is not None
+
+
+async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None:
+    """Spend the nonce of a write that takes effect in this transaction and made `file`."""
+    await tx.execute(
+        sql.SPEND_NONCE,
+        signer=write.signer,
+        nonce=key_text(write.nonce),
+        action=write.action.value,
+        file_id=None if file is None else file.id,
+        spent_at=micros(write.at),
+    )
+
+
+async def _end_intent(tx: Transaction, intent: Intent) -> None:
+    """End an intent whose document is referred to from now on.
+
+    Refuses an intent that is gone: it expired, and its document may have been destroyed.
+    """
+    if await tx.fetchone(sql.END_INTENT, id=intent.id) is None:
+        raise Unavailable.storage()
+    await refuse_condemned(tx, intent.cid, intent.network)
+
+
+async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> None:
+    await tx.execute(sql.RETIRE_FILE, id=draft.id, state=state.value)
+    await retag(tx, draft, None)
+    await _detach(tx, draft.cid, Network.PRIVATE, write)
+
+
+async def _detach_thumbnail(tx: Transaction, thumbnail: Cid, write: Write) -> None:
+    await tx.lock(document_lock(thumbnail, Network.PUBLIC))
+    await _detach(tx, thumbnail, Network.PUBLIC, write)
+
+
+async def _detach(tx: Transaction, cid: Cid, network: Network, write: Write) -> None:
+    await tx.execute(sql.DETACH, cid=cid, network=network.value, detached_at=micros(write.at))
 
 
 def _draft_of(

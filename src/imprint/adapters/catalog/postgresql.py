@@ -1,23 +1,50 @@
-"""The catalog in PostgreSQL, which any number of processes on any number of machines may share."""
+"""The catalog in PostgreSQL, which any number of processes on any number of machines may share.
+
+Isolation is READ COMMITTED: every statement sees what was committed before it. Locks are advisory
+locks of the transaction, so what a rule reads under them stays true. Unique indexes are the second
+line: a transaction that conflicts with another one is rolled back and begins again, and then finds
+what it had not seen. A conflict that comes back every time is no accident and is `Unstorable`.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+import re
+from collections import defaultdict
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+)
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from random import random
+from typing import Any, cast
 
-from imprint.adapters.catalog import statements as sql
-from imprint.adapters.catalog.postgresql_changes import Changer, ReadRun, read
-from imprint.adapters.catalog.postgresql_pool import Pool, connect, translated
+import asyncpg
+
+from imprint import failpoints
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.postgresql_pool import (
+    CONNECT_SECONDS,
+    LOST,
+    Connection,
+    Pool,
+    connect,
+    translated,
+)
 from imprint.adapters.catalog.postgresql_schema import Unfinished, migrate
 from imprint.adapters.catalog.schema import known_migrations
-from imprint.adapters.catalog.stepped import CatalogBase
-from imprint.adapters.catalog.steps import Steps, T, last_query
+from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
 from imprint.domain.errors import Unavailable
+from imprint.domain.tags import MAX_TAGS
 
 __all__ = ["PostgresqlCatalog", "Unfinished", "open_catalog", "prepare"]
-
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
@@ -25,25 +52,47 @@ CONNECTIONS = 10
 _SNAPSHOT = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL idle_in_transaction_session_timeout = 0"""
-"""What reads as of one moment; whoever reads may take its time, and holds up nobody."""
+"""Begins a read of one moment; it may take its time, because it blocks nobody."""
 
-_PROBE_SECONDS = 2.0
-"""How long a probe waits."""
+_COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
+"""A commit that waits for a standby and is interrupted counts as done, so the server must not
+interrupt it; only the client stops waiting."""
+
+_ATTEMPTS = 6
+"""How often a transaction is begun before it fails."""
+
+_PAUSE = 0.01
+"""Seconds before the second attempt at most; each further pause is twice as long."""
+
+_CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
+"""A transaction met rows that another one committed meanwhile."""
+
+_CONFLICT = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *_CLASH)
+"""A transaction met another one; beginning it again may help."""
+
+_REFUSED = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.ProgramLimitExceededError,
+    OverflowError,
+    UnicodeEncodeError,
+)
+"""Errors about the values of a statement, rather than about the database."""
 
 
 def open_catalog(url: str, connections: int = CONNECTIONS) -> "PostgresqlCatalog":
     """Open the catalog in this database, making it or bringing its schema up to date.
 
-    Refuses with `NewerSchema` one that a newer version wrote, and with `Unfinished` one that a
-    catalog is being moved to. Connections are made later, on the event loop that uses them.
+    Raises `NewerSchema` for one that a newer version wrote, and `Unfinished` for one that a catalog
+    is being moved to. Connections are made later, on the event loop that uses them.
     """
-    with translated(), ThreadPoolExecutor(1, "catalog-schema") as aside:
-        aside.submit(asyncio.run, prepare(url)).result()
+    with translated(), ThreadPoolExecutor(1, "catalog-schema") as thread:
+        thread.submit(asyncio.run, prepare(url)).result()
     return PostgresqlCatalog(url, connections)
 
 
 async def prepare(url: str) -> None:
-    """Bring the schema of this database up to date. Refuses as `open_catalog` does."""
+    """Bring the schema of this database up to date. Raises what `open_catalog` does."""
     connection = await connect(url)
     try:
         await migrate(connection, known_migrations("postgresql"))
@@ -51,21 +100,107 @@ async def prepare(url: str) -> None:
         await connection.close()
 
 
+class NotCommitted(asyncpg.InterfaceError):
+    """The server rolled a transaction back instead of committing it."""
+
+
+class _Retry(Exception):
+    """The transaction met another one, or its connection broke before it began."""
+
+
+class PostgresqlTransaction:
+    """`Transaction` on one connection; a conflict in the last attempt is not retried."""
+
+    def __init__(
+        self, connection: Connection, *, last: bool, locks: frozenset[str] = frozenset()
+    ) -> None:
+        self._connection = connection
+        self._last = last
+        self._locks = locks
+
+    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
+        return await self._run(self._connection.fetchrow, *translate(sql, values))
+
+    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
+        rows = await self._run(self._connection.fetch, *translate(sql, values))
+        return cast("list[Row]", rows)
+
+    async def execute(self, sql: str, /, **values: Value) -> None:
+        if sql not in _NOT_NEEDED:
+            await self._run(self._connection.execute, *translate(sql, values))
+
+    async def lock(self, names: Collection[str]) -> None:
+        more = frozenset(names) - self._locks
+        if more:
+            await self._run(self._connection.execute, _lock_statements(more))
+            self._locks |= more
+
+    async def _run(self, method: Callable[..., Awaitable[T]], text: str, *values: Value) -> T:
+        try:
+            return await method(text, *values)
+        except _CONFLICT as error:
+            if not self._last:
+                raise _Retry from error
+            if isinstance(error, _CLASH):
+                raise Unstorable(type(error).__name__) from error
+            raise
+        except _REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    tx: PostgresqlTransaction
+
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
+        return await rule(self.tx, *args)
+
+
+@dataclass(slots=True)
+class _Queue:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+
+class KeyedLocks:
+    """A lock for each name: transactions of one process wait here instead of on connections."""
+
+    def __init__(self) -> None:
+        self._queues: defaultdict[str, _Queue] = defaultdict(_Queue)
+
+    @asynccontextmanager
+    async def hold(self, names: Iterable[str], seconds: float) -> AsyncIterator[None]:
+        """Hold the locks of all names, taken in one order by everybody.
+
+        Raises `TimeoutError` after so many seconds.
+        """
+        async with AsyncExitStack() as held:
+            async with asyncio.timeout(seconds):
+                for name in sorted(names):
+                    await held.enter_async_context(self._hold_one(name))
+            yield
+
+    @asynccontextmanager
+    async def _hold_one(self, name: str) -> AsyncIterator[None]:
+        queue = self._queues[name]
+        queue.waiting += 1
+        try:
+            async with queue.lock:
+                yield
+        finally:
+            queue.waiting -= 1
+            if not queue.waiting:
+                del self._queues[name]
+
+
 class PostgresqlCatalog(CatalogBase):
     """`Catalog` in PostgreSQL."""
 
     def __init__(self, url: str, connections: int) -> None:
         self._pool = Pool(url, connections)
-        self._changer = Changer(self._pool)
+        self._local_locks = KeyedLocks()
         self._running: set[asyncio.Task[Any]] = set()
         self._closed = False
-
-    async def probe(self) -> None:
-        try:
-            async with asyncio.timeout(_PROBE_SECONDS):
-                await self._change(partial(last_query, sql.BEAT, {}), durable=False)
-        except TimeoutError as error:
-            raise Unavailable.database() from error
 
     async def close(self) -> None:
         self._closed = True
@@ -73,36 +208,165 @@ class PostgresqlCatalog(CatalogBase):
             await asyncio.wait(self._running)
         await self._pool.close()
 
-    @asynccontextmanager
-    async def _snapshot(self) -> AsyncIterator[ReadRun]:
-        with translated():
-            async with self._pool.connection() as connection:
-                await connection.execute(_SNAPSHOT)
-                yield ReadRun(connection)
-                await connection.execute("ROLLBACK")
-
-    async def _change(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
+    async def transact(
+        self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
+    ) -> T:
         if self._closed:
             raise Unavailable.database()
-        return await self._run(self._commit(make, durable))
-
-    async def _read(self, make: Callable[[], Steps[T]], reach: int = 0) -> T:
-        with translated():
-            return await read(self._pool, make)
-
-    async def _commit(self, make: Callable[[], Steps[T]], durable: bool) -> T:
-        with translated():
-            return await self._changer.change(make, durable)
-
-    async def _run(self, change: Coroutine[Any, Any, T]) -> T:
-        # Whoever stops waiting must not stop a transaction halfway: it ends well or as a whole.
-        task = asyncio.create_task(change)
+        # A caller that is cancelled must not stop a transaction halfway.
+        task = asyncio.create_task(self._commit(frozenset(locks), rule, args, durable))
         self._running.add(task)
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)
 
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
+        with translated():
+            try:
+                return await self._read(rule, args)
+            except LOST:
+                return await self._read(rule, args)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[_Snapshot]:
+        with translated():
+            async with self._pool.connection() as connection:
+                await connection.execute(_SNAPSHOT)
+                yield _Snapshot(PostgresqlTransaction(connection, last=True))
+                await connection.execute("ROLLBACK")
+
+    async def _read(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+        async with self._pool.connection() as connection:
+            return await rule(PostgresqlTransaction(connection, last=True), *args)
+
+    async def _commit(
+        self, locks: frozenset[str], rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool
+    ) -> T:
+        with translated():
+            for attempt in range(_ATTEMPTS - 1):
+                try:
+                    return await self._attempt(locks, rule, args, durable, last=False)
+                except _Retry:
+                    pause = random() * _PAUSE * 2**attempt  # noqa: S311  nobody gains by guessing
+                    await asyncio.sleep(pause)
+            return await self._attempt(locks, rule, args, durable, last=True)
+
+    async def _attempt(
+        self,
+        locks: frozenset[str],
+        rule: Rule[*Ts, T],
+        args: tuple[*Ts],
+        durable: bool,
+        *,
+        last: bool,
+    ) -> T:
+        async with (
+            self._local_locks.hold(locks, CONNECT_SECONDS),
+            self._pool.connection() as connection,
+        ):
+            try:
+                await connection.execute(_begin_statements(locks, durable))
+            except (*LOST, *_CONFLICT) as error:
+                if last:
+                    raise
+                raise _Retry from error
+            result = await rule(PostgresqlTransaction(connection, last=last, locks=locks), *args)
+            failpoints.reach("during_commit")
+            if await connection.execute(_COMMIT) != "COMMIT":
+                raise NotCommitted("The transaction was rolled back.")
+            return result
+
     def _forget(self, task: "asyncio.Task[Any]") -> None:
         self._running.discard(task)
         if not task.cancelled():
-            # Looked at, so that nothing complains if its caller has gone.
+            # Retrieved, so that asyncio logs nothing if the caller has gone.
             task.exception()
+
+
+def _begin_statements(locks: frozenset[str], durable: bool) -> str:
+    off = "" if durable else "SET LOCAL synchronous_commit = off;"
+    return f"BEGIN;{off}{_lock_statements(locks)}"
+
+
+def _lock_statements(names: frozenset[str]) -> str:
+    # In one order by everybody, so that no two transactions wait for each other.
+    keys = sorted(map(_lock_key, names))
+    return ";".join(f"SELECT pg_advisory_xact_lock({key})" for key in keys)
+
+
+def _lock_key(name: str) -> int:
+    digest = blake2b(name.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+# Statements: translated once to numbered values, and a few that PostgreSQL has its own of.
+
+_NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
+
+_LIMIT = "limit"
+"""This value is written into its statement: there is one plan for all values, and the plan for a
+page of ten rows differs from the plan for a tenth of the table."""
+
+_COUNTED = 20_000
+"""How far the files of a tag are counted to find the rarest tag: some milliseconds."""
+
+_COUNT_IN_STATE = """
+(SELECT count(*) FROM
+ (SELECT 1 FROM file_tags WHERE tag = :tag AND state = '{state}' LIMIT {counted}) AS counted)"""
+
+_LIST_TAGGED = """
+WITH found AS MATERIALIZED (
+    SELECT t.position FROM file_tags t WHERE t.tag = :tag0 AND t.position < :before {also}
+    ORDER BY t.position DESC LIMIT :limit
+) {columns} FROM found
+CROSS JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f
+CROSS JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g
+ORDER BY found.position DESC"""
+"""Positions are found before any file is read, and each file with a subquery of its own, so the
+tags are walked in the order of the list whatever the planner estimates."""
+
+_ALSO_TAGGED = """
+AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
+
+
+def _count_in(state: str) -> str:
+    return _COUNT_IN_STATE.format(state=state, counted=_COUNTED)
+
+
+def _list_tagged(tags: int, drafts_too: bool) -> str:
+    wanted = "" if drafts_too else "AND t.state = 'onchain'"
+    others = (_ALSO_TAGGED.replace(":tag", f":tag{number}") for number in range(1, tags))
+    return _LIST_TAGGED.format(columns=sql.FILE_COLUMNS, also=wanted + "".join(others))
+
+
+_NOT_NEEDED = frozenset({sql.RECOUNT_TAG})
+"""A stored count for each tag would be a row that everybody who publishes under it waits for."""
+
+_OWN: Mapping[str, str] = {
+    sql.NEXT_POSITION: "SELECT nextval('positions') AS value",
+    sql.COUNT_TAG: f"SELECT {_count_in('onchain')} AS posts, {_count_in('pending')} AS drafts",
+    **{
+        sql.list_tagged(tags, drafts_too): _list_tagged(tags, drafts_too)
+        for tags in range(1, MAX_TAGS + 1)
+        for drafts_too in (False, True)
+    },
+}
+
+
+def translate(text: str, values: Mapping[str, Value]) -> tuple[str, *tuple[Value, ...]]:
+    """A statement with numbered values, followed by these values in order."""
+    limit = values.get(_LIMIT)
+    numbered, names = _number_values(text, None if limit is None else int(limit))
+    return numbered, *[values[name] for name in names]
+
+
+@lru_cache(maxsize=1024)
+def _number_values(text: str, limit: int | None) -> tuple[str, tuple[str, ...]]:
+    numbers: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        name = match[1]
+        if name == _LIMIT:
+            return str(limit)
+        return f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    return _NAME.sub(number, _OWN.get(text, text)), tuple(numbers)

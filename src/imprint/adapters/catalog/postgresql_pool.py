@@ -11,7 +11,7 @@ from typing import TypeAlias
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
-from imprint.adapters.catalog.steps import Unstorable
+from imprint.adapters.catalog.transaction import Unstorable
 from imprint.domain.errors import Unavailable
 
 _log = logging.getLogger(__name__)

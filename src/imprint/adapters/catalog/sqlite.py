@@ -1,50 +1,55 @@
 """The catalog in a SQLite file, which several processes of one machine may share.
 
-Reads run on the event loop: they walk an index and take microseconds, less than the way to a
-thread and back. Lists by several common tags can take longer: they are stopped after a while, and
-then go to a thread of their own.
-Between two commits nothing is read twice.
+One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
+the way to a thread and back. A list by several common tags can take longer; it is interrupted after
+a while and then runs in a thread of its own. Between two commits no list is read twice.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from imprint.adapters.catalog import statements as sql
-from imprint.adapters.catalog.backup import copy_catalog
-from imprint.adapters.catalog.remembering import Memory
+from imprint import failpoints
+from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.adapters.catalog.stepped import CatalogBase
-from imprint.adapters.catalog.steps import Steps, T, Unstorable, last_query
-from imprint.adapters.catalog.writer import Writer, run_steps
+from imprint.adapters.catalog.sqlite_backup import copy_catalog
+from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
+from imprint.adapters.group_commit import GroupCommit, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
-from imprint.domain.errors import Unavailable
+from imprint.domain.errors import Problem, Unavailable
 
 _log = logging.getLogger(__name__)
 
 _LONG_REACH = 2_000
-"""How many rows a read may look at that nobody need watch: about a millisecond's work."""
+"""How many rows a read may visit without being watched: about a millisecond's work."""
 
 _BRIEF = 40_000
-"""How many instructions of the database's machine a watched read may take: about as long."""
+"""How many instructions of SQLite's virtual machine a watched read may take: about as long."""
 
-_UNKNOWN = object()
-"""What no read tells."""
+_LARGEST_COMMIT = 256
+"""How many transactions one commit may hold, so that the first one need not wait for long."""
 
-_PROBE_SECONDS = 2.0
-"""How long a probe waits for the writer."""
+_REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
+"""Errors about the values of a statement, rather than about the database."""
+
+_CACHE_SIZE = 4096
+"""How many results the query cache keeps at once."""
+
+_MISSING = object()
+"""What the query cache returns for a key that it does not have."""
 
 
 def open_catalog(path: Path) -> "SqliteCatalog":
     """Open the catalog in this file, making it or bringing its schema up to date.
 
-    Refuses with `NewerSchema` one that a newer version wrote.
+    Raises `NewerSchema` for one that a newer version wrote.
     """
     try:
         writer = connect_writer(path)
@@ -59,8 +64,193 @@ def open_catalog(path: Path) -> "SqliteCatalog":
         raise Unavailable.database() from error
 
 
+class SqliteTransaction:
+    """`Transaction` on one connection; its methods never suspend."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        self._connection = connection
+
+    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
+        try:
+            row: Row | None = self._connection.execute(sql, values).fetchone()
+        except _REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+        return row
+
+    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except _REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+
+    async def execute(self, sql: str, /, **values: Value) -> None:
+        try:
+            self._connection.execute(sql, values)
+        except _REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+
+    async def lock(self, names: Collection[str]) -> None:
+        """Do nothing: whoever writes has the whole database to itself."""
+
+
+def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+    """Run a rule to its end, in this thread. Raises `RuntimeError` if it suspends."""
+    running = rule(tx, *args)
+    try:
+        running.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    running.close()
+    raise RuntimeError("A rule of the catalog may await nothing but its transaction.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    rule: Rule[*tuple[Any, ...], Any]
+    args: tuple[Any, ...]
+    durable: bool
+
+
+class _Spoiled(Exception):
+    """A rule failed after it had changed something, in a commit that it shares with others."""
+
+
+class Writer:
+    """The thread that writes: it runs all waiting transactions and commits them with one fsync.
+
+    A rule that fails undoes only itself. Nearly all fail before they have changed anything; for the
+    others the whole commit begins again, with a savepoint around each rule. Callers get a result
+    only after the commit, and a caller that is cancelled changes nothing: a transaction that was
+    queued takes effect or fails as a whole.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._tx = SqliteTransaction(connection)
+        self._commits = GroupCommit[_Change]("catalog-writer", self._commit, _LARGEST_COMMIT)
+        self._closed = False
+        self._synchronous: bool | None = None
+        self.commits = 0
+
+    async def transact(self, rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool) -> T:
+        """Run a rule and wait for its commit; without `durable`, not for the disk.
+
+        A commit that is not durable becomes durable with the next one that is.
+        """
+        if self._closed:
+            raise Unavailable.database()
+        result: T = await self._commits.submit(_Change(rule, args, durable))
+        return result
+
+    async def close(self) -> None:
+        """Finish what is queued, and end the thread."""
+        self._closed = True
+        await self._commits.close()
+
+    def _commit(self, jobs: Sequence[Job[_Change]]) -> None:
+        try:
+            try:
+                self._commit_once(jobs, self._run)
+            except _Spoiled:
+                self._commit_once(jobs, self._run_in_savepoint)
+        except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
+            _log.error("The database refused a commit: %s: %s", type(error).__name__, error)
+            with suppress(sqlite3.Error):
+                self._roll_back()
+            for job in jobs:
+                job.error = _unavailable(error)
+
+    def _commit_once(
+        self, jobs: Sequence[Job[_Change]], run: Callable[[Job[_Change]], None]
+    ) -> None:
+        self._roll_back()
+        self._synchronize(any(job.work.durable for job in jobs))
+        self._connection.execute("BEGIN IMMEDIATE")
+        for job in jobs:
+            run(job)
+        failpoints.reach("during_commit")
+        self._connection.execute("COMMIT")
+        self.commits += 1
+
+    def _run(self, job: Job[_Change]) -> None:
+        before = self._connection.total_changes
+        self._try(job)
+        if job.error is not None and self._connection.total_changes != before:
+            raise _Spoiled
+
+    def _run_in_savepoint(self, job: Job[_Change]) -> None:
+        self._connection.execute("SAVEPOINT one_change")
+        self._try(job)
+        if job.error is not None:
+            self._connection.execute("ROLLBACK TO SAVEPOINT one_change")
+        self._connection.execute("RELEASE SAVEPOINT one_change")
+
+    def _try(self, job: Job[_Change]) -> None:
+        job.error = None
+        try:
+            job.result = run_rule(self._tx, job.work.rule, job.work.args)
+        except sqlite3.Error:
+            # The database failed, not the rule: nothing of this commit may stand.
+            raise
+        except Problem as problem:
+            job.error = problem
+        except Unstorable as refused:
+            _log.error("The database refused the values of a change.", exc_info=refused)
+            job.error = _unavailable(refused)
+        except Exception as mistake:  # noqa: BLE001  the caller gets it; the thread must live on
+            job.error = mistake
+
+    def _synchronize(self, durable: bool) -> None:
+        if durable != self._synchronous:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._synchronous = durable
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+
+class QueryCache:
+    """Results of reads, kept until any process commits.
+
+    `PRAGMA data_version` changes with every commit of another connection, so the connection given
+    here must never write.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, size: int = _CACHE_SIZE) -> None:
+        self._connection = connection
+        self._size = size
+        self._version = -1
+        self._results: dict[Hashable, Any] = {}
+
+    def refresh(self) -> int:
+        """Drop everything if there was a commit; the version that the cache is of now."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            self._results.clear()
+            self._version = version
+        return self._version
+
+    def find(self, key: Hashable, default: object) -> Any:
+        """The result that is kept under this key."""
+        return self._results.get(key, default)
+
+    def keep(self, version: int, key: Hashable, result: object) -> None:
+        """Keep a result that was read at `version` or later.
+
+        Does nothing if the cache is of another version by now: the result may be older.
+        """
+        if version != self._version:
+            return
+        if len(self._results) >= self._size:
+            self._results.clear()
+        self._results[key] = result
+
+
 class _TooLong(Exception):
-    """A read would hold up the event loop."""
+    """A read would block the event loop for too long."""
 
 
 class SqliteCatalog(CatalogBase):
@@ -73,60 +263,65 @@ class SqliteCatalog(CatalogBase):
         self._writing = writer
         self._writer = Writer(writer)
         self._reading = connect_reader(path)
-        self._memory = Memory(self._reading)
+        self._reader = SqliteTransaction(self._reading)
+        self._cache = QueryCache(self._reading)
         self._long_reading = connect_reader(path)
-        self._long_reader = ThreadPoolExecutor(1, "catalog-reader")
+        self._long_reader = SqliteTransaction(self._long_reading)
+        self._long_reads = ThreadPoolExecutor(1, "catalog-reader")
         self._long_reach = long_reach
         self._closed = False
 
     @property
     def commits(self) -> int:
-        """How many transactions this process has committed."""
+        """How many commits this process has made."""
         return self._writer.commits
-
-    async def probe(self) -> None:
-        try:
-            async with asyncio.timeout(_PROBE_SECONDS):
-                await self._writer.commit(partial(last_query, sql.BEAT, {}), durable=False)
-        except TimeoutError as error:
-            raise Unavailable.database() from error
 
     async def close(self) -> None:
         self._closed = True
         await self._writer.close()
-        await asyncio.to_thread(self._long_reader.shutdown)
+        await asyncio.to_thread(self._long_reads.shutdown)
         for connection in (self._long_reading, self._reading, self._writing):
             connection.close()
 
     async def backup_to(self, path: Path) -> None:
-        """Write a whole, consistent copy to `path` while others write; refuses one that exists."""
-        await asyncio.to_thread(_translated, partial(copy_catalog, self._path, path))
+        """Write a consistent copy to `path` while others write; refuses one that exists."""
+        await asyncio.to_thread(_translated, copy_catalog, self._path, path)
+
+    async def transact(
+        self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
+    ) -> T:
+        return await self._writer.transact(rule, args, durable)
+
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
+        if reach <= self._long_reach:
+            return _translated(run_rule, self._reader, rule, args)
+        try:
+            return _translated(self._read_briefly, rule, args)
+        except _TooLong:
+            return await self._read_in_thread(rule, args)
+
+    async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        version = _translated(self._cache.refresh)
+        result: T = self._cache.find(key, _MISSING)
+        if result is _MISSING:
+            result = await read()
+            self._cache.keep(version, key, result)
+        return result
 
     @asynccontextmanager
-    async def _snapshot(self) -> AsyncIterator["_SqliteSnapshot"]:
+    async def snapshot(self) -> AsyncIterator["_Snapshot"]:
         connection = await asyncio.to_thread(_translated, partial(connect_reader, self._path))
         try:
             # The first read inside fixes the moment.
             connection.execute("BEGIN")
-            yield _SqliteSnapshot(connection)
+            yield _Snapshot(SqliteTransaction(connection))
         finally:
             connection.close()
 
-    async def _change(self, make: Callable[[], Steps[T]], durable: bool = True) -> T:
-        return await self._writer.commit(make, durable)
-
-    async def _read(self, make: Callable[[], Steps[T]], reach: int = 0) -> T:
-        if reach <= self._long_reach:
-            return _translated(partial(run_steps, self._reading, make()))
+    def _read_briefly(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+        self._reading.set_progress_handler(_interrupt, _BRIEF)
         try:
-            return _translated(partial(self._read_briefly, make()))
-        except _TooLong:
-            return await self._read_long(make())
-
-    def _read_briefly(self, steps: Steps[T]) -> T:
-        self._reading.set_progress_handler(_stop, _BRIEF)
-        try:
-            return run_steps(self._reading, steps)
+            return run_rule(self._reader, rule, args)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
                 raise _TooLong from None
@@ -134,42 +329,40 @@ class SqliteCatalog(CatalogBase):
         finally:
             self._reading.set_progress_handler(None, 0)
 
-    async def _recall(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        version = _translated(self._memory.refresh)
-        answer: T = self._memory.recall(key, _UNKNOWN)
-        if answer is _UNKNOWN:
-            answer = await read()
-            self._memory.keep(version, key, answer)
-        return answer
-
-    async def _read_long(self, steps: Steps[T]) -> T:
+    async def _read_in_thread(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
         if self._closed:
             raise Unavailable.database()
-        read = partial(run_steps, self._long_reading, steps)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._long_reader, partial(_translated, read))
+        return await loop.run_in_executor(
+            self._long_reads, _translated, run_rule, self._long_reader, rule, args
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _SqliteSnapshot:
-    """A read transaction of its own, whose reads go to threads: they may be many and large."""
+class _Snapshot:
+    """A read transaction of its own, read in threads: its reads may be many and large."""
 
-    connection: sqlite3.Connection
+    tx: SqliteTransaction
 
-    async def read(self, steps: Steps[T]) -> T:
-        work = partial(run_steps, self.connection, steps)
-        return await asyncio.to_thread(_translated, work)
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
+        return await asyncio.to_thread(_translated, run_rule, self.tx, rule, args)
 
 
-def _stop() -> bool:
+def _interrupt() -> bool:
     return True
 
 
-def _translated(action: Callable[[], T]) -> T:
+def _translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
     try:
-        return action()
+        return action(*args)
     except FileExistsError:
         raise
     except (sqlite3.Error, OSError, Unstorable) as error:
         _log.error("The database did not answer: %s", error)
         raise Unavailable.database() from error
+
+
+def _unavailable(cause: Exception) -> Unavailable:
+    problem = Unavailable.database()
+    problem.__cause__ = cause
+    return problem

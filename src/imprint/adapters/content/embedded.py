@@ -25,7 +25,7 @@ from typing import TypeVar
 
 from imprint import failpoints
 from imprint.adapters.content.document_files import DocumentFiles
-from imprint.adapters.group_commit import Batches, Job
+from imprint.adapters.group_commit import GroupCommit, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
@@ -107,7 +107,7 @@ class EmbeddedStore:
             raise ValueError(
                 f"The folder {root} for documents cannot be used: {_reason(error)}"
             ) from error
-        self._writes = Batches[_Write]("content-writer", self._commit, MAX_BATCH)
+        self._writes = GroupCommit[_Write]("content-writer", self._commit, MAX_BATCH)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="content")
         self._closed = False
 

@@ -1,7 +1,6 @@
 """What the follower needs: blocks that leave the chain, what was read, and whose turn it is."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 from imprint.domain.files import Action, State
 from imprint.domain.lists import OwnDrafts, PublicList
@@ -144,7 +143,7 @@ async def test_an_event_that_was_lost_is_confirmed_when_the_chain_has_it_again(w
     assert known.confirmed
 
 
-async def test_where_the_follower_stands_is_remembered_for_each_chain(world):
+async def test_cursor_and_final_block_are_stored_for_each_chain(world):
     assert await world.catalog.cursor(CHAIN) is None
     final = BlockRef(36, "0x" + "2" * 64)
     await world.catalog.advance(CHAIN, Advance(STAND, final), world.now)
@@ -153,23 +152,3 @@ async def test_where_the_follower_stands_is_remembered_for_each_chain(world):
     assert await world.catalog.cursor(CHAIN) == lower
     assert await world.catalog.final_block(CHAIN) == final
     assert await world.catalog.cursor(1) is None
-
-
-async def test_a_lease_has_one_holder_until_it_ends(world):
-    take, minute = world.catalog.take_lease, timedelta(minutes=1)
-    assert await take("follow", "one", world.now, world.now + minute)
-    assert not await take("follow", "two", world.now, world.now + minute)
-    assert await take("keep", "two", world.now, world.now + minute)
-    assert await take("follow", "one", world.now, world.now + 2 * minute)
-    assert not await take("follow", "two", world.now + minute, world.now + 3 * minute)
-    later = world.now + 2 * minute
-    assert await take("follow", "two", later, later + minute)
-
-
-async def test_a_lease_is_given_back_only_by_its_holder(world):
-    until = world.now + timedelta(minutes=1)
-    await world.catalog.take_lease("follow", "one", world.now, until)
-    await world.catalog.release_lease("follow", "two")
-    assert not await world.catalog.take_lease("follow", "two", world.now, until)
-    await world.catalog.release_lease("follow", "one")
-    assert await world.catalog.take_lease("follow", "two", world.now, until)

@@ -21,11 +21,14 @@ async def test_a_spent_nonce_is_refused_with_the_file_it_made(world):
     assert await file_of_spent(world, "n") == file
 
 
-async def test_a_spent_nonce_is_refused_before_anything_is_noted(world):
-    await world.draft(nonce="n")
+async def test_a_new_draft_refuses_a_spent_nonce_although_its_write_has_begun(world):
+    first = await world.draft(nonce="n")
     write, version = world.write(Action.CREATE, nonce="n"), world.version()
-    with pytest.raises(NonceUsed):
-        await world.catalog.begin_write(world.intent(write, version.cid, number=version.number))
+    intent = await world.begin(write, version)
+    with pytest.raises(NonceUsed) as refused:
+        await world.catalog.add_draft(write, intent, version)
+    assert refused.value.file == first
+    assert await world.catalog.file_by_cid(version.cid) is None
 
 
 @pytest.mark.parametrize("change", ["update", "dress", "discard"])

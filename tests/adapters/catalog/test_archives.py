@@ -10,7 +10,7 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.exports import ExportedFile
 from imprint.domain.files import Action, Network, Publication, State
 from imprint.domain.lists import PublicList
-from imprint.ports.archives import ImportConflict, ImportOutcome
+from imprint.ports.catalog import ImportConflict, ImportOutcome
 
 
 async def walk(world: World, owner=None, size: int = 2) -> list[ExportedFile]:

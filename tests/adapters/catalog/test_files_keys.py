@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.adapters.catalog.conftest import World
 
 from imprint.domain.files import Action, File, Network
-from imprint.ports.content import KeyRecord
+from imprint.ports.catalog import KeyRecord
 
 
 async def draft_with_key(world: World, key: bytes | None) -> File:

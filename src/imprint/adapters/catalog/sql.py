@@ -1,17 +1,18 @@
-"""Every statement of the catalog: plain SQL that more than one database understands.
+"""Every statement of the catalog, in SQL that SQLite and PostgreSQL both understand.
 
-Values are named (`:name`). A statement that tells something ends with RETURNING or is a SELECT.
-Only live states, 'pending' and 'onchain', are ever shown; they are written out in the statements,
-so that the partial indexes on them apply.
+Values are named (`:name`). A statement with a result is a SELECT or ends with RETURNING. Only files
+in the live states, 'pending' and 'onchain', are ever shown; the states are written out in the
+statements so that the partial indexes on them apply.
 """
 
 from functools import lru_cache
 
-_COLUMNS = """
+FILE_COLUMNS = """
 SELECT f.id, f.group_id, f.owner, f.name, f.cid, f.size, f.created_at, f.state, f.position,
        f.post_id, f.published_at, f.tx_hash, g.hashtags, g.thumbnail_cid, f.wrapped_key"""
+"""The columns of a file, in the order of the parameters of `files.build_file`."""
 
-_FILE = _COLUMNS + " FROM files f JOIN file_groups g ON g.id = f.group_id"
+_FILE = FILE_COLUMNS + " FROM files f JOIN file_groups g ON g.id = f.group_id"
 
 _EVENT = """
 SELECT chain_id, block_hash, block_number, log_index, tx_hash, post_id, author, spelled_cid, cid,
@@ -50,12 +51,12 @@ AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.posi
 def list_tagged(tags: int, drafts_too: bool) -> str:
     """The list of files that carry all of `tags` tags: :tag0 drives, the others are looked up.
 
-    The order of the cross joins is the order of the walk: tags in their index, then the file.
+    SQLite keeps the order of cross joins: it walks the index of tags, then finds each file.
     """
     wanted = "" if drafts_too else " AND t.state = 'onchain'"
     others = "".join(_ALSO_TAGGED.replace(":tag", f":tag{n}") for n in range(1, tags))
     return (
-        _COLUMNS
+        FILE_COLUMNS
         + " FROM file_tags t CROSS JOIN files f CROSS JOIN file_groups g"
         + " WHERE t.tag = :tag0 AND t.position < :before"
         + wanted
@@ -78,7 +79,7 @@ VALUES (:id, :owner, '[]', NULL, :created_at)"""
 COPY_GROUP = """
 INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at)
 SELECT :id, owner, hashtags, thumbnail_cid, created_at FROM file_groups WHERE id = :group_id"""
-DRESS_GROUP = """
+PREPARE_GROUP = """
 UPDATE file_groups SET hashtags = :hashtags, thumbnail_cid = :thumbnail_cid WHERE id = :id"""
 ADD_FILE = """
 INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position, wrapped_key)
@@ -100,23 +101,26 @@ INSERT INTO tags (tag, posts, drafts) VALUES (:tag, :posts, :drafts)
 ON CONFLICT (tag) DO UPDATE
 SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts"""
 
-# Files on their way to archives and from them
+# Export and import
 
 _WALK = (
-    _COLUMNS
-    + """, e.chain_id, e.block_hash, e.block_number, e.log_index, e.tx_hash, e.post_id, e.author,
-       e.spelled_cid, e.cid
+    FILE_COLUMNS
+    + """, e.chain_id AS event_chain_id, e.block_hash AS event_block_hash,
+       e.block_number AS event_block_number, e.log_index AS event_log_index,
+       e.tx_hash AS event_tx_hash, e.post_id AS event_post_id, e.author AS event_author,
+       e.spelled_cid AS event_spelled_cid, e.cid AS event_cid
 FROM files f JOIN file_groups g ON g.id = f.group_id LEFT JOIN events e ON e.file_id = f.id
 WHERE f.state IN ('pending', 'onchain') AND f.position > :after"""
 )
 WALK_FILES = _WALK + " ORDER BY f.position LIMIT :limit"
 WALK_FILES_OF_OWNER = _WALK + " AND f.owner = :owner ORDER BY f.position LIMIT :limit"
 PRIVATE_DOCUMENTS = """
-SELECT cid, wrapped_key IS NULL FROM files WHERE cid > :after ORDER BY cid LIMIT :limit"""
+SELECT cid, wrapped_key IS NULL AS readable FROM files
+WHERE cid > :after ORDER BY cid LIMIT :limit"""
 PUBLIC_DOCUMENTS = """
-SELECT DISTINCT thumbnail_cid FROM file_groups
+SELECT DISTINCT thumbnail_cid AS cid FROM file_groups
 WHERE thumbnail_cid > :after ORDER BY thumbnail_cid LIMIT :limit"""
-RIVALS = """
+CONFLICTING_FILES = """
 SELECT id FROM files WHERE id = :id UNION ALL SELECT id FROM files WHERE name = :name"""
 OWNER_OF_GROUP = "SELECT owner FROM file_groups WHERE id = :id"
 
@@ -128,7 +132,7 @@ WHERE wrapped_key IS NOT NULL AND id > :after ORDER BY id LIMIT :limit"""
 REWRAP_KEY = """
 UPDATE files SET wrapped_key = :new WHERE id = :id AND wrapped_key = :old RETURNING 1"""
 
-# Nonces and intents
+# Rate limits
 
 ADMIT = """
 INSERT INTO paces (key, until) VALUES (:key, :first)
@@ -136,8 +140,11 @@ ON CONFLICT (key) DO UPDATE
 SET until = CASE WHEN paces.until > :now THEN paces.until ELSE :now END + :share
 WHERE CASE WHEN paces.until > :now THEN paces.until ELSE :now END + :share <= :latest
 RETURNING 1"""
-PACE = "SELECT until FROM paces WHERE key = :key"
-FORGET_PACES = "DELETE FROM paces WHERE until < :before"
+RATE_LIMIT = "SELECT until FROM paces WHERE key = :key"
+FORGET_RATE_LIMITS = "DELETE FROM paces WHERE until < :before"
+
+# Nonces and intents
+
 SPENT_NONCE = "SELECT file_id FROM nonces WHERE signer = :signer AND nonce = :nonce"
 SPEND_NONCE = """
 INSERT INTO nonces (signer, nonce, action, file_id, spent_at)
@@ -189,7 +196,7 @@ CONDEMN = """
 UPDATE detached SET condemned = 1
 WHERE cid = :cid AND network = :network AND detached_at < :before RETURNING 1"""
 REATTACH = "DELETE FROM detached WHERE cid = :cid AND network = :network"
-BURY = "DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
+PURGE = "DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
 FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
 FORGET_EMPTY_GROUP = """
 DELETE FROM file_groups
@@ -199,10 +206,10 @@ FORGET_THUMBNAIL = "UPDATE file_groups SET thumbnail_cid = NULL WHERE thumbnail_
 # Events and deliveries
 
 SAVEPOINT = "SAVEPOINT one_event"
-RELEASE = "RELEASE SAVEPOINT one_event"
-ROLL_BACK = "ROLLBACK TO SAVEPOINT one_event"
+RELEASE_SAVEPOINT = "RELEASE SAVEPOINT one_event"
+ROLL_BACK_TO_SAVEPOINT = "ROLLBACK TO SAVEPOINT one_event"
 
-REMEMBER_DELIVERY = """
+ADD_DELIVERY = """
 INSERT INTO deliveries (provider, digest, nonce, received_at)
 VALUES (:provider, :digest, :nonce, :received_at)
 ON CONFLICT DO NOTHING RETURNING 1"""
@@ -216,7 +223,7 @@ INSERT INTO events (chain_id, block_hash, log_index, block_number, tx_hash, post
        spelled_cid, cid, status, source, seen_at)
 VALUES (:chain_id, :block_hash, :log_index, :block_number, :tx_hash, :post_id, :author,
        :spelled_cid, :cid, 'unknown_file', :source, :seen_at)"""
-NOTE_STATUS = """
+SET_EVENT_STATUS = """
 UPDATE events SET status = :status, file_id = :file_id, canonical = 1
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
 RELEASE_EVENT = """
@@ -249,27 +256,27 @@ KNOWN_EVENTS = _EVENT + (
 UNCONFIRMED_EVENTS = _EVENT + (
     " WHERE chain_id = :chain_id AND canonical = 1 AND confirmed = 0 ORDER BY seen_at LIMIT :limit"
 )
-KEEP_DEAD_LETTER = """
+ADD_DEAD_LETTER = """
 INSERT INTO dead_letters (identity, reason, payload, source, seen_at)
 VALUES (:identity, :reason, :payload, :source, :seen_at)
 ON CONFLICT DO NOTHING RETURNING 1"""
-COUNT_EVENTS = "SELECT count(*) FROM events WHERE status = :status AND canonical = 1"
+COUNT_EVENTS = "SELECT count(*) AS count FROM events WHERE status = :status AND canonical = 1"
 EVENTS_OF_STATUS = _EVENT + (
     " WHERE status = :status AND canonical = 1 ORDER BY seen_at DESC LIMIT :limit"
 )
-COUNT_DEAD_LETTERS = "SELECT count(*) FROM dead_letters WHERE seen_at >= 0"
+COUNT_DEAD_LETTERS = "SELECT count(*) AS count FROM dead_letters WHERE seen_at >= 0"
 DEAD_LETTERS = """
 SELECT identity, reason, payload, source, seen_at FROM dead_letters WHERE seen_at >= 0
 ORDER BY seen_at DESC LIMIT :limit"""
 
-# The follower, leases, the heartbeat
+# The cursor and the final block of a chain, leases, the heartbeat
 
-NOTE_MARK = """
+SET_CHAIN_MARK = """
 INSERT INTO chain_marks (chain_id, kind, block_number, block_hash)
-VALUES (:chain_id, :kind, :number, :block_hash)
+VALUES (:chain_id, :kind, :block_number, :block_hash)
 ON CONFLICT (chain_id, kind) DO UPDATE
 SET block_number = excluded.block_number, block_hash = excluded.block_hash"""
-MARK = (
+CHAIN_MARK = (
     "SELECT block_number, block_hash FROM chain_marks WHERE chain_id = :chain_id AND kind = :kind"
 )
 TAKE_LEASE = """
@@ -277,4 +284,4 @@ INSERT INTO leases (name, holder, held_until) VALUES (:name, :holder, :held_unti
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
 WHERE leases.holder = excluded.holder OR leases.held_until <= :now RETURNING 1"""
 RELEASE_LEASE = "DELETE FROM leases WHERE name = :name AND holder = :holder"
-BEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"
+HEARTBEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 from tests.adapters.catalog.conftest import World
 from tests.adapters.catalog.databases import PostgresqlServer, SqliteFile, open_any
-from tests.adapters.catalog.test_invariants import Chaos
+from tests.adapters.catalog.test_catalog_invariants import Chaos
 from tests.postgresql import Server
 
 from imprint.adapters.catalog import postgresql_migration

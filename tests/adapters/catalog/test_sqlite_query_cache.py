@@ -1,13 +1,11 @@
-"""What a SQLite catalog remembers is never older than the last commit of anybody."""
+"""The query cache of a SQLite catalog is never older than the last commit of any process."""
 
 from pathlib import Path
 
 import pytest
 from tests.adapters.catalog.conftest import Opener, World
 
-from imprint.adapters.catalog import remembering
-from imprint.adapters.catalog.remembering import Memory
-from imprint.adapters.catalog.sqlite import SqliteCatalog
+from imprint.adapters.catalog.sqlite import QueryCache, SqliteCatalog
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
 from imprint.domain.lists import OwnDrafts
 
@@ -32,33 +30,32 @@ def commit(path: Path) -> None:
     writer.close()
 
 
-def test_an_answer_is_remembered_until_somebody_commits(path: Path) -> None:
-    memory = Memory(connect_reader(path))
-    memory.keep(memory.refresh(), "key", "answer")
-    memory.refresh()
-    assert memory.recall("key", None) == "answer"
+def test_a_result_is_kept_until_the_next_commit(path: Path) -> None:
+    cache = QueryCache(connect_reader(path))
+    cache.keep(cache.refresh(), "key", "result")
+    cache.refresh()
+    assert cache.find("key", None) == "result"
     commit(path)
-    memory.refresh()
-    assert memory.recall("key", None) is None
+    cache.refresh()
+    assert cache.find("key", None) is None
 
 
-def test_an_answer_that_was_overtaken_is_not_remembered(path: Path) -> None:
-    memory = Memory(connect_reader(path))
-    asked = memory.refresh()
+def test_a_result_that_a_commit_overtook_is_not_kept(path: Path) -> None:
+    cache = QueryCache(connect_reader(path))
+    version = cache.refresh()
     commit(path)
-    memory.refresh()
-    memory.keep(asked, "key", "read before the commit")
-    assert memory.recall("key", None) is None
+    cache.refresh()
+    cache.keep(version, "key", "read before the commit")
+    assert cache.find("key", None) is None
 
 
-def test_the_memory_does_not_grow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembering, "MOST", 10)
-    memory = Memory(connect_reader(path))
-    version = memory.refresh()
+def test_the_cache_does_not_grow(path: Path) -> None:
+    cache = QueryCache(connect_reader(path), size=10)
+    version = cache.refresh()
     for number in range(100):
-        memory.keep(version, number, number)
-    assert sum(memory.recall(number, None) is not None for number in range(100)) <= 10
-    assert memory.recall(99, None) == 99
+        cache.keep(version, number, number)
+    assert sum(cache.find(number, None) is not None for number in range(100)) <= 10
+    assert cache.find(99, None) == 99
 
 
 async def test_a_page_is_read_once_between_commits(
@@ -68,7 +65,7 @@ async def test_a_page_is_read_once_between_commits(
     which = OwnDrafts(world.alice)
     assert await world.catalog.list_files(which, None, 5) == []
     with monkeypatch.context() as patched:
-        patched.setattr(world.catalog, "_read", None)
+        patched.setattr(world.catalog, "read", None)
         assert await world.catalog.list_files(which, None, 5) == []
     made = await world.draft()
     assert await world.catalog.list_files(which, None, 5) == [made]

@@ -1,4 +1,4 @@
-"""Rates that all processes share."""
+"""What all processes share: rate limits and leases."""
 
 from datetime import timedelta
 
@@ -52,3 +52,23 @@ async def test_a_forgotten_key_begins_anew(world):
     await world.catalog.prune_replays(world.now + timedelta(seconds=61))
     for _ in range(3):
         await spend(world)
+
+
+async def test_a_lease_has_one_holder_until_it_ends(world):
+    take, minute = world.catalog.take_lease, timedelta(minutes=1)
+    assert await take("follow", "one", world.now, world.now + minute)
+    assert not await take("follow", "two", world.now, world.now + minute)
+    assert await take("keep", "two", world.now, world.now + minute)
+    assert await take("follow", "one", world.now, world.now + 2 * minute)
+    assert not await take("follow", "two", world.now + minute, world.now + 3 * minute)
+    later = world.now + 2 * minute
+    assert await take("follow", "two", later, later + minute)
+
+
+async def test_a_lease_is_given_back_only_by_its_holder(world):
+    until = world.now + timedelta(minutes=1)
+    await world.catalog.take_lease("follow", "one", world.now, until)
+    await world.catalog.release_lease("follow", "two")
+    assert not await world.catalog.take_lease("follow", "two", world.now, until)
+    await world.catalog.release_lease("follow", "one")
+    assert await world.catalog.take_lease("follow", "two", world.now, until)

@@ -1,0 +1,274 @@
+"""The catalog's port: which rule each method runs, with which locks. Databases run the rules."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Protocol
+
+from imprint.adapters.catalog import archives, chain_events, drafts, files, garbage, sql
+from imprint.adapters.catalog.transaction import (
+    CONDEMN_LOCK,
+    Rule,
+    T,
+    Transaction,
+    Ts,
+    event_locks,
+    file_locks,
+    micros,
+    write_locks,
+)
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.errors import RateLimited, Unavailable
+from imprint.domain.exports import ExportedFile
+from imprint.domain.files import File, Intent, Network, Version, Write
+from imprint.domain.lists import ListFilter
+from imprint.domain.posts import (
+    Advance,
+    ApplyResult,
+    BlockRef,
+    DeadLetter,
+    DeliveryKey,
+    EventReport,
+    KnownEvent,
+    PostCreated,
+)
+from imprint.domain.rate_limits import Rate
+from imprint.ports.catalog import ImportOutcome, KeyRecord, StoredDocument
+
+_UNKNOWN_REACH = 1_000_000
+"""For a read that may visit any number of rows."""
+
+_PROBE_SECONDS = 2.0
+"""How long a probe waits for its transaction."""
+
+_SECOND = 1_000_000
+"""A second in the unit in which moments are stored."""
+
+
+class Snapshot(Protocol):
+    """The database as it was at one moment."""
+
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
+        """Run a rule that changes nothing."""
+        ...
+
+
+class CatalogBase(ABC):
+    """`Catalog` for a database that can run rules in transactions."""
+
+    @abstractmethod
+    async def transact(
+        self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
+    ) -> T:
+        """Take the locks, run a rule and commit; the rule runs again if that is worth a try.
+
+        Without `durable` the commit survives a crash of the process but perhaps not a power loss.
+        """
+
+    @abstractmethod
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
+        """Run a rule that changes nothing and visits about `reach` rows."""
+
+    async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """The result of `read`; a database may keep it under `key` until the next commit."""
+        return await read()
+
+    @abstractmethod
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
+        """Everything that is committed by now, and nothing that is committed later."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what runs and close every connection."""
+
+    async def probe(self) -> None:
+        try:
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await self.transact((), _beat, durable=False)
+        except TimeoutError as error:
+            raise Unavailable.database() from error
+
+    # Signed writes
+
+    async def check_nonce(self, signer: Address, nonce: str) -> None:
+        await self.read(drafts.refuse_spent, signer, nonce)
+
+    async def begin_write(self, intent: Intent) -> int | None:
+        locks = write_locks(intent.write, intent)
+        return await self.transact(locks, drafts.begin_write, intent, durable=False)
+
+    async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
+        locks = write_locks(write, intent)
+        return await self.transact(locks, drafts.add_draft, write, intent, version)
+
+    async def replace_draft(
+        self, write: Write, intent: Intent, old: Cid, version: Version
+    ) -> File | None:
+        locks = write_locks(write, intent, old)
+        return await self.transact(locks, drafts.replace_draft, write, intent, old, version)
+
+    async def prepare_draft(
+        self, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
+    ) -> File | None:
+        locks = write_locks(write, intent)
+        return await self.transact(locks, drafts.prepare_draft, write, intent, cid, hashtags)
+
+    async def delete_draft(self, write: Write, cid: Cid) -> File | None:
+        locks = write_locks(write, None, cid)
+        return await self.transact(locks, drafts.delete_draft, write, cid)
+
+    async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
+        return await self.transact((), drafts.spend_login_nonce, address, nonce, at)
+
+    async def admit(self, key: str, rate: Rate, now: datetime) -> None:
+        await self.transact((), _admit, key, rate, now, durable=False)
+
+    # Files and lists
+
+    async def file_by_cid(self, cid: Cid) -> File | None:
+        return await self.cached(cid, lambda: self.read(files.find_by_cid, cid))
+
+    async def file_by_post_id(self, post_id: int) -> File | None:
+        return await self.cached(post_id, lambda: self.read(files.find_by_post_id, post_id))
+
+    async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+        async def read_list() -> list[File]:
+            plan = await self.read(files.plan_list, which, before, limit)
+            if plan is None:
+                return []
+            return await self.read(files.read_list, plan, reach=plan.reach)
+
+        return await self.cached((which, before, limit), read_list)
+
+    async def is_public(self, cid: Cid) -> bool:
+        return await self.read(files.is_public, cid)
+
+    async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
+        return await self.read(files.list_keys, after, limit)
+
+    async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
+        return await self.transact((), files.replace_keys, changes)
+
+    # Events of the chain
+
+    async def apply_events(
+        self,
+        key: DeliveryKey | None,
+        events: Sequence[PostCreated],
+        dead_letters: Sequence[DeadLetter],
+        at: datetime,
+    ) -> ApplyResult:
+        locks = event_locks(events)
+        return await self.transact(locks, chain_events.apply_events, key, events, dead_letters, at)
+
+    async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
+        # The authors of lost events are read first; then the rule takes all locks at once.
+        locks = () if step.lost else event_locks(step.events)
+        return await self.transact(locks, chain_events.advance, chain_id, step, at)
+
+    async def cursor(self, chain_id: int) -> BlockRef | None:
+        return await self.read(chain_events.read_mark, chain_id, chain_events.CURSOR)
+
+    async def final_block(self, chain_id: int) -> BlockRef | None:
+        return await self.read(chain_events.read_mark, chain_id, chain_events.FINAL)
+
+    async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
+        return await self.read(chain_events.known_events, chain_id, first, last)
+
+    async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
+        return await self.read(chain_events.unconfirmed_events, chain_id, limit)
+
+    async def report_events(self, limit: int) -> EventReport:
+        return await self.read(chain_events.report_events, limit, reach=_UNKNOWN_REACH)
+
+    # Leases and garbage
+
+    async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
+        return await self.transact((), _take_lease, name, holder, now, until)
+
+    async def release_lease(self, name: str, holder: str) -> None:
+        await self.transact((), _release_lease, name, holder)
+
+    async def condemn_documents(
+        self, now: datetime, detached_before: datetime, limit: int
+    ) -> list[tuple[Cid, Network]]:
+        return await self.transact(
+            CONDEMN_LOCK, garbage.condemn_documents, now, detached_before, limit
+        )
+
+    async def purge(self, cid: Cid, network: Network) -> None:
+        await self.transact((), garbage.purge, cid, network)
+
+    async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
+        return await self.transact((), garbage.detach_strays, cids, network, at)
+
+    async def prune_replays(self, before: datetime) -> None:
+        await self.transact((), garbage.prune_replays, before)
+
+    # Archives
+
+    async def walk_files(
+        self, owner: Address | None, size: int
+    ) -> AsyncIterator[list[ExportedFile]]:
+        async with self.snapshot() as snapshot:
+            page = await snapshot.read(archives.walk_files, owner, -1, size)
+            while page:
+                yield page
+                last = page[-1].file.position
+                page = await snapshot.read(archives.walk_files, owner, last, size)
+
+    async def documents_after(
+        self, network: Network, after: str, limit: int
+    ) -> list[StoredDocument]:
+        return await self.read(archives.documents_after, network, after, limit, reach=limit)
+
+    async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
+        return await self.read(archives.compare_file, exported)
+
+    async def import_file(self, exported: ExportedFile) -> ImportOutcome:
+        locks = file_locks(exported.file)
+        if exported.event is not None:
+            locks |= event_locks([exported.event])
+        return await self.transact(locks, archives.import_file, exported)
+
+
+async def _beat(tx: Transaction) -> None:
+    await tx.execute(sql.HEARTBEAT)
+
+
+async def _take_lease(
+    tx: Transaction, name: str, holder: str, now: datetime, until: datetime
+) -> bool:
+    row = await tx.fetchone(
+        sql.TAKE_LEASE, name=name, holder=holder, held_until=micros(until), now=micros(now)
+    )
+    return row is not None
+
+
+async def _release_lease(tx: Transaction, name: str, holder: str) -> None:
+    await tx.execute(sql.RELEASE_LEASE, name=name, holder=holder)
+
+
+async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime) -> None:
+    """Count one request of a key, for all processes together. Raises `RateLimited`.
+
+    One moment is stored for each key. A request moves it forward by its share of the period, from
+    now on if it has passed; a request that would move it beyond a whole period ahead is refused.
+    """
+    share = rate.seconds * _SECOND // rate.count
+    latest = micros(now) + rate.seconds * _SECOND
+    admitted = await tx.fetchone(
+        sql.ADMIT,
+        key=key,
+        now=micros(now),
+        share=share,
+        first=micros(now) + share,
+        latest=latest,
+    )
+    if admitted is None:
+        row = await tx.fetchone(sql.RATE_LIMIT, key=key)
+        until = latest if row is None else row["until"]
+        raise RateLimited(max(1, -(-(until + share - latest) // _SECOND)))

@@ -1,0 +1,415 @@
+"""Events of the chain: each is kept, found by its identity, and applied to files once.
+
+An event binds the file of its cid to its post id if its author is the owner. Two events can claim
+one post id only if one of them is in a block that left the chain, or will leave it. Until the
+follower knows which, the event in the higher block holds the post id (the later one, if both are
+equally high): the other file becomes a draft again, and its event is no longer canonical.
+But an event that the follower has read itself gives way only to another one that it reads itself:
+a delivery may be wrong, and nobody reads final blocks again.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from uuid import NAMESPACE_OID, uuid5
+
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.files import file_of, find_file, next_position, retag
+from imprint.adapters.catalog.transaction import (
+    Row,
+    Transaction,
+    Unstorable,
+    Value,
+    event_locks,
+    kept_text,
+    key_text,
+    micros,
+    moment_of,
+    owner_lock,
+)
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.files import File, Publication, State
+from imprint.domain.posts import (
+    Advance,
+    ApplyResult,
+    BlockRef,
+    DeadLetter,
+    DeliveryKey,
+    EventReport,
+    EventStatus,
+    KeptLetter,
+    KnownEvent,
+    LogPlace,
+    PostCreated,
+)
+
+CURSOR, FINAL = "stand", "final"
+"""The kinds of blocks that are stored for each chain."""
+
+_KEPT_AT_ONCE = 10
+"""How many kept events for one cid or post id are tried: all but one are claims of strangers."""
+
+
+async def apply_events(
+    tx: Transaction,
+    key: DeliveryKey | None,
+    events: Sequence[PostCreated],
+    dead_letters: Sequence[DeadLetter],
+    at: datetime,
+    *,
+    canonical: bool = False,
+) -> ApplyResult:
+    """Keep and apply events, each in a savepoint of its own; the caller has locked them.
+
+    With `canonical` they were read from the chain, which also brings back an event whose block had
+    left. A delivery cannot do that, so repeating an old one revives nothing.
+    """
+    if key is not None and not await _add_delivery(tx, key, at):
+        return ApplyResult(duplicate=True)
+    source = None if key is None else key.provider
+    statuses = [await _apply_in_savepoint(tx, event, source, at, canonical) for event in events]
+    new_letters = 0
+    for letter in dead_letters:
+        new_letters += await _add_dead_letter(tx, letter, source, at)
+    return ApplyResult(False, tuple(statuses), new_letters)
+
+
+async def advance(tx: Transaction, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
+    """Undo the lost events of a step, apply the others, and move the cursor and the final block."""
+    lost = []
+    for place in step.lost:
+        rows = await tx.fetchall(sql.CANONICAL_EVENT, **_identity(place))
+        lost += [event_of(row) for row in rows]
+    await tx.lock(event_locks([*step.events, *lost]))
+    await _lose(tx, step.lost)
+    applied = await apply_events(tx, None, step.events, step.dead_letters, at, canonical=True)
+    if step.cursor is not None:
+        await _set_mark(tx, chain_id, CURSOR, step.cursor)
+    if step.final is not None:
+        await _set_mark(tx, chain_id, FINAL, step.final)
+    return applied
+
+
+async def apply_kept(tx: Transaction, draft: File) -> File:
+    """Apply the events that named the cid of a draft before it was one; the file afterwards."""
+    rows = await tx.fetchall(
+        sql.KEPT_FOR_CID, cid=draft.cid, author=draft.owner, limit=_KEPT_AT_ONCE
+    )
+    for row in rows:
+        at = max(moment_of(row["seen_at"]), draft.created_at)
+        await _apply(tx, event_of(row), at, canonical=False)
+    if not rows:
+        return draft
+    (row,) = await tx.fetchall(sql.VERSION_BY_CID, cid=draft.cid)
+    return file_of(row)
+
+
+async def read_mark(tx: Transaction, chain_id: int, kind: str) -> BlockRef | None:
+    """The stored block of this kind."""
+    row = await tx.fetchone(sql.CHAIN_MARK, chain_id=chain_id, kind=kind)
+    return None if row is None else BlockRef(row["block_number"], row["block_hash"])
+
+
+async def known_events(tx: Transaction, chain_id: int, first: int, last: int) -> list[KnownEvent]:
+    """The canonical events between two heights."""
+    rows = await tx.fetchall(sql.KNOWN_EVENTS, chain_id=chain_id, first=first, last=last)
+    return [_known_event_of(row) for row in rows]
+
+
+async def unconfirmed_events(tx: Transaction, chain_id: int, limit: int) -> list[KnownEvent]:
+    """Canonical events that the follower has not read itself, the oldest first."""
+    rows = await tx.fetchall(sql.UNCONFIRMED_EVENTS, chain_id=chain_id, limit=limit)
+    return [_known_event_of(row) for row in rows]
+
+
+async def report_events(tx: Transaction, limit: int) -> EventReport:
+    """Counts by status, and the newest events and dead letters that an operator may look into."""
+    counts = {}
+    for status in EventStatus:
+        (row,) = await tx.fetchall(sql.COUNT_EVENTS, status=status.value)
+        counts[status] = row["count"]
+    (row,) = await tx.fetchall(sql.COUNT_DEAD_LETTERS)
+    counts[EventStatus.DEAD_LETTER] = row["count"]
+    found = {}
+    for status in (EventStatus.AUTHOR_MISMATCH, EventStatus.UNKNOWN_FILE):
+        rows = await tx.fetchall(sql.EVENTS_OF_STATUS, status=status.value, limit=limit)
+        found[status] = tuple(map(_known_event_of, rows))
+    letters = await tx.fetchall(sql.DEAD_LETTERS, limit=limit)
+    return EventReport(
+        counts,
+        found[EventStatus.AUTHOR_MISMATCH],
+        found[EventStatus.UNKNOWN_FILE],
+        tuple(map(_letter_of, letters)),
+    )
+
+
+def event_of(row: Row, prefix: str = "") -> PostCreated:
+    """The event of a row whose columns have this prefix."""
+    place = LogPlace(
+        chain_id=row[f"{prefix}chain_id"],
+        block_hash=row[f"{prefix}block_hash"],
+        block_number=row[f"{prefix}block_number"],
+        log_index=row[f"{prefix}log_index"],
+        tx_hash=row[f"{prefix}tx_hash"],
+    )
+    cid = row[f"{prefix}cid"]
+    return PostCreated(
+        place=place,
+        post_id=int(row[f"{prefix}post_id"]),
+        author=Address(row[f"{prefix}author"]),
+        spelled_cid=row[f"{prefix}spelled_cid"],
+        cid=None if cid is None else Cid(cid),
+    )
+
+
+async def _add_delivery(tx: Transaction, key: DeliveryKey, at: datetime) -> bool:
+    row = await tx.fetchone(
+        sql.ADD_DELIVERY,
+        provider=key.provider,
+        digest=key_text(key.digest),
+        nonce=key_text(key.nonce),
+        received_at=micros(at),
+    )
+    return row is not None
+
+
+async def _apply_in_savepoint(
+    tx: Transaction, event: PostCreated, source: str | None, at: datetime, canonical: bool
+) -> EventStatus:
+    await tx.execute(sql.SAVEPOINT)
+    try:
+        status = await _keep_and_apply(tx, event, source, at, canonical)
+    except Unstorable:
+        await tx.execute(sql.ROLL_BACK_TO_SAVEPOINT)
+        letter = DeadLetter(event.place, "unstorable", repr(event))
+        await _add_dead_letter(tx, letter, source, at)
+        status = EventStatus.DEAD_LETTER
+    await tx.execute(sql.RELEASE_SAVEPOINT)
+    return status
+
+
+async def _keep_and_apply(
+    tx: Transaction, event: PostCreated, source: str | None, at: datetime, canonical: bool
+) -> EventStatus:
+    values = _values(event)
+    known = await _lock_known(tx, event)
+    if known is None:
+        await tx.execute(sql.ADD_EVENT, **values, source=source, seen_at=micros(at))
+    agrees = known is None or all(
+        known[column] == values[column] for column in ("post_id", "author", "spelled_cid")
+    )
+    if not canonical and known is not None and not (known["canonical"] and agrees):
+        # A delivery may neither revive what was undone nor contradict what is known.
+        return EventStatus.UNKNOWN_FILE
+    bound: str | None = None if known is None else known["file_id"]
+    unbound = None
+    if bound is not None and not agrees:
+        unbound, bound = await _unbind(tx, bound), None
+    if canonical:
+        # A delivery may have left out or got wrong what nobody checked when it arrived.
+        await tx.execute(sql.CORRECT_EVENT, **values)
+    if bound is None:
+        status = await _apply(tx, event, at, canonical)
+        if unbound is not None:
+            await apply_kept(tx, unbound)
+        return status
+    if canonical:
+        await tx.execute(sql.CORRECT_FILE, id=bound, tx_hash=event.place.tx_hash)
+    return EventStatus.ALREADY_ONCHAIN
+
+
+async def _lock_known(tx: Transaction, event: PostCreated) -> Row | None:
+    """What is stored of an event; if that names another author, locks that author's files too."""
+    identity = _identity(event.place)
+    known = await tx.fetchone(sql.KNOWN_EVENT, **identity)
+    if known is not None and known["author"] != event.author:
+        await tx.lock(owner_lock(known["author"]))
+        known = await tx.fetchone(sql.KNOWN_EVENT, **identity)
+    return known
+
+
+async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: bool) -> EventStatus:
+    identity = _identity(event.place)
+    (known,) = await tx.fetchall(sql.KNOWN_EVENT, **identity)
+    if known["file_id"] is not None:
+        # Bound already, perhaps a moment ago by an event of the same delivery.
+        return EventStatus.ALREADY_ONCHAIN
+    file = None
+    if event.cid is not None:
+        file = await find_file(tx, sql.VERSION_BY_CID, cid=event.cid)
+    status, displaced = await _judge(tx, event, file, canonical)
+    bound = None
+    if status is EventStatus.ONCHAIN and file is not None:
+        await _bind(tx, event, file, at)
+        bound = file.id
+    await tx.execute(sql.SET_EVENT_STATUS, **identity, status=status.value, file_id=bound)
+    if displaced is not None:
+        # Another event may name it: one that found it published already was only kept.
+        await apply_kept(tx, displaced)
+    return status
+
+
+async def _judge(
+    tx: Transaction, event: PostCreated, file: File | None, canonical: bool
+) -> tuple[EventStatus, File | None]:
+    """The status of an event, and the file that loses its post id to it, now a draft."""
+    if file is None:
+        return EventStatus.UNKNOWN_FILE, None
+    if file.owner != event.author:
+        return EventStatus.AUTHOR_MISMATCH, None
+    if file.state is State.ONCHAIN:
+        return EventStatus.ALREADY_ONCHAIN, None
+    holder = await _lock_holder(tx, event)
+    if holder is None:
+        return EventStatus.ONCHAIN, None
+    (binding,) = await tx.fetchall(sql.BINDING_OF_FILE, file_id=holder.id)
+    held, claimed = binding["block_number"], event.place.block_number
+    higher = held is None or claimed is None or claimed >= held
+    if not canonical and (binding["confirmed"] or not higher):
+        return EventStatus.ALREADY_ONCHAIN, None
+    return EventStatus.ONCHAIN, await _unbind(tx, holder.id)
+
+
+async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
+    """The file that has the post id of a claim, its owner locked."""
+    locked = {claim.author}
+    while True:
+        holder = await find_file(tx, sql.FILE_BY_POST, post_id=str(claim.post_id))
+        if holder is None or holder.owner in locked:
+            return holder
+        await tx.lock(owner_lock(holder.owner))
+        locked.add(holder.owner)
+
+
+async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -> None:
+    if not file.state.live:
+        await _make_room(tx, file)
+    position = await next_position(tx)
+    await tx.execute(
+        sql.PUBLISH_FILE,
+        id=file.id,
+        position=position,
+        post_id=str(event.post_id),
+        published_at=micros(at),
+        tx_hash=event.place.tx_hash,
+    )
+    publication = Publication(event.post_id, at, event.place.tx_hash)
+    post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
+    await retag(tx, file, post)
+
+
+async def _unbind(tx: Transaction, file_id: str) -> File:
+    """Make a post a draft again, and its event no longer canonical."""
+    (row,) = await tx.fetchall(sql.FILE_BY_ID, id=file_id)
+    post = file_of(row)
+    await tx.execute(sql.RELEASE_EVENT, file_id=file_id)
+    await tx.execute(sql.UNPUBLISH_FILE, id=file_id)
+    draft = replace(post, state=State.PENDING, publication=None)
+    await retag(tx, post, draft)
+    return draft
+
+
+async def _make_room(tx: Transaction, restored: File) -> None:
+    """Move a newer draft to a group of its own; a post stays, and the restored file moves."""
+    newer = await find_file(tx, sql.LIVE_IN_GROUP, group_id=restored.group_id)
+    if newer is None:
+        return
+    mover = newer if newer.state is State.PENDING else restored
+    # A file never returns to a group and never keeps a position there, so this id is new.
+    label = f"{mover.group_id} {mover.id} {mover.position}"
+    group_id = str(uuid5(NAMESPACE_OID, label))
+    await tx.execute(sql.COPY_GROUP, id=group_id, group_id=mover.group_id)
+    await tx.execute(sql.MOVE_FILE, id=mover.id, group_id=group_id)
+
+
+async def _lose(tx: Transaction, places: Iterable[LogPlace]) -> None:
+    """Undo events that are not on the chain.
+
+    Their files become drafts again, unless another canonical event claims them; their post ids
+    become free, unless another canonical event claims those.
+    """
+    drafts: list[File] = []
+    post_ids: set[str] = set()
+    for place in places:
+        for row in await tx.fetchall(sql.CANONICAL_EVENT, **_identity(place)):
+            post_ids.add(row["post_id"])
+            if row["file_id"] is not None:
+                drafts.append(await _unbind(tx, row["file_id"]))
+            await tx.execute(sql.LOSE_EVENT, **_identity(place))
+    for draft in drafts:
+        await apply_kept(tx, draft)
+    for post_id in sorted(post_ids):
+        await _apply_claims(tx, post_id)
+
+
+async def _apply_claims(tx: Transaction, post_id: str) -> None:
+    """Apply the events that claimed a post id while another file held it."""
+    rows = await tx.fetchall(sql.KEPT_FOR_POST, post_id=post_id, limit=_KEPT_AT_ONCE)
+    await tx.lock(event_locks(map(event_of, rows)))
+    for row in await tx.fetchall(sql.KEPT_FOR_POST, post_id=post_id, limit=_KEPT_AT_ONCE):
+        if row["file_id"] is None:
+            await _apply(tx, event_of(row), moment_of(row["seen_at"]), canonical=False)
+
+
+async def _set_mark(tx: Transaction, chain_id: int, kind: str, block: BlockRef) -> None:
+    await tx.execute(
+        sql.SET_CHAIN_MARK,
+        chain_id=chain_id,
+        kind=kind,
+        block_number=block.number,
+        block_hash=block.block_hash.lower(),
+    )
+
+
+async def _add_dead_letter(
+    tx: Transaction, letter: DeadLetter, source: str | None, at: datetime
+) -> bool:
+    """Keep a dead letter; False if it was kept before."""
+    place = letter.place
+    if place is None:
+        content = f"{letter.reason}\n{letter.payload}".encode("utf-8", "surrogatepass")
+        identity = sha256(content).hexdigest()
+    else:
+        identity = key_text(f"{place.chain_id} {place.block_hash.lower()} {place.log_index}")
+    row = await tx.fetchone(
+        sql.ADD_DEAD_LETTER,
+        identity=identity,
+        reason=kept_text(letter.reason),
+        payload=kept_text(letter.payload),
+        source=source,
+        seen_at=micros(at),
+    )
+    return row is not None
+
+
+def _identity(place: LogPlace) -> dict[str, Value]:
+    """The values that identify a log."""
+    return {
+        "chain_id": place.chain_id,
+        "block_hash": place.block_hash.lower(),
+        "log_index": place.log_index,
+    }
+
+
+def _values(event: PostCreated) -> dict[str, Value]:
+    """The values of an event's row that the event itself names."""
+    return {
+        **_identity(event.place),
+        "block_number": event.place.block_number,
+        "tx_hash": event.place.tx_hash,
+        "post_id": str(event.post_id),
+        "author": event.author,
+        "spelled_cid": kept_text(event.spelled_cid),
+        "cid": event.cid,
+    }
+
+
+def _known_event_of(row: Row) -> KnownEvent:
+    return KnownEvent(event_of(row), moment_of(row["seen_at"]), bool(row["confirmed"]))
+
+
+def _letter_of(row: Row) -> KeptLetter:
+    seen_at = moment_of(row["seen_at"])
+    return KeptLetter(row["identity"], row["reason"], row["payload"], row["source"], seen_at)

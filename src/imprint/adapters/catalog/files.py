@@ -1,0 +1,188 @@
+"""Files: built from rows, found and listed, their positions, hashtags and wrapped keys."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import signature
+
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.transaction import Row, Transaction, Value, moment_of
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.files import File, Publication, State
+from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
+from imprint.ports.catalog import KeyRecord
+
+UNPLACED = 0
+"""The position of a file that has none yet, below every other one."""
+
+_END = 2**63 - 1
+"""Above every position, for a list from its beginning."""
+
+_STATES = {state.value: state for state in State}
+
+
+@lru_cache(maxsize=512)
+def build_file(  # noqa: PLR0917  one parameter for each column
+    id: str,  # noqa: A002  named after its column
+    group_id: str,
+    owner: Address,
+    name: str,
+    cid: Cid,
+    size: int,
+    created_at: int,
+    state: str,
+    position: int,
+    post_id: str | None,
+    published_at: int,
+    tx_hash: str | None,
+    hashtags: str,
+    thumbnail_cid: Cid | None,
+    wrapped_key: bytes | None,
+) -> File:
+    """The file of a row with `sql.FILE_COLUMNS`.
+
+    Successive lists show mostly the same rows, and finding one in the cache takes a twentieth of
+    the time of building its file: see docs/decisions/query-cache.md.
+    """
+    publication = None
+    if post_id is not None:
+        publication = Publication(int(post_id), moment_of(published_at), tx_hash)
+    return File(
+        id,
+        group_id,
+        owner,
+        name,
+        cid,
+        size,
+        moment_of(created_at),
+        _STATES[state],
+        position,
+        tuple(json.loads(hashtags)),
+        thumbnail_cid,
+        publication,
+        wrapped_key,
+    )
+
+
+_COLUMNS = tuple(signature(build_file).parameters)
+
+
+def file_of(row: Row) -> File:
+    """The file of a row with the columns of a file and no others."""
+    return build_file(*row)
+
+
+def file_among(row: Row) -> File:
+    """The file of a row that has other columns as well."""
+    return build_file(*(row[column] for column in _COLUMNS))
+
+
+def hashtags_text(hashtags: tuple[str, ...]) -> str:
+    """Hashtags as they are stored, in their order."""
+    return json.dumps(hashtags, ensure_ascii=False)
+
+
+async def find_file(tx: Transaction, statement: str, **values: Value) -> File | None:
+    """The first file that a statement finds."""
+    row = await tx.fetchone(statement, **values)
+    return None if row is None else file_of(row)
+
+
+async def find_by_cid(tx: Transaction, cid: Cid) -> File | None:
+    """The live file with this cid."""
+    return await find_file(tx, sql.FILE_BY_CID, cid=cid)
+
+
+async def find_by_post_id(tx: Transaction, post_id: int) -> File | None:
+    """The file that is bound to this post id."""
+    return await find_file(tx, sql.FILE_BY_POST, post_id=str(post_id))
+
+
+async def is_public(tx: Transaction, cid: Cid) -> bool:
+    """Whether a live file has this thumbnail."""
+    return await tx.fetchone(sql.THUMBNAIL_OF_LIVE, cid=cid) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlan:
+    """How to read a list; `reach` is the highest number of rows that this may visit."""
+
+    statement: str
+    values: dict[str, Value]
+    reach: int
+
+
+async def plan_list(
+    tx: Transaction, which: ListFilter, before: int | None, limit: int
+) -> ListPlan | None:
+    """How to read a list; None if it is empty. Of several tags the rarest one leads."""
+    end = _END if before is None else before
+    values: dict[str, Value] = {"before": end, "limit": limit}
+    if isinstance(which, OwnDrafts):
+        return ListPlan(sql.LIST_DRAFTS, values | {"owner": which.owner}, limit)
+    if not which.tags:
+        return ListPlan(sql.LIST_LIVE if which.drafts_too else sql.LIST_POSTS, values, limit)
+    counted = []
+    for tag in dict.fromkeys(which.tags):
+        count = await _count(tx, tag, which)
+        if not count:
+            return None
+        counted.append((count, tag))
+    counted.sort()
+    tags: dict[str, Value] = {f"tag{n}": tag for n, (_, tag) in enumerate(counted)}
+    statement = sql.list_tagged(len(counted), which.drafts_too)
+    return ListPlan(statement, values | tags, limit if len(counted) == 1 else counted[0][0])
+
+
+async def read_list(tx: Transaction, plan: ListPlan) -> list[File]:
+    """The files of a planned list."""
+    return [build_file(*row) for row in await tx.fetchall(plan.statement, **plan.values)]
+
+
+async def _count(tx: Transaction, tag: str, which: PublicList) -> int:
+    row = await tx.fetchone(sql.COUNT_TAG, tag=tag)
+    if row is None:
+        return 0
+    posts: int = row["posts"]
+    return posts + int(row["drafts"]) if which.drafts_too else posts
+
+
+async def next_position(tx: Transaction) -> int:
+    """A position above every one that was taken before."""
+    (row,) = await tx.fetchall(sql.NEXT_POSITION)
+    return int(row["value"])
+
+
+async def retag(tx: Transaction, before: File | None, after: File | None) -> None:
+    """Replace a file's hashtags in the index of tags when it changes; None is no file."""
+    if before is not None and before.state.live:
+        for tag in before.hashtags:
+            await tx.execute(sql.DROP_TAG, tag=tag, position=before.position)
+            await _recount(tx, tag, before.state, -1)
+    if after is not None and after.state.live:
+        for tag in after.hashtags:
+            state = after.state.value
+            await tx.execute(sql.ADD_TAG, tag=tag, position=after.position, state=state)
+            await _recount(tx, tag, after.state, 1)
+
+
+async def _recount(tx: Transaction, tag: str, state: State, by: int) -> None:
+    posts, drafts = (by, 0) if state is State.ONCHAIN else (0, by)
+    await tx.execute(sql.RECOUNT_TAG, tag=tag, posts=posts, drafts=drafts)
+
+
+async def list_keys(tx: Transaction, after: str, limit: int) -> list[KeyRecord]:
+    """Up to `limit` wrapped keys by rising file id, those above `after`."""
+    rows = await tx.fetchall(sql.WRAPPED_KEYS, after=after, limit=limit)
+    return [KeyRecord(row["id"], row["name"], bytes(row["wrapped_key"])) for row in rows]
+
+
+async def replace_keys(tx: Transaction, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
+    """Replace the wrapped keys that are still as given; how many were."""
+    replaced = 0
+    for record, new in changes:
+        row = await tx.fetchone(sql.REWRAP_KEY, id=record.file_id, old=record.wrapped_key, new=new)
+        replaced += row is not None
+    return replaced

@@ -1,0 +1,93 @@
+"""Garbage: documents that nothing refers to are condemned, and forgotten once destroyed."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.transaction import Transaction, document_lock, micros
+from imprint.domain.cids import Cid
+from imprint.domain.files import Network
+
+_NEVER_ATTACHED = 0
+"""When the document of an expired intent was detached: earlier than any that was attached."""
+
+
+async def condemn_documents(
+    tx: Transaction, now: datetime, detached_before: datetime, limit: int
+) -> list[tuple[Cid, Network]]:
+    """Up to `limit` documents to be destroyed, those condemned before first.
+
+    A document that something refers to again is no longer detached. With a document goes its
+    version, so that nothing can restore it, and its use as thumbnail of groups without a live file.
+    """
+    for row in await tx.fetchall(sql.EXPIRED_INTENTS, now=micros(now), limit=limit):
+        await tx.execute(sql.END_INTENT, id=row["id"])
+        await tx.execute(
+            sql.DETACH_UNLESS_KNOWN,
+            cid=row["cid"],
+            network=row["network"],
+            detached_at=_NEVER_ATTACHED,
+        )
+    condemned = [
+        (Cid(row["cid"]), Network(row["network"]))
+        for row in await tx.fetchall(sql.ALL_CONDEMNED, limit=limit)
+    ]
+    candidates = await tx.fetchall(
+        sql.DETACHED_BEFORE, before=micros(detached_before), limit=limit - len(condemned)
+    )
+    for row in candidates:
+        cid, network = Cid(row["cid"]), Network(row["network"])
+        if await _condemn(tx, cid, network, now, detached_before):
+            condemned.append((cid, network))
+    return condemned
+
+
+async def purge(tx: Transaction, cid: Cid, network: Network) -> None:
+    """Forget a condemned document, which is destroyed now."""
+    await tx.execute(sql.PURGE, cid=cid, network=network.value)
+
+
+async def detach_strays(
+    tx: Transaction, cids: Sequence[Cid], network: Network, at: datetime
+) -> int:
+    """Detach the documents of which nothing is known; how many there were."""
+    found = 0
+    for cid in cids:
+        row = await tx.fetchone(
+            sql.DETACH_STRAY, cid=cid, network=network.value, detached_at=micros(at)
+        )
+        found += row is not None
+    return found
+
+
+async def prune_replays(tx: Transaction, before: datetime) -> None:
+    """Forget deliveries, logins and rate limits that are too old to matter."""
+    await tx.execute(sql.FORGET_DELIVERIES, before=micros(before))
+    await tx.execute(sql.FORGET_LOGINS, before=micros(before))
+    await tx.execute(sql.FORGET_RATE_LIMITS, before=micros(before))
+
+
+async def _condemn(
+    tx: Transaction, cid: Cid, network: Network, now: datetime, detached_before: datetime
+) -> bool:
+    await tx.lock(document_lock(cid, network))
+    user = sql.LIVE_DOCUMENT if network is Network.PRIVATE else sql.THUMBNAIL_OF_LIVE
+    used = await tx.fetchone(user, cid=cid)
+    running = await tx.fetchone(sql.RUNNING_INTENT, cid=cid, network=network.value, now=micros(now))
+    if used is not None or running is not None:
+        await tx.execute(sql.REATTACH, cid=cid, network=network.value)
+        return False
+    # It may have been attached and detached again since the candidates were read.
+    still = await tx.fetchone(
+        sql.CONDEMN, cid=cid, network=network.value, before=micros(detached_before)
+    )
+    if still is None:
+        return False
+    # An expired intent must not end well later, with its document destroyed.
+    await tx.execute(sql.END_INTENTS_FOR, cid=cid, network=network.value)
+    if network is Network.PUBLIC:
+        await tx.execute(sql.FORGET_THUMBNAIL, cid=cid)
+    else:
+        for row in await tx.fetchall(sql.FORGET_VERSION, cid=cid):
+            await tx.execute(sql.FORGET_EMPTY_GROUP, id=row["group_id"])
+    return True
