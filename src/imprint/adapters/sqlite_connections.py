@@ -7,49 +7,49 @@ from pathlib import Path
 _OLDEST = (3, 37, 0)
 """The first SQLite with STRICT tables."""
 
-_WRITER_PATIENCE = 5_000
+_WRITER_TIMEOUT = 5_000
 """Milliseconds that the writer waits for another process's commit."""
 
-_READER_PATIENCE = 500
-"""Milliseconds that a read waits; it does so only while another process recovers the log."""
+_READER_TIMEOUT = 500
+"""Milliseconds that a read waits, which it does only while another process recovers the log."""
 
-_SWITCH_TRIES = 100
-"""How often the switch to the write-ahead log is tried: it fails at once where others open too."""
+_WAL_ATTEMPTS = 100
+"""How often the switch to the write-ahead log is tried: it fails if others open the file too."""
 
-_SWITCH_PAUSE = 0.05
-"""Seconds between these tries."""
+_WAL_PAUSE = 0.05
+"""Seconds between these attempts."""
 
 CACHE_KILOBYTES = 16_000
-"""How much of a database a connection keeps in memory, unless it says otherwise."""
+"""The default size of a connection's page cache."""
 
 _LOG_SIZE = 64 * 1024 * 1024
-"""Bytes to which the write-ahead log shrinks again after a rush."""
+"""Bytes to which the write-ahead log is truncated after a checkpoint."""
 
 
 class TooOldSqlite(Exception):
-    """The SQLite library is older than what is kept with it needs."""
+    """The SQLite library is too old for the databases of this service."""
 
 
 def connect_writer(
     path: Path, page_size: int = 4096, cache: int = CACHE_KILOBYTES
 ) -> sqlite3.Connection:
-    """A connection that may write, to a database that exists from now on and uses WAL.
+    """A connection that may write; it makes the database if needed and switches it to WAL.
 
-    The size of its pages is what it was made with, whatever is asked for later.
+    `page_size` takes effect only when the database is made.
     """
     if sqlite3.sqlite_version_info < _OLDEST:
         wanted = ".".join(map(str, _OLDEST))
         raise TooOldSqlite(f"SQLite {wanted} or newer is needed, not {sqlite3.sqlite_version}.")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600, exist_ok=True)
-    connection = _connect(path, _WRITER_PATIENCE, cache)
+    connection = _connect(path, _WRITER_TIMEOUT, cache)
     connection.execute(f"PRAGMA page_size = {page_size}")
     _switch_to_wal(connection)
     connection.execute("PRAGMA foreign_keys = ON")
-    # What a savepoint would need to undo: a file for it costs more than the change.
+    # A savepoint keeps a journal; a file for it costs more than the change.
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
-    # On macOS a plain fsync stops at the drive's cache; elsewhere this changes nothing.
+    # On macOS a plain fsync stops at the drive's cache; elsewhere these change nothing.
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute("PRAGMA checkpoint_fullfsync = ON")
     return connection
@@ -57,31 +57,31 @@ def connect_writer(
 
 def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
     """A connection that only reads."""
-    connection = _connect(path, _READER_PATIENCE, cache)
+    connection = _connect(path, _READER_TIMEOUT, cache)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def connect_copier(path: Path) -> sqlite3.Connection:
     """A connection that copies the database elsewhere."""
-    return _connect(path, _WRITER_PATIENCE, CACHE_KILOBYTES)
+    return _connect(path, _WRITER_TIMEOUT, CACHE_KILOBYTES)
 
 
-def _connect(path: Path, patience: int, cache: int) -> sqlite3.Connection:
+def _connect(path: Path, timeout: int, cache: int) -> sqlite3.Connection:
     # Each connection is used by one thread at a time; it may be closed by another one.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute(f"PRAGMA busy_timeout = {patience}")
+    connection.execute(f"PRAGMA busy_timeout = {timeout}")
     connection.execute(f"PRAGMA cache_size = -{cache}")
     return connection
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    for attempt in range(_SWITCH_TRIES):
+    for attempt in range(_WAL_ATTEMPTS):
         try:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
         except sqlite3.OperationalError:
-            if attempt == _SWITCH_TRIES - 1:
+            if attempt == _WAL_ATTEMPTS - 1:
                 raise
-            time.sleep(_SWITCH_PAUSE)
+            time.sleep(_WAL_PAUSE)
         else:
             return

@@ -86,7 +86,7 @@ class World:
         intent = await self.begin(write, version)
         return await self.catalog.replace_draft(write, intent, old.cid, version)
 
-    async def dress(
+    async def prepare(
         self,
         file: File,
         *hashtags: str,
@@ -97,14 +97,14 @@ class World:
         intent = await self.begin_thumbnail(write, thumbnail or self.cid())
         return await self.catalog.prepare_draft(write, intent, file.cid, hashtags)
 
-    async def discard(self, file: File, nonce: str | None = None) -> File | None:
+    async def delete(self, file: File, nonce: str | None = None) -> File | None:
         write = self.write(Action.DELETE, file.owner, nonce)
         return await self.catalog.delete_draft(write, file.cid)
 
     async def post(self, *hashtags: str, owner: Address = ALICE) -> File:
         file = await self.draft(owner)
         if hashtags:
-            await self.dress(file, *hashtags)
+            await self.prepare(file, *hashtags)
         assert await self.see(self.event(file)) == [EventStatus.ONCHAIN]
         return await self.live(file.cid)
 
@@ -130,8 +130,8 @@ class World:
         key: DeliveryKey | None = None,
         letters: Iterable[DeadLetter] = (),
     ) -> list[EventStatus]:
-        settlement = await self.catalog.apply_events(key, events, tuple(letters), self.now)
-        return list(settlement.statuses)
+        result = await self.catalog.apply_events(key, events, tuple(letters), self.now)
+        return list(result.statuses)
 
     async def live(self, cid: Cid) -> File:
         file = await self.catalog.file_by_cid(cid)

@@ -32,8 +32,8 @@ async def exported(world: World) -> ExportedFile:
     event = replace(world.event(version), place=place, post_id=77)
     file = await world.draft()
     template = await world.live(file.cid)
-    await world.discard(file)
-    dressed = replace(
+    await world.delete(file)
+    prepared = replace(
         template,
         id=version.id,
         group_id=version.group_id,
@@ -43,7 +43,7 @@ async def exported(world: World) -> ExportedFile:
         thumbnail_cid=world.cid(),
         wrapped_key=b"wrapped",
     )
-    return ExportedFile(dressed, event)
+    return ExportedFile(prepared, event)
 
 
 def published(exported: ExportedFile, world: World) -> ExportedFile:
@@ -61,7 +61,7 @@ def unpublished(exported: ExportedFile) -> ExportedFile:
 async def test_every_live_file_is_walked_once_in_order(world):
     first, second, third = [await world.draft() for _ in range(3)]
     post = await world.post("tag", owner=world.bob)
-    await world.discard(second)
+    await world.delete(second)
     moved = await world.update(first)
     assert moved is not None
     found = await walk(world)
@@ -90,7 +90,7 @@ async def test_a_walk_sees_one_moment(world):
     found = [each.file.cid for each in await anext(walked)]
     await world.draft()
     await world.update(before[0])
-    await world.discard(before[4])
+    await world.delete(before[4])
     found += [each.file.cid async for files in walked for each in files]
     assert found == [file.cid for file in before]
 
@@ -103,8 +103,8 @@ async def test_documents_of_all_versions_are_listed_until_they_are_condemned(wor
     kept, old = await world.draft(), await world.draft()
     new = await world.update(old)
     thumbnail = world.cid()
-    await world.dress(kept, thumbnail=thumbnail)
-    await world.dress(new, thumbnail=thumbnail)
+    await world.prepare(kept, thumbnail=thumbnail)
+    await world.prepare(new, thumbnail=thumbnail)
     assert await documents(world, Network.PRIVATE) == sorted([kept.cid, old.cid, new.cid])
     assert await documents(world, Network.PUBLIC) == [thumbnail]
     world.later(hours=25)
@@ -156,7 +156,7 @@ async def test_a_draft_that_is_here_learns_of_its_publication(world, exported):
 async def test_what_was_deleted_here_since_stays_deleted(world, exported):
     draft = unpublished(exported)
     await world.catalog.import_file(draft)
-    await world.discard(draft.file)
+    await world.delete(draft.file)
     assert await world.catalog.import_file(draft) is ImportOutcome.RETIRED
     assert await world.catalog.file_by_cid(draft.file.cid) is None
 
@@ -193,7 +193,7 @@ async def test_a_contradiction_is_refused_and_changes_nothing(world, exported, c
 
 async def test_a_document_that_is_being_destroyed_is_not_taken_in(world, exported):
     file = await world.draft()
-    await world.discard(file)
+    await world.delete(file)
     world.later(hours=25)
     assert (file.cid, "private") in await world.condemn()
     with pytest.raises(Unavailable):

@@ -12,11 +12,11 @@ from imprint.domain.lists import PublicList
 from imprint.domain.posts import Advance, BlockRef
 
 TAGS = ["a", "b", "c"]
-STAND = BlockRef(100, "0x" + "1" * 64)
+CURSOR = BlockRef(100, "0x" + "1" * 64)
 
 
 class Chaos:
-    """Authors, strangers, the chain and the janitor, all at random."""
+    """Authors, strangers, the chain and the garbage collector, all at random."""
 
     def __init__(self, world, seed):
         self.world = world
@@ -26,7 +26,7 @@ class Chaos:
         self.done = []
 
     async def act(self):
-        acts = [self.create, self.update, self.dress, self.discard, self.publish, self.publish]
+        acts = [self.create, self.update, self.prepare, self.delete, self.publish, self.publish]
         acts += [self.repeat, self.orphan, self.confirm, self.condemn, self.wait, self.foresee]
         act = self.random.choice(acts)
         self.done.append(act.__name__)
@@ -53,17 +53,17 @@ class Chaos:
         new = await self.world.update(self.some_file())
         self.files += [new] if new else []
 
-    async def dress(self):
+    async def prepare(self):
         tags = self.random.sample(TAGS, self.random.randint(0, 3))
         thumbnail = f"picture{self.random.randint(1, 4)}"
         if not await self.condemned(thumbnail):
-            await self.world.dress(self.some_file(), *tags, thumbnail=thumbnail)
+            await self.world.prepare(self.some_file(), *tags, thumbnail=thumbnail)
 
     async def condemned(self, cid):
         return (cid, "public") in await self.world.condemn(grace_hours=10**5)
 
-    async def discard(self):
-        await self.world.discard(self.some_file())
+    async def delete(self):
+        await self.world.delete(self.some_file())
 
     async def publish(self):
         file, author = self.some_file(), self.random.choice([None, None, self.world.bob])
@@ -80,13 +80,15 @@ class Chaos:
     async def confirm(self):
         if self.events:
             event = self.random.choice(self.events)
-            await self.world.catalog.advance(31337, Advance(STAND, events=(event,)), self.world.now)
+            await self.world.catalog.advance(
+                31337, Advance(CURSOR, events=(event,)), self.world.now
+            )
 
     async def orphan(self):
         if self.events:
             event = self.random.choice(self.events)
             await self.world.catalog.advance(
-                31337, Advance(STAND, lost=(event.place,)), self.world.now
+                31337, Advance(CURSOR, lost=(event.place,)), self.world.now
             )
 
     async def condemn(self):

@@ -1,4 +1,4 @@
-"""Many processes, the same nonces: each has one effect, whoever is first."""
+"""Many processes use the same nonces, and each nonce has one effect."""
 
 import asyncio
 import json

@@ -22,19 +22,19 @@ async def test_of_fifty_updates_of_one_draft_one_wins(world):
     assert await world.pages(OwnDrafts(world.alice)) == winners
 
 
-async def test_of_updates_discards_and_dressings_each_is_whole(world):
+async def test_of_updates_deletions_and_preparations_each_is_whole(world):
     file = await world.draft()
     await asyncio.gather(
         *(world.update(file) for _ in range(5)),
-        *(world.discard(file) for _ in range(5)),
-        *(world.dress(file, "a") for _ in range(5)),
+        *(world.delete(file) for _ in range(5)),
+        *(world.prepare(file, "a") for _ in range(5)),
     )
     drafts = await world.pages(OwnDrafts(world.alice))
     assert len(drafts) <= 1
     assert await world.pages(PublicList(("a",), True)) == [d for d in drafts if d.hashtags]
 
 
-async def test_one_nonce_sent_fifty_times_has_one_effect_that_the_others_are_told(world):
+async def test_one_nonce_sent_fifty_times_has_one_effect_that_the_others_get(world):
     prepared = []
     for _ in range(50):
         write, version = world.write(Action.CREATE, nonce="n"), world.version()
@@ -82,10 +82,10 @@ async def test_a_caller_who_stops_waiting_breaks_nothing(world, open_another):
 async def test_two_catalogs_that_write_at_once_both_get_through(world, open_another):
     other = open_another()
     files = await asyncio.gather(*(world.draft() for _ in range(20)))
-    settled = await asyncio.gather(
+    applied = await asyncio.gather(
         *(world.see(world.event(file)) for file in files),
         *(other.apply_events(None, [world.event(file)], [], AT) for file in files),
         return_exceptions=True,
     )
-    assert not [result for result in settled if isinstance(result, Unavailable)]
+    assert not [result for result in applied if isinstance(result, Unavailable)]
     assert len(await world.pages(PublicList())) == 20

@@ -1,4 +1,4 @@
-"""Events: each applied once, whatever order they come in, and whoever sends them."""
+"""Events: each is applied once, in whatever order and from whatever source they come."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -25,7 +25,7 @@ MISMATCH = EventStatus.AUTHOR_MISMATCH
 
 
 async def test_an_event_makes_a_draft_a_post(world):
-    draft = await world.dress(await world.draft(), "art")
+    draft = await world.prepare(await world.draft(), "art")
     event = world.event(draft, post_id=7)
     world.later(minutes=5)
     assert await world.see(event) == [ONCHAIN]
@@ -114,7 +114,7 @@ async def test_a_file_that_comes_after_its_event_is_a_post_at_once(world):
 
 
 async def test_an_update_that_comes_after_its_event_is_a_post_at_once(world):
-    old = await world.dress(await world.draft(), "art")
+    old = await world.prepare(await world.draft(), "art")
     write, version = world.write(Action.UPDATE), world.version(group_id=old.group_id)
     await world.see(world.event(version))
     intent = await world.begin(write, version)
@@ -141,7 +141,7 @@ async def test_of_several_events_before_the_file_the_owners_earliest_counts(worl
 
 
 async def test_an_event_restores_a_version_that_was_replaced(world):
-    first = await world.dress(await world.draft(), "art")
+    first = await world.prepare(await world.draft(), "art")
     second = await world.update(first)
     assert await world.see(world.event(first)) == [ONCHAIN]
     post, draft = await world.live(first.cid), await world.live(second.cid)
@@ -154,17 +154,17 @@ async def test_an_event_restores_a_version_that_was_replaced(world):
 
 
 async def test_a_draft_that_got_a_group_of_its_own_is_changed_alone(world):
-    first = await world.dress(await world.draft(), "art")
+    first = await world.prepare(await world.draft(), "art")
     second = await world.update(first)
     await world.see(world.event(first))
-    await world.dress(second, "zen")
+    await world.prepare(second, "zen")
     assert (await world.live(first.cid)).hashtags == ("art",)
     assert (await world.live(second.cid)).hashtags == ("zen",)
 
 
-async def test_an_event_restores_a_version_that_was_discarded(world):
-    file = await world.dress(await world.draft(), "art")
-    await world.discard(file)
+async def test_an_event_restores_a_version_that_was_deleted(world):
+    file = await world.prepare(await world.draft(), "art")
+    await world.delete(file)
     assert await world.see(world.event(file)) == [ONCHAIN]
     post = await world.live(file.cid)
     assert (post.hashtags, post.thumbnail_cid) == (("art",), file.thumbnail_cid)
@@ -183,14 +183,14 @@ async def test_two_posts_of_one_group_end_up_in_two_groups(world):
 
 async def test_a_strangers_event_restores_nothing(world):
     file = await world.draft()
-    await world.discard(file)
+    await world.delete(file)
     assert await world.see(world.event(file, author=world.bob)) == [MISMATCH]
     assert await world.catalog.file_by_cid(file.cid) is None
 
 
 async def test_a_version_whose_document_is_condemned_is_not_restored(world):
     file = await world.draft()
-    await world.discard(file)
+    await world.delete(file)
     world.later(hours=25)
     await world.condemn()
     event = world.event(file)
@@ -223,9 +223,9 @@ KEY = DeliveryKey("provider-b", "digest-1", "nonce-1")
 
 async def test_a_delivery_seen_before_is_a_duplicate_and_changes_nothing(world):
     first, second = world.event(await world.draft()), world.event(await world.draft())
-    settle = world.catalog.apply_events
-    assert not (await settle(KEY, [first], [], world.now)).duplicate
-    again = await settle(KEY, [second], [], world.now)
+    apply = world.catalog.apply_events
+    assert not (await apply(KEY, [first], [], world.now)).duplicate
+    again = await apply(KEY, [second], [], world.now)
     assert (again.duplicate, again.statuses) == (True, ())
     assert await world.see(second) == [ONCHAIN]
 
@@ -242,7 +242,7 @@ async def test_providers_do_not_share_their_keys(world):
     assert not (await world.catalog.apply_events(other, [], [], world.now)).duplicate
 
 
-async def test_deliveries_without_a_nonce_are_told_apart_by_digest(world):
+async def test_deliveries_without_a_nonce_are_distinguished_by_digest(world):
     one, two = replace(KEY, nonce=""), replace(KEY, nonce="", digest="digest-2")
     assert not (await world.catalog.apply_events(one, [], [], world.now)).duplicate
     assert not (await world.catalog.apply_events(two, [], [], world.now)).duplicate
@@ -272,7 +272,7 @@ async def test_dead_letters_are_taken_however_strange_and_often(world):
     assert await world.see(letters=letters) == []
 
 
-async def test_a_delivery_of_many_events_is_settled_in_order(world):
+async def test_a_delivery_of_many_events_is_applied_in_order(world):
     files = [await world.draft() for _ in range(30)]
     events = [world.event(file) for file in files]
     foreign = world.event(files[0], author=Address("0x" + "c" * 40))
@@ -284,7 +284,7 @@ async def test_a_delivery_of_many_events_is_settled_in_order(world):
 
 async def test_a_cid_in_no_file_does_not_match_a_thumbnail(world):
     picture = Cid("bafypicture")
-    file = await world.dress(await world.draft(), thumbnail=picture)
+    file = await world.prepare(await world.draft(), thumbnail=picture)
     event = replace(world.event(file), cid=picture)
     assert await world.see(event) == [UNKNOWN]
 

@@ -9,20 +9,20 @@ from imprint.domain.posts import Advance, BlockRef, EventStatus
 CHAIN = 31337
 
 
-STAND = BlockRef(100, "0x" + "1" * 64)
+CURSOR = BlockRef(100, "0x" + "1" * 64)
 
 
 async def lose(world, *events):
     lost = tuple(event.place for event in events)
-    await world.catalog.advance(CHAIN, Advance(STAND, lost=lost), world.now)
+    await world.catalog.advance(CHAIN, Advance(CURSOR, lost=lost), world.now)
 
 
 async def read_chain(world, *events):
-    return await world.catalog.advance(CHAIN, Advance(STAND, events=events), world.now)
+    return await world.catalog.advance(CHAIN, Advance(CURSOR, events=events), world.now)
 
 
 async def test_a_post_whose_block_left_the_chain_is_a_draft_again(world):
-    draft = await world.dress(await world.draft(), "a")
+    draft = await world.prepare(await world.draft(), "a")
     event = world.event(draft)
     await world.see(event)
     await lose(world, event)
@@ -73,8 +73,8 @@ async def test_the_word_of_the_chain_revives_it(world):
     event = world.event(draft)
     await world.see(event)
     await lose(world, event)
-    settled = await read_chain(world, event)
-    assert settled.statuses == (EventStatus.ONCHAIN,)
+    applied = await read_chain(world, event)
+    assert applied.statuses == (EventStatus.ONCHAIN,)
     assert await world.see(event) == [EventStatus.ALREADY_ONCHAIN]
 
 
@@ -113,7 +113,7 @@ async def test_of_two_events_in_a_block_one_can_be_lost(world):
     assert (await world.live(two.cid)).state is State.PENDING
 
 
-async def test_known_events_are_told_between_two_heights(world):
+async def test_known_events_are_listed_between_two_heights(world):
     low, high, higher = (world.event(world.version(), block=number) for number in (5, 9, 10))
     lost = world.event(world.version(), block=9)
     await world.see(low, high, higher, lost)
@@ -128,8 +128,8 @@ async def test_what_only_a_delivery_said_is_unconfirmed_until_the_chain_says_it(
     await world.see(event)
     (unconfirmed,) = await world.catalog.unconfirmed_events(CHAIN, 10)
     assert (unconfirmed.event, unconfirmed.seen_at) == (event, world.now)
-    settled = await read_chain(world, event)
-    assert settled.statuses == (EventStatus.ALREADY_ONCHAIN,)
+    applied = await read_chain(world, event)
+    assert applied.statuses == (EventStatus.ALREADY_ONCHAIN,)
     assert await world.catalog.unconfirmed_events(CHAIN, 10) == []
 
 
@@ -146,7 +146,7 @@ async def test_an_event_that_was_lost_is_confirmed_when_the_chain_has_it_again(w
 async def test_cursor_and_final_block_are_stored_for_each_chain(world):
     assert await world.catalog.cursor(CHAIN) is None
     final = BlockRef(36, "0x" + "2" * 64)
-    await world.catalog.advance(CHAIN, Advance(STAND, final), world.now)
+    await world.catalog.advance(CHAIN, Advance(CURSOR, final), world.now)
     lower = BlockRef(99, "0x" + "3" * 64)
     await world.catalog.advance(CHAIN, Advance(lower), world.now)
     assert await world.catalog.cursor(CHAIN) == lower

@@ -1,4 +1,4 @@
-"""Drafts: added, replaced, dressed, discarded."""
+"""Drafts: added, replaced, prepared, deleted."""
 
 from datetime import timedelta
 
@@ -53,10 +53,10 @@ async def test_an_updated_version_is_inaccessible_at_once(world):
 
 
 async def test_hashtags_and_thumbnail_stay_with_the_group(world):
-    dressed = await world.dress(await world.draft(), "art", "zen")
-    new = await world.update(dressed)
+    prepared = await world.prepare(await world.draft(), "art", "zen")
+    new = await world.update(prepared)
     assert new.hashtags == ("art", "zen")
-    assert new.thumbnail_cid == dressed.thumbnail_cid
+    assert new.thumbnail_cid == prepared.thumbnail_cid
 
 
 async def test_a_version_that_was_replaced_cannot_be_replaced_again(world):
@@ -78,53 +78,53 @@ async def test_a_strangers_draft_cannot_be_changed(world):
     assert await world.catalog.file_by_cid(file.cid) == file
 
 
-async def test_a_post_can_be_neither_updated_nor_dressed_nor_discarded(world):
+async def test_a_post_can_be_neither_updated_nor_prepared_nor_deleted(world):
     post = await world.post("art")
     assert await world.update(post) is None
-    assert await world.dress(post, "other") is None
-    assert await world.discard(post) is None
+    assert await world.prepare(post, "other") is None
+    assert await world.delete(post) is None
     assert await world.live(post.cid) == post
 
 
-async def test_a_dressed_draft_has_the_thumbnail_and_the_hashtags_in_their_order(world):
+async def test_a_prepared_draft_has_the_thumbnail_and_the_hashtags_in_their_order(world):
     file = await world.draft()
-    dressed = await world.dress(file, "zen", "art", "ß", thumbnail=Cid("bafypicture"))
-    assert dressed.hashtags == ("zen", "art", "ß")
-    assert dressed.thumbnail_cid == "bafypicture"
-    assert await world.live(file.cid) == dressed
+    prepared = await world.prepare(file, "zen", "art", "ß", thumbnail=Cid("bafypicture"))
+    assert prepared.hashtags == ("zen", "art", "ß")
+    assert prepared.thumbnail_cid == "bafypicture"
+    assert await world.live(file.cid) == prepared
 
 
-async def test_dressing_again_replaces_what_was_there(world):
+async def test_preparing_again_replaces_what_was_there(world):
     file = await world.draft()
-    await world.dress(file, "old")
-    dressed = await world.dress(file, "new")
-    assert dressed.hashtags == ("new",)
+    await world.prepare(file, "old")
+    prepared = await world.prepare(file, "new")
+    assert prepared.hashtags == ("new",)
 
 
-async def test_dressing_leaves_the_position(world):
+async def test_preparing_leaves_the_position(world):
     file = await world.draft()
-    assert (await world.dress(file, "art")).position == file.position
+    assert (await world.prepare(file, "art")).position == file.position
 
 
-async def test_discarding_tells_what_the_draft_was(world):
-    file = await world.dress(await world.draft(), "art")
-    assert await world.discard(file) == file
+async def test_deleting_returns_what_the_draft_was(world):
+    file = await world.prepare(await world.draft(), "art")
+    assert await world.delete(file) == file
     assert await world.catalog.file_by_cid(file.cid) is None
-    assert await world.discard(file) is None
+    assert await world.delete(file) is None
 
 
 async def test_a_thumbnail_is_public_while_its_file_lives(world):
     picture = world.cid()
-    file = await world.dress(await world.draft(), thumbnail=picture)
+    file = await world.prepare(await world.draft(), thumbnail=picture)
     assert await world.catalog.is_public(picture)
-    await world.discard(file)
+    await world.delete(file)
     assert not await world.catalog.is_public(picture)
 
 
 async def test_a_thumbnail_that_was_replaced_is_not_public(world):
     first = world.cid()
-    file = await world.dress(await world.draft(), thumbnail=first)
-    await world.dress(file)
+    file = await world.prepare(await world.draft(), thumbnail=first)
+    await world.prepare(file)
     assert not await world.catalog.is_public(first)
 
 

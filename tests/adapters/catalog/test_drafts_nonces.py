@@ -31,7 +31,7 @@ async def test_a_new_draft_refuses_a_spent_nonce_although_its_write_has_begun(wo
     assert await world.catalog.file_by_cid(version.cid) is None
 
 
-@pytest.mark.parametrize("change", ["update", "dress", "discard"])
+@pytest.mark.parametrize("change", ["update", "prepare", "delete"])
 async def test_every_change_refuses_a_spent_nonce_and_does_nothing(world, change):
     file = await world.draft()
     fresh = world.write(Action.UPDATE)
@@ -41,8 +41,8 @@ async def test_every_change_refuses_a_spent_nonce_and_does_nothing(world, change
     spent = world.write(Action.UPDATE, nonce="n")
     attempt = {
         "update": world.catalog.replace_draft(spent, intent, file.cid, version),
-        "dress": world.catalog.prepare_draft(spent, intent, file.cid, ["tag"]),
-        "discard": world.catalog.delete_draft(spent, file.cid),
+        "prepare": world.catalog.prepare_draft(spent, intent, file.cid, ["tag"]),
+        "delete": world.catalog.delete_draft(spent, file.cid),
     }
     with pytest.raises(NonceUsed):
         await attempt.pop(change)
@@ -54,11 +54,11 @@ async def test_every_change_refuses_a_spent_nonce_and_does_nothing(world, change
 async def test_every_change_spends_its_nonce(world):
     file = await world.draft()
     new = await world.update(file, nonce="update")
-    dressed = await world.dress(new, "art", nonce="dress")
-    assert await file_of_spent(world, "update") == dressed
-    assert await file_of_spent(world, "dress") == dressed
-    await world.discard(dressed, nonce="discard")
-    assert await file_of_spent(world, "discard") is None
+    prepared = await world.prepare(new, "art", nonce="prepare")
+    assert await file_of_spent(world, "update") == prepared
+    assert await file_of_spent(world, "prepare") == prepared
+    await world.delete(prepared, nonce="delete")
+    assert await file_of_spent(world, "delete") is None
 
 
 async def test_a_nonce_knows_no_file_after_that_was_replaced(world):
@@ -67,9 +67,9 @@ async def test_a_nonce_knows_no_file_after_that_was_replaced(world):
     assert await file_of_spent(world, "n") is None
 
 
-async def test_the_nonce_of_a_discard_knows_no_file_even_if_that_is_restored(world):
+async def test_the_nonce_of_a_deletion_knows_no_file_even_if_that_is_restored(world):
     file = await world.draft()
-    await world.discard(file, nonce="n")
+    await world.delete(file, nonce="n")
     await world.see(world.event(file))
     assert await world.live(file.cid)
     assert await file_of_spent(world, "n") is None
@@ -79,8 +79,8 @@ async def test_a_change_without_effect_spends_nothing(world):
     file = await world.draft()
     await world.update(file)
     assert await world.update(file, nonce="n") is None
-    assert await world.dress(file, nonce="n") is None
-    assert await world.discard(file, nonce="n") is None
+    assert await world.prepare(file, nonce="n") is None
+    assert await world.delete(file, nonce="n") is None
     assert (await world.draft(nonce="n")).owner == world.alice
 
 
@@ -116,7 +116,7 @@ async def test_logins_and_writes_have_nonces_of_their_own(world):
     assert (await world.draft(nonce="n")).owner == world.alice
 
 
-async def test_a_number_below_the_highest_is_answered_with_the_next_which_is_reserved(world):
+async def test_a_number_below_the_highest_reserves_and_returns_the_next(world):
     write = world.write(Action.CREATE)
     begin = world.catalog.begin_write
     assert await begin(world.intent(write, world.cid(), number=7)) is None
@@ -150,13 +150,13 @@ async def test_a_slow_write_takes_effect_while_nobody_has_collected_its_intent(w
     assert (await world.catalog.add_draft(write, intent, version)).cid == version.cid
 
 
-@pytest.mark.parametrize("buried", [False, True])
-async def test_a_write_whose_document_was_condemned_is_refused_and_spends_nothing(world, buried):
+@pytest.mark.parametrize("purged", [False, True])
+async def test_a_write_whose_document_was_condemned_is_refused_and_spends_nothing(world, purged):
     write, version = world.write(Action.CREATE, nonce="n"), world.version()
     intent = await world.begin(write, version)
     world.later(hours=1)
     assert await world.condemn() == {(version.cid, "private")}
-    if buried:
+    if purged:
         await world.catalog.purge(version.cid, intent.network)
     with pytest.raises(Unavailable) as refused:
         await world.catalog.add_draft(write, intent, version)

@@ -37,9 +37,9 @@ async def test_own_drafts_are_the_drafts_of_that_owner(world):
 @pytest.mark.parametrize("which", [PublicList(drafts_too=True), PublicList(tags=("a",))])
 async def test_what_is_gone_is_in_no_list(world, which):
     for drafts_too in (False, True):
-        gone = await world.dress(await world.draft(), "a")
-        replaced = await world.dress(await world.draft(), "a")
-        await world.discard(gone)
+        gone = await world.prepare(await world.draft(), "a")
+        replaced = await world.prepare(await world.draft(), "a")
+        await world.delete(gone)
         await world.update(replaced)
         which = PublicList(which.tags, drafts_too)
         assert {gone.cid, replaced.cid}.isdisjoint(cids(await world.pages(which)))
@@ -69,7 +69,7 @@ async def test_tags_that_nobody_has_list_nothing(world, tags):
 
 
 async def test_drafts_with_a_tag_are_listed_only_if_drafts_are(world):
-    draft = await world.dress(await world.draft(), "a")
+    draft = await world.prepare(await world.draft(), "a")
     post = await world.post("a")
     assert cids(await world.pages(PublicList(("a",)))) == [post.cid]
     assert cids(await world.pages(PublicList(("a",), True), size=1)) == [post.cid, draft.cid]
@@ -79,8 +79,8 @@ async def test_tags_follow_what_happens_to_a_file(world):
     async def tagged(tag):
         return cids(await world.pages(PublicList((tag,), True)))
 
-    file = await world.dress(await world.draft(), "a", "b")
-    file = await world.dress(file, "b", "c")
+    file = await world.prepare(await world.draft(), "a", "b")
+    file = await world.prepare(file, "b", "c")
     assert (await tagged("a"), await tagged("b"), await tagged("c")) == (
         [],
         [file.cid],
@@ -96,7 +96,7 @@ async def test_tags_follow_what_happens_to_a_file(world):
 @pytest.mark.parametrize("which", [PublicList(), PublicList(("a",)), PublicList(("a", "b"))])
 async def test_every_file_is_seen_exactly_once_while_others_write(world, which):
     there = [await world.post("a", "b") for _ in range(20)]
-    drafts = [await world.dress(await world.draft(), "a", "b") for _ in range(5)]
+    drafts = [await world.prepare(await world.draft(), "a", "b") for _ in range(5)]
     seen, before = [], None
     while page := await world.catalog.list_files(which, before, 3):
         seen += cids(page)

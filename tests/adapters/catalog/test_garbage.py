@@ -1,4 +1,4 @@
-"""Documents that are let go of: kept for a while, condemned when nothing holds them, buried."""
+"""Detached documents: kept for a while, condemned when nothing refers to them, purged."""
 
 import pytest
 
@@ -10,13 +10,13 @@ PICTURE = Cid("bafypicture")
 
 
 async def test_documents_of_live_files_are_never_condemned(world):
-    await world.dress(await world.draft(), "a")
+    await world.prepare(await world.draft(), "a")
     await world.post("b")
     world.later(days=400)
     assert await world.condemn(grace_hours=0) == set()
 
 
-@pytest.mark.parametrize("end", ["update", "discard"])
+@pytest.mark.parametrize("end", ["update", "delete"])
 async def test_a_version_that_is_gone_is_condemned_after_the_grace(world, end):
     file = await world.draft()
     await getattr(world, end)(file)
@@ -26,36 +26,36 @@ async def test_a_version_that_is_gone_is_condemned_after_the_grace(world, end):
     assert await world.condemn() == {(file.cid, "private")}
 
 
-async def test_a_discarded_file_takes_its_thumbnail_along(world):
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
-    await world.discard(file)
+async def test_a_deleted_file_takes_its_thumbnail_along(world):
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
+    await world.delete(file)
     world.later(hours=25)
     assert await world.condemn() == {(file.cid, "private"), (PICTURE, "public")}
 
 
 async def test_a_thumbnail_that_was_replaced_is_condemned(world):
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
-    await world.dress(file)
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
+    await world.prepare(file)
     world.later(hours=25)
     assert await world.condemn() == {(PICTURE, "public")}
 
 
 async def test_the_same_thumbnail_again_is_not_let_go_of(world):
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
-    await world.dress(file, thumbnail=PICTURE)
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
+    await world.prepare(file, thumbnail=PICTURE)
     world.later(hours=25)
     assert await world.condemn() == set()
     assert await world.catalog.is_public(PICTURE)
 
 
 async def test_a_thumbnail_that_another_group_shows_stays(world):
-    mine = await world.dress(await world.draft(), thumbnail=PICTURE)
-    theirs = await world.dress(await world.draft(world.bob), thumbnail=PICTURE)
-    await world.discard(mine)
+    mine = await world.prepare(await world.draft(), thumbnail=PICTURE)
+    theirs = await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
+    await world.delete(mine)
     world.later(hours=25)
     assert (PICTURE, "public") not in await world.condemn()
     assert await world.catalog.is_public(PICTURE)
-    await world.discard(theirs)
+    await world.delete(theirs)
     world.later(hours=25)
     assert (PICTURE, "public") in await world.condemn()
 
@@ -63,16 +63,16 @@ async def test_a_thumbnail_that_another_group_shows_stays(world):
 async def test_the_same_cid_on_the_other_network_is_another_document(world):
     file = await world.draft()
     other = await world.draft()
-    await world.dress(other, thumbnail=file.cid)
-    await world.discard(other)
+    await world.prepare(other, thumbnail=file.cid)
+    await world.delete(other)
     world.later(hours=25)
     assert (file.cid, "public") in await world.condemn()
     assert await world.live(file.cid) == file
 
 
-async def test_what_is_condemned_is_told_until_it_is_buried(world):
+async def test_what_is_condemned_is_listed_until_it_is_purged(world):
     file = await world.draft()
-    await world.discard(file)
+    await world.delete(file)
     world.later(hours=25)
     assert await world.condemn() == await world.condemn() == {(file.cid, "private")}
     await world.catalog.purge(file.cid, Network.PRIVATE)
@@ -82,7 +82,7 @@ async def test_what_is_condemned_is_told_until_it_is_buried(world):
 async def test_no_more_than_the_limit_is_condemned_and_the_rest_comes_next(world):
     files = [await world.draft() for _ in range(5)]
     for file in files:
-        await world.discard(file)
+        await world.delete(file)
     world.later(hours=25)
     seen = set()
     for _ in range(3):
@@ -104,7 +104,7 @@ async def test_the_document_of_an_intent_that_ran_out_is_condemned(world):
 
 
 async def test_an_intent_that_ran_out_costs_no_document_that_is_held(world):
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     world.later(hours=1)
     assert await world.condemn() == set()
@@ -112,8 +112,8 @@ async def test_an_intent_that_ran_out_costs_no_document_that_is_held(world):
 
 
 async def test_an_intent_that_ran_out_does_not_cut_the_grace_short(world):
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
-    await world.discard(file)
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
+    await world.delete(file)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     world.later(hours=1)
     assert await world.condemn() == set()
@@ -122,8 +122,8 @@ async def test_an_intent_that_ran_out_does_not_cut_the_grace_short(world):
 
 
 async def test_a_running_intent_holds_its_document(world):
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
-    await world.discard(file)
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
+    await world.delete(file)
     world.later(hours=25)
     other = await world.draft(world.bob)
     write = world.write(Action.PUBLISH, world.bob)
@@ -134,9 +134,9 @@ async def test_a_running_intent_holds_its_document(world):
     assert (PICTURE, "public") not in await world.condemn()
 
 
-async def test_a_write_of_a_condemned_document_waits_until_it_is_buried(world):
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
-    await world.dress(file)
+async def test_a_write_of_a_condemned_document_waits_until_it_is_purged(world):
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
+    await world.prepare(file)
     world.later(hours=25)
     await world.condemn()
     intent = world.intent(world.write(Action.PUBLISH), PICTURE, Network.PUBLIC)
@@ -148,11 +148,11 @@ async def test_a_write_of_a_condemned_document_waits_until_it_is_buried(world):
 
 
 async def test_a_slow_write_of_a_destroyed_thumbnail_is_refused(world):
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     write = world.write(Action.PUBLISH, world.bob)
     intent = await world.begin_thumbnail(write, PICTURE)
     other = await world.draft(world.bob)
-    await world.dress(file)
+    await world.prepare(file)
     world.later(hours=25)
     assert (PICTURE, "public") in await world.condemn(limit=1)
     await world.catalog.purge(PICTURE, Network.PUBLIC)
@@ -161,15 +161,15 @@ async def test_a_slow_write_of_a_destroyed_thumbnail_is_refused(world):
 
 
 async def test_a_slow_write_is_refused_even_if_its_intent_was_not_collected_yet(world):
-    held = await world.dress(await world.draft())
+    held = await world.prepare(await world.draft())
     for _ in range(2):
         await world.begin_thumbnail(world.write(Action.PUBLISH), held.thumbnail_cid)
     world.later(minutes=1)
-    file = await world.dress(await world.draft(), thumbnail=PICTURE)
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     write = world.write(Action.PUBLISH, world.bob)
     intent = await world.begin_thumbnail(write, PICTURE)
     other = await world.draft(world.bob)
-    await world.dress(file)
+    await world.prepare(file)
     world.later(hours=25)
     assert await world.condemn(limit=2) == {(PICTURE, "public")}
     await world.catalog.purge(PICTURE, Network.PUBLIC)
@@ -178,8 +178,8 @@ async def test_a_slow_write_is_refused_even_if_its_intent_was_not_collected_yet(
 
 
 async def test_a_restored_version_is_not_condemned(world):
-    file = await world.dress(await world.draft(), "a")
-    await world.discard(file)
+    file = await world.prepare(await world.draft(), "a")
+    await world.delete(file)
     await world.see(world.event(file))
     world.later(hours=25)
     assert await world.condemn() == set()
@@ -187,8 +187,8 @@ async def test_a_restored_version_is_not_condemned(world):
 
 async def test_a_file_restored_after_its_thumbnail_was_destroyed_has_none(world):
     earlier = Cid("aaaa")
-    file = await world.dress(await world.draft(), thumbnail=earlier)
-    await world.discard(file)
+    file = await world.prepare(await world.draft(), thumbnail=earlier)
+    await world.delete(file)
     world.later(hours=25)
     assert await world.condemn(limit=1) == {(earlier, "public")}
     await world.see(world.event(file))
@@ -198,7 +198,7 @@ async def test_a_file_restored_after_its_thumbnail_was_destroyed_has_none(world)
 
 async def test_nonces_outlive_their_documents(world):
     file = await world.draft(nonce="n")
-    await world.discard(file, nonce="d")
+    await world.delete(file, nonce="d")
     world.later(hours=25)
     await world.condemn()
     await world.catalog.purge(file.cid, Network.PRIVATE)
@@ -210,7 +210,7 @@ async def test_nonces_outlive_their_documents(world):
 
 async def test_burying_what_is_not_condemned_forgets_nothing(world):
     file = await world.draft()
-    await world.discard(file)
+    await world.delete(file)
     await world.catalog.purge(file.cid, Network.PRIVATE)
     world.later(hours=25)
     assert await world.condemn() == {(file.cid, "private")}

@@ -40,7 +40,7 @@ async def test_an_effect_is_durable_and_an_intent_need_not_be(world):
     assert await world.catalog.transact((), show, "synchronous_commit") == "on"
 
 
-async def test_an_effect_is_durable_even_if_the_server_has_other_habits(database, server):
+async def test_an_effect_is_durable_even_if_the_default_of_the_server_is_not(database, server):
     await server.execute("ALTER DATABASE catalog SET synchronous_commit = off")
     catalog = open_catalog(database.address)
     try:
@@ -50,7 +50,7 @@ async def test_an_effect_is_durable_even_if_the_server_has_other_habits(database
         await server.execute("ALTER DATABASE catalog RESET synchronous_commit")
 
 
-async def test_changes_that_wait_for_each_other_both_take_effect(world):
+async def test_transactions_that_wait_for_each_other_both_take_effect(world):
     entered = []
 
     async def cross(tx, first, second):
@@ -138,7 +138,9 @@ async def test_a_transaction_that_the_server_rolled_back_is_never_reported_as_do
     assert await database.rows("SELECT value FROM counters") == [(0,)]
 
 
-async def test_who_waits_too_long_for_a_lock_is_told_so_and_the_others_go_on(database, monkeypatch):
+async def test_a_transaction_that_waits_too_long_for_a_lock_fails_and_the_others_go_on(
+    database, monkeypatch
+):
     monkeypatch.setitem(postgresql_pool.SESSION, "lock_timeout", "200ms")
     catalog = open_catalog(database.address)
     other = await asyncpg.connect(database.address)
@@ -197,10 +199,10 @@ async def test_one_busy_owner_leaves_connections_for_the_others(database):
 
 @dataclass
 class Load:
-    """Writers that go on whatever happens, and know what they were told."""
+    """Writers that go on whatever happens, and know what was committed."""
 
     world: World
-    told: list = field(default_factory=list)
+    committed: list = field(default_factory=list)
     refused: int = 0
     going: bool = True
 
@@ -209,7 +211,7 @@ class Load:
             write, version = self.world.write(Action.CREATE), self.world.version()
             try:
                 intent = await self.world.begin(write, version)
-                self.told.append(await self.world.catalog.add_draft(write, intent, version))
+                self.committed.append(await self.world.catalog.add_draft(write, intent, version))
             except Unavailable as refused:
                 if refused.code is not Code.DATABASE_UNAVAILABLE:
                     raise
@@ -218,7 +220,7 @@ class Load:
 
     async def check(self, database):
         kept = {row[0] for row in await database.rows("SELECT id FROM files")}
-        assert {file.id for file in self.told} <= kept
+        assert {file.id for file in self.committed} <= kept
 
 
 async def until(condition):
@@ -226,9 +228,9 @@ async def until(condition):
         await asyncio.sleep(0.01)
 
 
-async def recover(catalog, patience=10):
+async def recover(catalog, seconds=10):
     begun = time.monotonic()
-    while time.monotonic() - begun < patience:
+    while time.monotonic() - begun < seconds:
         try:
             await catalog.probe()
         except Unavailable:
@@ -238,7 +240,7 @@ async def recover(catalog, patience=10):
     raise AssertionError("the catalog did not recover")
 
 
-async def test_a_hundred_cut_connections_lose_nothing_that_was_told(world, database):
+async def test_a_hundred_cut_connections_lose_nothing_that_was_committed(world, database):
     load = Load(world)
     writers = [asyncio.ensure_future(load.run()) for _ in range(4)]
     cut = 0
@@ -252,14 +254,14 @@ async def test_a_hundred_cut_connections_lose_nothing_that_was_told(world, datab
         cut += len(rows)
     await other.close()
     await recover(world.catalog)
-    before = len(load.told)
-    await until(lambda: len(load.told) >= before + 8)
+    before = len(load.committed)
+    await until(lambda: len(load.committed) >= before + 8)
     load.going = False
     await asyncio.gather(*writers)
     await load.check(database)
 
 
-async def test_a_server_that_is_killed_under_load_loses_nothing_that_was_told():
+async def test_a_server_that_is_killed_under_load_loses_nothing_that_was_committed():
     server = Server()
     try:
         await asyncio.to_thread(server.make)
@@ -274,15 +276,15 @@ async def kill_under_load(server, database):
     world = World(open_catalog(database.address))
     load = Load(world)
     writers = [asyncio.ensure_future(load.run()) for _ in range(8)]
-    await until(lambda: len(load.told) >= 50)
+    await until(lambda: len(load.committed) >= 50)
     await asyncio.to_thread(server.kill)
     await until(lambda: load.refused >= 20)
     down = time.monotonic()
     await asyncio.to_thread(server.start)
     await recover(world.catalog)
     assert time.monotonic() - down < 10
-    before = len(load.told)
-    await until(lambda: len(load.told) >= before + 50)
+    before = len(load.committed)
+    await until(lambda: len(load.committed) >= before + 50)
     load.going = False
     await asyncio.gather(*writers)
     await load.check(database)

@@ -22,7 +22,7 @@ from imprint.settings import PostgresqlDatabase, Secret
 LISTS = [PublicList(), PublicList(drafts_too=True), PublicList(("a", "b")), PublicList(("c",))]
 
 
-def tell_nobody(done, total):
+def report_nothing(done, total):
     pass
 
 
@@ -59,14 +59,14 @@ async def everything(address):
 
 
 async def test_what_was_there_is_there(source, target):
-    told = []
-    rows = await move_catalog(source.path, target.address, lambda *each: told.append(each))
-    assert told[-1] == (rows, rows)
+    reported = []
+    rows = await move_catalog(source.path, target.address, lambda *each: reported.append(each))
+    assert reported[-1] == (rows, rows)
     assert await everything(target.address) == await everything(source.address)
 
 
 async def test_life_goes_on_above_every_position(source, target):
-    await move_catalog(source.path, target.address, tell_nobody)
+    await move_catalog(source.path, target.address, report_nothing)
     ((highest,),) = await source.rows("SELECT value FROM counters WHERE name = 'position'")
     catalog = open_any(target.address)
     world = World(catalog)
@@ -85,9 +85,11 @@ async def test_a_move_that_was_interrupted_goes_on(source, target, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         await move_catalog(source.path, target.address, stop)
-    told = []
-    rows = await move_catalog(source.path, target.address, lambda done, total: told.append(done))
-    assert told[0] > rows / 2
+    reported = []
+    rows = await move_catalog(
+        source.path, target.address, lambda done, total: reported.append(done)
+    )
+    assert reported[0] > rows / 2
     assert await everything(target.address) == await everything(source.address)
 
 
@@ -107,15 +109,15 @@ async def test_a_target_in_use_is_refused_and_stays_as_it_is(source, target):
     world = World(open_any(target.address))
     file = await world.draft()
     with pytest.raises(CannotMove, match="in use"):
-        await move_catalog(source.path, target.address, tell_nobody)
+        await move_catalog(source.path, target.address, report_nothing)
     assert await world.live(file.cid) == file
     await world.catalog.close()
 
 
 async def test_a_catalog_that_has_moved_does_not_move_again(source, target):
-    await move_catalog(source.path, target.address, tell_nobody)
+    await move_catalog(source.path, target.address, report_nothing)
     with pytest.raises(CannotMove, match="in use"):
-        await move_catalog(source.path, target.address, tell_nobody)
+        await move_catalog(source.path, target.address, report_nothing)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +137,14 @@ async def test_a_difference_is_noticed(source, target, postgresql: Server, monke
 
     monkeypatch.setattr(postgresql_migration, "_finish", spoil)
     with pytest.raises(CannotMove, match="differ"):
-        await move_catalog(source.path, target.address, tell_nobody)
+        await move_catalog(source.path, target.address, report_nothing)
     with pytest.raises(Unfinished):
         open_catalog(target.address)
 
 
 async def test_a_source_that_is_not_there_is_not_made(tmp_path, target):
     with pytest.raises(CannotMove, match="no database"):
-        await move_catalog(tmp_path / "none.db", target.address, tell_nobody)
+        await move_catalog(tmp_path / "none.db", target.address, report_nothing)
     assert not (tmp_path / "none.db").exists()
 
 

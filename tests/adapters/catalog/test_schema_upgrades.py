@@ -65,9 +65,9 @@ async def live_a_little(world: World) -> None:
     draft = await world.draft()
     updated = await world.update(draft)
     assert updated is not None
-    assert await world.dress(updated, "common", "rare")
+    assert await world.prepare(updated, "common", "rare")
     gone = await world.draft(world.bob)
-    assert await world.discard(gone)
+    assert await world.delete(gone)
     post = await world.post("common", "rare", owner=world.bob)
     assert post.publication is not None
     assert await world.catalog.file_by_post_id(post.publication.post_id) == post

@@ -64,7 +64,7 @@ async def crash(path, how):
     assert (process.returncode, process.stderr) == (9, b"")
 
 
-async def test_what_was_answered_outlives_a_crash(tmp_path):
+async def test_what_was_committed_survives_a_crash(tmp_path):
     path = tmp_path / "catalog.db"
     await crash(path, "after")
     catalog = open_catalog(path)
@@ -97,13 +97,13 @@ async def test_writes_that_come_together_are_committed_together(world):
     assert world.catalog.commits - before < 50
 
 
-def impatient(catalog):
+def shorten_timeout(catalog):
     catalog._writing.execute("PRAGMA busy_timeout = 50")
 
 
 async def test_a_database_that_stays_locked_is_unavailable_until_it_is_not(world, tmp_path):
     file = await world.draft()
-    impatient(world.catalog)
+    shorten_timeout(world.catalog)
     with closing(sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable) as refused:
@@ -176,31 +176,31 @@ async def test_readers_do_not_stop_the_writer_and_it_uses_a_write_ahead_log(worl
     assert world.catalog._reading.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
 
-ANSWERING = WRITE.replace("os._exit(9)", 'os.write(1, b"answered"); os._exit(9)').replace(
+REPORTING = WRITE.replace("os._exit(9)", 'os.write(1, b"committed"); os._exit(9)').replace(
     "await catalog.begin_write(intent)", 'await catalog.begin_write(intent); os.write(1, b"noted")'
 )
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows what reaches the disk")
-async def test_an_effect_is_on_the_disk_before_its_answer(tmp_path):
+async def test_an_effect_is_on_the_disk_before_its_response(tmp_path):
     path, trace = tmp_path / "catalog.db", tmp_path / "trace"
     await open_catalog(path).close()
     command = ["strace", "-f", "-e", "trace=fdatasync,fsync,write", "-o", str(trace)]
-    command += [sys.executable, "-c", ANSWERING, str(path), "after"]
+    command += [sys.executable, "-c", REPORTING, str(path), "after"]
     process = await asyncio.create_subprocess_exec(*command, stdout=DEVNULL, stderr=DEVNULL)
     if await process.wait() != 9:
         pytest.skip("strace may not trace here")
     lines = trace.read_text().splitlines()
-    noted, answered = (
+    noted, committed = (
         next(n for n, line in enumerate(lines) if f'write(1, "{word}"' in line)
-        for word in ("noted", "answered")
+        for word in ("noted", "committed")
     )
-    assert any("fdatasync(" in line or "fsync(" in line for line in lines[noted:answered])
+    assert any("fdatasync(" in line or "fsync(" in line for line in lines[noted:committed])
 
 
-async def test_a_damaged_database_is_unavailable_and_never_a_wrong_answer(world, tmp_path):
+async def test_a_damaged_database_is_unavailable_and_never_a_wrong_result(world, tmp_path):
     for _ in range(50):
-        file = await world.dress(await world.draft(), "a")
+        file = await world.prepare(await world.draft(), "a")
     await world.catalog.close()
     path = tmp_path / "catalog.db"
     content = path.read_bytes()

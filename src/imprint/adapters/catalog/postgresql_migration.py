@@ -1,7 +1,7 @@
-"""A catalog moved from SQLite to PostgreSQL: in batches that can be resumed, compared at the end.
+"""Moves a catalog from SQLite to PostgreSQL in batches that can be resumed, and compares the two.
 
-Until the end the target carries a mark that keeps services out and remembers how far the move is.
-Tables that only PostgreSQL or only SQLite has are not moved; what they hold follows from the rest.
+Until the end the target has a table that keeps services out and stores how far the move is. Tables
+that only PostgreSQL or only SQLite has are not moved; their contents follow from the others.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 
 from imprint.adapters.catalog import schema as sqlite_schema
-from imprint.adapters.catalog.postgresql_pool import connect
+from imprint.adapters.catalog.postgresql_pool import Connection, connect
 from imprint.adapters.catalog.postgresql_schema import UNFINISHED, migrate
 from imprint.adapters.catalog.schema import known_migrations
 from imprint.adapters.sqlite_connections import connect_writer
@@ -25,13 +25,15 @@ from imprint.ports import Progress
 _BATCH = 2_000
 """How many rows are copied in one transaction."""
 
+_POSITION = "SELECT value FROM counters WHERE name = 'position'"
+
 _SUM_DIGITS = 15
-"""How many hexadecimal digits of a row's hash are summed: they fit a number of the database."""
+"""How many hexadecimal digits of a row's hash are summed: they fit a BIGINT."""
 
 _NOT_MOVED = frozenset({"schema_migrations", "counters", UNFINISHED})
-"""The heartbeat starts anew, and positions go on from the highest one."""
+"""The heartbeat starts again, and the sequence of positions is set to the highest one."""
 
-_MARK = f"""
+_PROGRESS = f"""
 CREATE TABLE IF NOT EXISTS {UNFINISHED} (
     table_name TEXT PRIMARY KEY,
     last_key TEXT NOT NULL,
@@ -39,16 +41,17 @@ CREATE TABLE IF NOT EXISTS {UNFINISHED} (
 )"""
 
 _TABLES = """
-SELECT c.table_name, array_agg(c.column_name::text ORDER BY c.ordinal_position),
+SELECT c.table_name AS name,
+       array_agg(c.column_name::text ORDER BY c.ordinal_position) AS columns,
        (SELECT array_agg(a.attname::text ORDER BY array_position(i.indkey::int2[], a.attnum))
         FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
-        WHERE i.indisprimary AND i.indrelid = c.table_name::regclass)
+        WHERE i.indisprimary AND i.indrelid = c.table_name::regclass) AS key
 FROM information_schema.columns c
 WHERE c.table_schema = current_schema() GROUP BY c.table_name
 ORDER BY c.table_name <> 'file_groups', c.table_name"""
 
-TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, OSError)
-"""What interrupts a move, so that it is worth to try again."""
+INTERRUPTIONS = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, OSError)
+"""Errors that interrupt a move, which can then be resumed."""
 
 
 class CannotMove(Exception):
@@ -62,11 +65,11 @@ class _Table:
     key: tuple[str, ...]
 
 
-async def move_catalog(source: Path, url: str, tell: Progress) -> int:
-    """Move the catalog in this file to an empty database, or go on with it; how many rows it has.
+async def move_catalog(source: Path, url: str, progress: Progress) -> int:
+    """Move the catalog in this file to an empty database, or resume; how many rows it has.
 
-    Nobody can write to the source meanwhile. Raises `CannotMove` for a target that is in use and
-    for one that differs at the end.
+    The source is locked against writes meanwhile. Raises `CannotMove` for a target that is in use
+    and for one that differs at the end.
     """
     with closing(_open(source)) as reader:
         writer = await connect(url)
@@ -75,7 +78,9 @@ async def move_catalog(source: Path, url: str, tell: Progress) -> int:
             total = sum(_count(reader, table) for table in tables)
             done = 0
             for table in tables:
-                done = await _copy(reader, writer, table, done, lambda moved: tell(moved, total))
+                done = await _copy(
+                    reader, writer, table, done, lambda moved: progress(moved, total)
+                )
             await _finish(reader, writer, tables)
             return total
         finally:
@@ -91,38 +96,40 @@ def _open(source: Path) -> sqlite3.Connection:
     return reader
 
 
-async def _claim(writer: "asyncpg.Connection[asyncpg.Record]") -> list[_Table]:
-    """Put the mark on an empty target, or find it there; the tables to be moved."""
+async def _claim(writer: Connection) -> list[_Table]:
+    """Add the table of progress to an empty target, or find it there; the tables to be moved."""
     if await writer.fetchval("SELECT to_regclass($1)", UNFINISHED) is None:
         await migrate(writer, known_migrations("postgresql"))
         tables = await _tables(writer)
         for table in tables:
             if await writer.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table.name})"):  # noqa: S608
                 raise CannotMove("The target is in use: it has records of its own.")
-        await writer.execute(_MARK)
+        await writer.execute(_PROGRESS)
     return await _tables(writer)
 
 
-async def _tables(writer: "asyncpg.Connection[asyncpg.Record]") -> list[_Table]:
+async def _tables(writer: Connection) -> list[_Table]:
     rows = await writer.fetch(_TABLES)
     return [
-        _Table(row[0], tuple(row[1]), tuple(row[2])) for row in rows if row[0] not in _NOT_MOVED
+        _Table(row["name"], tuple(row["columns"]), tuple(row["key"]))
+        for row in rows
+        if row["name"] not in _NOT_MOVED
     ]
 
 
 async def _copy(
     reader: sqlite3.Connection,
-    writer: "asyncpg.Connection[asyncpg.Record]",
+    writer: Connection,
     table: _Table,
     done: int,
-    tell: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> int:
     found = await writer.fetchrow(
         f"SELECT last_key, moved FROM {UNFINISHED} WHERE table_name = $1",  # noqa: S608
         table.name,
     )
-    last = json.loads(found[0]) if found else None
-    moved = found[1] if found else 0
+    last = json.loads(found["last_key"]) if found else None
+    moved = found["moved"] if found else 0
     where = [table.columns.index(column) for column in table.key]
     while batch := _batch(reader, table, last):
         last = [batch[-1][place] for place in where]
@@ -136,7 +143,7 @@ async def _copy(
                 json.dumps(last),
                 moved,
             )
-        tell(done + moved)
+        progress(done + moved)
     return done + moved
 
 
@@ -151,17 +158,17 @@ def _batch(
 
 async def _finish(
     reader: sqlite3.Connection,
-    writer: "asyncpg.Connection[asyncpg.Record]",
+    writer: Connection,
     tables: Sequence[_Table],
 ) -> None:
-    """Compare both sides table by table, and only then let services in."""
+    """Compare both databases table by table; only then can services open the target."""
     for table in tables:
         if _summarize(reader, table) != tuple(await writer.fetchrow(_summary(table)) or ()):
             raise CannotMove(
                 f"The records in {table.name} differ: the source was changed meanwhile. "
                 "Begin again with an empty target."
             )
-    position = reader.execute("SELECT value FROM counters WHERE name = 'position'").fetchone()[0]
+    (position,) = reader.execute(_POSITION).fetchone()
     async with writer.transaction():
         await writer.execute("SELECT setval('positions', $1)", max(position, 1))
         await writer.execute(f"DROP TABLE {UNFINISHED}")
@@ -176,7 +183,7 @@ def _count(reader: sqlite3.Connection, table: _Table) -> int:
 def _summarize(reader: sqlite3.Connection, table: _Table) -> tuple[int, int]:
     count = total = 0
     for row in _rows(reader, table):
-        text = "".join(map(_spell, row))
+        text = "".join(map(_text_of, row))
         total += int(sha256(text.encode()).hexdigest()[:_SUM_DIGITS], 16)
         count += 1
     return count, total
@@ -186,7 +193,7 @@ def _rows(reader: sqlite3.Connection, table: _Table) -> Iterator[tuple[Any, ...]
     yield from reader.execute(f"SELECT {', '.join(table.columns)} FROM {table.name}")  # noqa: S608
 
 
-def _spell(value: str | int | bytes | None) -> str:
+def _text_of(value: str | int | bytes | None) -> str:
     if value is None:
         return "-"
     text = "\\x" + value.hex() if isinstance(value, bytes) else str(value)

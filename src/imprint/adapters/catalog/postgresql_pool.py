@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: taken from a pool, watched by timeouts, replaced when they break."""
+"""Connections to PostgreSQL: pooled, with timeouts, and replaced when they break."""
 
 import asyncio
 import logging
@@ -19,26 +19,26 @@ _log = logging.getLogger(__name__)
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CONNECT_SECONDS = 3.0
-"""How long a connection may take to be made, or to become free."""
+"""Seconds that a connection may take to be made, or to become free."""
 
 COMMAND_SECONDS = 6.0
-"""How long one statement may take until the connection is given up; the server's limit is lower."""
+"""Seconds before the connection of a running statement is dropped; the server's limit is lower."""
 
 _CLOSE_SECONDS = 5.0
-"""How long running statements have to end when the service stops."""
+"""Seconds that running statements have to end when the service stops."""
 
 _IDLE_SECONDS = 300.0
-"""After how long a connection that nobody used is not trusted any more."""
+"""Seconds after which an unused connection is dropped instead of used again."""
 
-_UNDO_SECONDS = 1.0
-"""How long a transaction may take to be undone until its connection is given up instead."""
+_ROLLBACK_SECONDS = 1.0
+"""Seconds that a rollback may take before its connection is dropped instead."""
 
 SESSION = {
     "application_name": "imprint",
     "default_transaction_isolation": "read committed",
     "statement_timeout": "5s",
     "lock_timeout": "3s",
-    # A process that is frozen in the middle of a change must not hold up the others for long.
+    # A process that freezes in the middle of a transaction must not block the others for long.
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
     # Lists walk an index in its order; a bitmap would fetch all of an owner's drafts for one page.
@@ -46,12 +46,12 @@ SESSION = {
     # One plan for each statement, whatever its values: the one that is tested to use indexes.
     "plan_cache_mode": "force_generic_plan",
 }
-"""What every connection asks of the server."""
+"""The session settings of every connection."""
 
-_SURE = """
+_DURABLE = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'"""
-"""A commit that is answered must be on the disk, whatever the server's habit is."""
+"""Turns durable commits on where the server's default is off."""
 
 LOST = (
     asyncpg.PostgresConnectionError,
@@ -60,13 +60,13 @@ LOST = (
     asyncpg.CrashShutdownError,
     ConnectionError,
 )
-"""What says that a connection is gone, rather than that a statement is wrong or takes too long."""
+"""Errors that mean that the connection is gone, rather than that a statement failed."""
 
-_TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 
-async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
-    """A connection of its own, with no limit on how long a statement takes."""
+async def connect(url: str) -> Connection:
+    """A connection outside of the pool, with no limit on how long a statement takes."""
     settings = {**SESSION, "statement_timeout": "0", "lock_timeout": "0"}
     return await asyncpg.connect(
         url,
@@ -78,13 +78,13 @@ async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Make `Unavailable` of whatever the database or the way to it raises."""
+    """Raise `Unavailable` for every error of the database or of its connection."""
     try:
         yield
-    except (*_TROUBLE, Unstorable) as error:
-        # Neither the text nor the details: they quote values.
+    except (*_ERRORS, Unstorable) as error:
+        # Not the text and not the details: they quote values.
         _log.error(
-            "The database did not do it: %s %s",
+            "The database failed: %s %s",
             type(error).__name__,
             getattr(error, "sqlstate", ""),
         )
@@ -93,7 +93,7 @@ def translated() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Idle:
-    """A connection that nobody uses, since when, and from before which change of servers."""
+    """An unused connection, since when, and the generation of the pool that it was made in."""
 
     connection: Connection
     since: float
@@ -103,8 +103,8 @@ class _Idle:
 class Pool:
     """Up to `size` connections, made when they are needed; the one used last is used next.
 
-    asyncpg has a pool as well, which starts a task whenever a connection is given back; reads are
-    too short for that.
+    asyncpg's own pool starts a task for every connection that is released; reads are too short for
+    that.
     """
 
     def __init__(self, url: str, size: int) -> None:
@@ -117,46 +117,46 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection, with no transaction open before or after."""
-        await self._wait_turn()
+        """A connection, with no open transaction before or after."""
+        await self._acquire()
         try:
             generation = self._generation
-            connection = self._take() or await self._connect()
+            connection = self._reuse() or await self._connect()
             self._used.add(connection)
             try:
                 yield connection
             except asyncio.CancelledError:
-                # The server is being told to stop, and might stop what is asked next.
+                # The driver cancels the running statement, and might cancel the next one instead.
                 connection.terminate()
                 raise
             except BaseException as error:
                 if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-                    # The server is no longer the one that decides; the others lead there too.
+                    # The server became a standby; the other connections lead to it as well.
                     self._generation += 1
-                await undo(connection)
+                await _roll_back(connection)
                 raise
             finally:
                 self._used.discard(connection)
-                self._give_back(connection, generation)
+                self._release(connection, generation)
         finally:
             self._free.release()
 
     async def close(self) -> None:
-        """Close every connection; one that does not answer is cut off."""
+        """Close every connection; one that does not respond is terminated."""
         self._closed = True
         while self._idle:
             await _close(self._idle.pop().connection)
         for connection in [*self._used]:
             await _close(connection)
 
-    async def _wait_turn(self) -> None:
+    async def _acquire(self) -> None:
         if not self._free.locked():
             await self._free.acquire()
             return
         async with asyncio.timeout(CONNECT_SECONDS):
             await self._free.acquire()
 
-    def _take(self) -> "Connection | None":
+    def _reuse(self) -> "Connection | None":
         if self._closed:
             raise asyncpg.InterfaceError("The catalog is closed.")
         oldest = time.monotonic() - _IDLE_SECONDS
@@ -169,7 +169,7 @@ class Pool:
             idle.connection.terminate()
         return None
 
-    def _give_back(self, connection: Connection, generation: int) -> None:
+    def _release(self, connection: Connection, generation: int) -> None:
         if self._closed:
             connection.terminate()
         elif not connection.is_closed():
@@ -186,7 +186,7 @@ class Pool:
             target_session_attrs=SessionAttribute.read_write,
         )
         try:
-            await connection.execute(_SURE)
+            await connection.execute(_DURABLE)
         except BaseException:
             connection.terminate()
             raise
@@ -196,15 +196,15 @@ class Pool:
 async def _close(connection: Connection) -> None:
     try:
         await connection.close(timeout=_CLOSE_SECONDS)
-    except (*_TROUBLE, asyncio.CancelledError):
+    except (*_ERRORS, asyncio.CancelledError):
         connection.terminate()
 
 
-async def undo(connection: Connection) -> None:
-    """Leave whatever transaction the connection is in; if that takes too long, cut it off."""
+async def _roll_back(connection: Connection) -> None:
+    """Roll back the open transaction, if any; terminate the connection if that takes too long."""
     if connection.is_closed() or not connection.is_in_transaction():
         return
     try:
-        await connection.execute("ROLLBACK", timeout=_UNDO_SECONDS)
-    except _TROUBLE:
+        await connection.execute("ROLLBACK", timeout=_ROLLBACK_SECONDS)
+    except _ERRORS:
         connection.terminate()

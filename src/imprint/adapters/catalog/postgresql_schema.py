@@ -1,30 +1,31 @@
-"""The schema of a PostgreSQL catalog, brought up to date by whoever opens it first."""
+"""The schema of a PostgreSQL catalog, brought up to date by the first process that opens it."""
 
 import asyncio
 
 import asyncpg
 
+from imprint.adapters.catalog.postgresql_pool import Connection
 from imprint.adapters.catalog.schema import Migration, NewerSchema
 
-_TURN = 0x1A9819_0001
-"""The advisory lock that lets one process at a time look and migrate."""
+_MIGRATION_LOCK = 0x1A9819_0001
+"""The advisory lock under which one process at a time migrates."""
 
 UNFINISHED = "unfinished_move"
-"""The table that marks a database into which a catalog is being moved."""
+"""The table that exists while a catalog is being moved into the database."""
 
 _TABLE = """
 CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)"""
 
 
-_TRIES = 60
-"""How often a migration is begun until it is given up."""
+_ATTEMPTS = 60
+"""How often a migration is begun before it fails."""
 
 _PAUSE = 0.25
-"""Seconds between two tries: in them, whoever was held up goes on."""
+"""Seconds between two attempts, in which the requests that were blocked go on."""
 
-_BRIEFLY = "SET LOCAL lock_timeout = '400ms'"
-"""How long a migration waits for those who use a table. Who comes after it waits as well; and who
-waits for a second is looked at for a deadlock, of which the victim might be somebody's request."""
+_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '400ms'"
+"""How long a migration waits for the lock of a table. Later requests queue behind it; and after a
+second the server looks for deadlocks, whose victim might be a request."""
 
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
@@ -39,17 +40,15 @@ class Unfinished(Exception):
         )
 
 
-async def migrate(
-    connection: "asyncpg.Connection[asyncpg.Record]", migrations: tuple[Migration, ...]
-) -> None:
-    """Bring the schema up to date in one transaction; whoever comes second finds it done.
+async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
+    """Bring the schema up to date in one transaction; a second process finds it done.
 
-    Processes of the release before go on meanwhile: where they are in the way, it begins anew.
-    Refuses with `NewerSchema` a database that is ahead of these migrations, and with `Unfinished`
-    one that a catalog is being moved to. One that is up to date is only read, so that the service
-    needs no right to change the schema.
+    Processes of the previous release go on meanwhile: where they hold locks, it begins again.
+    Raises `NewerSchema` for a database that is ahead of these migrations, and `Unfinished` for one
+    that a catalog is being moved to. A schema that is up to date is only read, so the service
+    needs no right to change it.
     """
-    for _ in range(_TRIES - 1):
+    for _ in range(_ATTEMPTS - 1):
         try:
             await _migrate(connection, migrations)
         except _BUSY:
@@ -59,17 +58,15 @@ async def migrate(
     await _migrate(connection, migrations)
 
 
-async def _migrate(
-    connection: "asyncpg.Connection[asyncpg.Record]", migrations: tuple[Migration, ...]
-) -> None:
+async def _migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
     async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", _TURN)
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
         if await connection.fetchval("SELECT to_regclass($1)", UNFINISHED) is not None:
             raise Unfinished
         found = await _find(connection)
         if found > migrations[-1].number:
             raise NewerSchema(found, migrations[-1].number)
-        await connection.execute(_BRIEFLY)
+        await connection.execute(_LOCK_TIMEOUT)
         if not found:
             await connection.execute(_TABLE)
         for migration in migrations[found:]:
@@ -81,7 +78,7 @@ async def _migrate(
             )
 
 
-async def _find(connection: "asyncpg.Connection[asyncpg.Record]") -> int:
+async def _find(connection: Connection) -> int:
     """The number of the last migration; 0 for a database without a catalog."""
     if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
         return 0

@@ -1,4 +1,4 @@
-"""The schema of a catalog: numbered steps forward, applied when it is opened; here to SQLite."""
+"""The schema of a catalog: numbered migrations, applied when it is opened; here to SQLite."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -10,6 +10,8 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL
 ) STRICT"""
+
+_LATEST = "SELECT coalesce(max(number), 0) FROM schema_migrations"
 
 
 class NewerSchema(Exception):
@@ -26,7 +28,7 @@ class NewerSchema(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step forward of the schema."""
+    """One migration of the schema."""
 
     number: int
     name: str
@@ -47,14 +49,14 @@ def known_migrations(database: str = "sqlite") -> tuple[Migration, ...]:
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
-    """Bring the schema up to date in one transaction; whoever comes second finds it done.
+    """Bring the schema up to date in one transaction; a second process finds it done.
 
-    Refuses with `NewerSchema` a database that is ahead of these migrations.
+    Raises `NewerSchema` for a database that is ahead of these migrations.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute(_TABLE)
-        found = connection.execute("SELECT max(number) FROM schema_migrations").fetchone()[0] or 0
+        (found,) = connection.execute(_LATEST).fetchone()
         if found > migrations[-1].number:
             raise NewerSchema(found, migrations[-1].number)
         for migration in migrations:

@@ -358,7 +358,7 @@ def _translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
     except FileExistsError:
         raise
     except (sqlite3.Error, OSError, Unstorable) as error:
-        _log.error("The database did not answer: %s", error)
+        _log.error("The database failed: %s", error)
         raise Unavailable.database() from error
 
 

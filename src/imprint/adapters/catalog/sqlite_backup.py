@@ -1,4 +1,4 @@
-"""A whole copy of a SQLite catalog, taken while others write."""
+"""Consistent copies of a SQLite catalog, taken while others write."""
 
 import os
 import sqlite3
@@ -9,9 +9,9 @@ from imprint.adapters.sqlite_connections import connect_copier, connect_reader
 
 
 def copy_catalog(source: Path, target: Path) -> None:
-    """Copy the catalog as it is at one moment; the copy appears under its name when it is complete.
+    """Copy the catalog as it is at one moment; the copy gets its name when it is complete.
 
-    Refuses with `FileExistsError` a target that exists.
+    Raises `FileExistsError` for a target that exists.
     """
     if target.exists():
         raise FileExistsError(target)
@@ -37,16 +37,16 @@ def _sync(path: Path) -> None:
 
 
 class DamagedCopy(Exception):
-    """The copy of a catalog is none, or its pages contradict each other."""
+    """The copy of a catalog cannot be read, or is damaged."""
 
 
 def check_copy(path: Path) -> None:
-    """Refuse, with `DamagedCopy`, a copy whose pages, indexes or references are damaged."""
+    """Raise `DamagedCopy` for a copy whose pages, indexes or references are damaged."""
     try:
         with closing(connect_reader(path)) as connection:
-            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            astray = connection.execute("PRAGMA foreign_key_check").fetchone()
+            (integrity,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            dangling = connection.execute("PRAGMA foreign_key_check").fetchone()
     except sqlite3.Error as error:
         raise DamagedCopy(f"The copy of the catalog cannot be read: {error}.") from error
-    if found != "ok" or astray is not None:
+    if integrity != "ok" or dangling is not None:
         raise DamagedCopy("The copy of the catalog is damaged.")
