@@ -495,6 +495,15 @@ async def test_a_repeated_write_is_refused_with_the_file_it_made(town: World, ac
         assert made["cid"] == cid
 
 
+async def test_a_repeated_create_is_refused_before_its_document_is_stored(town: World) -> None:
+    alice, content = town.stranger(), town.settings.storage.data_dir / "content"
+    await town.send_create(alice, "First.", nonce="once")
+    before = list_documents(content)
+    again = await town.send_create(alice, "Second.", nonce="once")
+    assert problem(again) == (409, "nonce_used")
+    assert list_documents(content) == before
+
+
 async def test_a_repeated_write_changes_nothing(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "First.")

@@ -1,10 +1,10 @@
-"""The wrapped keys of documents, and documents that no record is about."""
+"""The wrapped keys of documents."""
 
 from dataclasses import replace
 
 from tests.adapters.catalog.conftest import World
 
-from imprint.domain.files import Action, File, Network
+from imprint.domain.files import Action, File
 from imprint.ports.catalog import KeyRecord
 
 
@@ -57,26 +57,3 @@ async def test_a_key_that_changed_meanwhile_is_left_alone(world: World):
     stale = replace(record(file), wrapped_key=b"yesterday")
     assert await world.catalog.replace_keys([(stale, b"wrong")]) == 0
     assert (await world.live(file.cid)).wrapped_key == b"today"
-
-
-async def test_a_document_without_any_record_is_detached_once(world: World):
-    stray = world.cid()
-    assert await world.catalog.detach_strays([stray], Network.PRIVATE, world.now) == 1
-    assert await world.catalog.detach_strays([stray], Network.PRIVATE, world.now) == 0
-    assert await world.condemn() == set()
-    world.later(hours=25)
-    assert await world.condemn() == {(stray, "private")}
-
-
-async def test_versions_thumbnails_and_intents_are_no_strays(world: World):
-    file = await world.draft()
-    gone = await world.draft()
-    await world.catalog.delete_draft(world.write(Action.DELETE), gone.cid)
-    thumbnail, coming = world.cid(), world.cid()
-    publish = world.write(Action.PUBLISH)
-    intent = await world.begin_thumbnail(publish, thumbnail)
-    await world.catalog.prepare_draft(publish, intent, file.cid, ())
-    await world.begin_thumbnail(world.write(Action.PUBLISH), coming)
-    known = [file.cid, gone.cid, thumbnail, coming]
-    for network in Network:
-        assert await world.catalog.detach_strays(known, network, world.now) == 0

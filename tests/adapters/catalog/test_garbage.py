@@ -40,7 +40,7 @@ async def test_a_thumbnail_that_was_replaced_is_condemned(world):
     assert await world.condemn() == {(PICTURE, "public")}
 
 
-async def test_the_same_thumbnail_again_is_not_let_go_of(world):
+async def test_the_same_thumbnail_again_is_not_detached(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.prepare(file, thumbnail=PICTURE)
     world.later(hours=25)
@@ -103,7 +103,7 @@ async def test_the_document_of_an_intent_that_ran_out_is_condemned(world):
     assert await world.condemn() == {(version.cid, "private")}
 
 
-async def test_an_intent_that_ran_out_costs_no_document_that_is_held(world):
+async def test_an_intent_that_ran_out_costs_no_document_that_is_used(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     world.later(hours=1)
@@ -121,7 +121,7 @@ async def test_an_intent_that_ran_out_does_not_cut_the_grace_short(world):
     assert (await world.live(file.cid)).thumbnail_cid == PICTURE
 
 
-async def test_a_running_intent_holds_its_document(world):
+async def test_a_running_intent_keeps_its_document(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.delete(file)
     world.later(hours=25)
@@ -208,9 +208,32 @@ async def test_nonces_outlive_their_documents(world):
         assert refused.value.file is None
 
 
-async def test_burying_what_is_not_condemned_forgets_nothing(world):
+async def test_purging_what_is_not_condemned_forgets_nothing(world):
     file = await world.draft()
     await world.delete(file)
     await world.catalog.purge(file.cid, Network.PRIVATE)
     world.later(hours=25)
     assert await world.condemn() == {(file.cid, "private")}
+
+
+async def test_a_document_without_any_record_is_detached_once(world):
+    stray = world.cid()
+    assert await world.catalog.detach_strays([stray], Network.PRIVATE, world.now) == 1
+    assert await world.catalog.detach_strays([stray], Network.PRIVATE, world.now) == 0
+    assert await world.condemn() == set()
+    world.later(hours=25)
+    assert await world.condemn() == {(stray, "private")}
+
+
+async def test_versions_thumbnails_and_intents_are_no_strays(world):
+    file = await world.draft()
+    gone = await world.draft()
+    await world.catalog.delete_draft(world.write(Action.DELETE), gone.cid)
+    thumbnail, coming = world.cid(), world.cid()
+    publish = world.write(Action.PUBLISH)
+    intent = await world.begin_thumbnail(publish, thumbnail)
+    await world.catalog.prepare_draft(publish, intent, file.cid, ())
+    await world.begin_thumbnail(world.write(Action.PUBLISH), coming)
+    known = [file.cid, gone.cid, thumbnail, coming]
+    for network in Network:
+        assert await world.catalog.detach_strays(known, network, world.now) == 0
