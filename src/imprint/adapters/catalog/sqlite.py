@@ -91,7 +91,7 @@ class SqliteTransaction:
             raise Unstorable(type(error).__name__) from error
 
     async def lock(self, names: Collection[str]) -> None:
-        """Do nothing: whoever writes has the whole database to itself."""
+        """Do nothing: one writing transaction has the whole database to itself."""
 
 
 def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
