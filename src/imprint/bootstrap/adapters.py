@@ -165,12 +165,16 @@ async def migrate_database(
 ) -> int:
     """Move a catalog to an empty database; returns how many rows it has. Raises `CannotStart`."""
     with _postgresql_library():
-        from imprint.adapters.catalog.postgresql_migration import TROUBLE, CannotMove, move_catalog
+        from imprint.adapters.catalog.postgresql_migration import (
+            INTERRUPTIONS,
+            CannotMove,
+            move_catalog,
+        )
     try:
         return await move_catalog(source.path, target.url.reveal(), progress)
     except (CannotMove, NewerSchema) as error:
         raise CannotStart(str(error)) from error
-    except TROUBLE as error:
+    except INTERRUPTIONS as error:
         raise CannotStart(
             f"The move stopped ({type(error).__name__}); run it again to go on."
         ) from error

@@ -38,13 +38,11 @@ from imprint.adapters.catalog.postgresql_pool import (
     connect,
     translated,
 )
-from imprint.adapters.catalog.postgresql_schema import Unfinished, migrate
+from imprint.adapters.catalog.postgresql_schema import migrate
 from imprint.adapters.catalog.schema import known_migrations
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
 from imprint.domain.errors import Unavailable
 from imprint.domain.tags import MAX_TAGS
-
-__all__ = ["PostgresqlCatalog", "Unfinished", "open_catalog", "prepare"]
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
