@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.world import open_world
 
 from imprint.server.http import MAX_HEAD_BYTES, BoundedHttpProtocol, HttpServer, listen
-from imprint.web.routing import MAX_DRAINED
+from imprint.web.middleware import MAX_DRAINED
 
 REQUEST = b"GET /any HTTP/1.1\r\nHost: imprint.test\r\n\r\n"
 

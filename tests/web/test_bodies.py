@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.world import World, open_world, picture, problem
 
-from imprint.web.routing import DRAIN_SECONDS, MAX_DRAINED
+from imprint.web.middleware import DRAIN_SECONDS, MAX_DRAINED
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,7 +11,7 @@ from tests.world import World, picture, problem, respell
 
 from imprint.domain.car import read_header, read_sections
 from imprint.domain.cids import Cid, assemble, blocks, document_cid
-from imprint.web.routes.gateway import Format, Wanted
+from imprint.web.routes.gateway import Format, Representation
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -203,7 +203,11 @@ async def test_a_block_that_repeats_is_sent_once_if_wished():
     body = bytes(262_144 * 3)
     cid = document_cid(body)
     sizes = [
-        len(list(read_sections(_after_header(Wanted(Format.CAR, repeats).represent(cid, body)))))
+        len(
+            list(
+                read_sections(_after_header(Representation(Format.CAR, repeats).encode(cid, body)))
+            )
+        )
         for repeats in (True, False)
     ]
     assert sizes == [4, 2]
@@ -294,7 +298,7 @@ async def test_an_answer_can_do_no_harm_in_a_browser(town, kind):
 
 
 async def test_bytes_that_are_no_picture_are_never_shown():
-    wanted = Wanted(Format.PLAIN)
+    wanted = Representation(Format.PLAIN)
     for body in (b"<html>", b"\x89PNG<script>", b"\xff\xd8", b"GIF89a", b"<svg>"):
         media_type = wanted.media_type(body)
         assert media_type == "application/octet-stream"

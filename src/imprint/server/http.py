@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from imprint.domain.errors import CannotStart, Code, Refusal
+from imprint.web.middleware import DRAIN_SECONDS, MAX_DRAINED
 from imprint.web.problems import problem_response
-from imprint.web.routing import DRAIN_SECONDS, MAX_DRAINED
 
 MAX_HEAD_BYTES = 64 * 1024
 """How long a request line and its headers may be together; what browsers send is far below."""

@@ -1,1 +1,1 @@
-"""HTTP in, HTTP out: routes, bodies, problem answers, limits. No rule lives here."""
+"""HTTP in, HTTP out: routing, middleware, requests, responses and problems. No rule lives here."""

@@ -1,4 +1,4 @@
-"""The web application: one constructor call over an explicit list of routes."""
+"""The web application: one constructor call over lists of routes, middleware and error handlers."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from starlette.routing import Router
-from starlette.types import ASGIApp
+from starlette.middleware import Middleware
+from starlette.routing import Route
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from imprint.domain.errors import Problem
 from imprint.domain.rate_limits import RateLimiter
 from imprint.ports import Clock
 from imprint.services.drafts import Drafts
@@ -17,39 +19,40 @@ from imprint.services.login import Login
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.webhooks import Webhooks
-from imprint.web.cors import admit_origins
+from imprint.web.cors import PageCors
 from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.page import docs_page
 from imprint.web.middleware import RequestMiddleware
+from imprint.web.problems import on_method_not_allowed, on_not_found, on_problem
 from imprint.web.requests import BodyReader
-from imprint.web.routes.about import AboutRoutes, ContactRoutes
+from imprint.web.routes.about import AboutRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
-from imprint.web.routing import Route, TableRouter
+from imprint.web.routing import Application
 
-ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
-"""Under which other names the paths of providers are known."""
+WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
+"""The second name of each provider in the paths of webhooks."""
 
-Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
+LifespanFunction = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the routes may ask for."""
+    """The services that the routes call."""
 
     login: Login
     drafts: Drafts
-    reading: Reads
-    listing: Lists
-    confirming: Webhooks
+    reads: Reads
+    lists: Lists
+    webhooks: Webhooks
     readiness: Readiness
 
 
 @dataclass(frozen=True, slots=True)
 class WebOptions:
-    """How much one client may send and ask, which other origins may, and who hears of it."""
+    """The limits of requests, the allowed origins, the trusted proxies and the security contact."""
 
     max_content: int
     max_image: int
@@ -63,33 +66,45 @@ class WebOptions:
 
 
 def build_app(
-    flows: Services, facts: Mapping[str, Any], options: WebOptions, clock: Clock, lifespan: Lifespan
-) -> ASGIApp:
-    """The application; `facts` is what it tells clients about itself."""
-    routes = _routes(flows, facts, options, clock)
-    dispatch = TableRouter(routes, Router(lifespan=lifespan))
-    return RequestMiddleware(
-        admit_origins(dispatch, options.cors_origins),
-        clock,
-        options.reads,
-        options.signed,
-        options.max_concurrent,
-        options.trusted_proxies,
-        frozenset(route.path for route in routes),
+    services: Services,
+    facts: Mapping[str, Any],
+    options: WebOptions,
+    clock: Clock,
+    lifespan: LifespanFunction,
+) -> Application:
+    """The web application; `facts` are published to clients at `/.well-known/imprint.json`."""
+    routes = _routes(services, facts, options, clock)
+    return Application(
+        routes=routes,
+        middleware=_middleware(routes, options, clock),
+        exception_handlers={
+            Problem: on_problem,
+            404: on_not_found,
+            405: on_method_not_allowed,
+        },
+        lifespan=lifespan,
     )
 
 
 def _routes(
-    flows: Services, facts: Mapping[str, Any], options: WebOptions, clock: Clock
+    services: Services, facts: Mapping[str, Any], options: WebOptions, clock: Clock
 ) -> list[Route]:
-    reader = BodyReader(options.body_timeout)
-    writes = WriteRoutes(flows.login, flows.drafts, reader, options.max_content, options.max_image)
-    reads = ReadRoutes(flows.login, flows.reading, flows.listing)
-    webhooks = WebhookRoutes(flows.confirming, reader)
+    bodies = BodyReader(options.body_timeout)
+    writes = WriteRoutes(
+        services.login, services.drafts, bodies, options.max_content, options.max_image
+    )
+    reads = ReadRoutes(services.login, services.reads, services.lists)
+    gateway = GatewayRoutes(services.reads)
+    webhooks = WebhookRoutes(services.webhooks, bodies)
     openapi = describe_interface(facts)
-    page = docs_page(openapi).encode()
-    contact = ContactRoutes(options.security_contact, clock)
-    about = AboutRoutes(facts, msgspec.json.encode(openapi), page, flows.readiness)
+    about = AboutRoutes(
+        facts,
+        msgspec.json.encode(openapi),
+        docs_page(openapi).encode(),
+        services.readiness,
+        options.security_contact,
+        clock,
+    )
     return [
         Route("/filesByTags", reads.files_by_tags),
         Route("/fileByCid", reads.file_by_cid),
@@ -98,21 +113,42 @@ def _routes(
         Route("/pendingFilesByOwner", reads.pending_files_by_owner),
         Route("/filesByNextPageToken", reads.files_by_next_page_token),
         Route("/filesMetaData", reads.files_meta_data),
-        Route("/ipfs/{cid}", GatewayRoutes(flows.reading).fetch),
-        Route("/auth/login", writes.login, "POST"),
-        Route("/create/group", writes.create, "POST"),
-        Route("/update/file", writes.update, "POST"),
-        Route("/publish/file", writes.publish, "POST"),
-        Route("/delete/file", writes.delete, "POST"),
+        Route("/ipfs/{cid}", gateway.document),
+        Route("/auth/login", writes.login, methods=["POST"]),
+        Route("/create/group", writes.create, methods=["POST"]),
+        Route("/update/file", writes.update, methods=["POST"]),
+        Route("/publish/file", writes.publish, methods=["POST"]),
+        Route("/delete/file", writes.delete, methods=["POST"]),
         *(
-            Route(f"/webhook/{name}/publish", webhooks.receiver(provider), "POST")
-            for provider in flows.confirming.providers
-            for name in (provider, ALIASES[provider])
+            Route(f"/webhook/{name}/publish", webhooks.receiver(provider), methods=["POST"])
+            for provider in services.webhooks.providers
+            for name in (provider, WEBHOOK_ALIASES[provider])
         ),
-        Route("/.well-known/imprint.json", about.well_known),
-        Route("/.well-known/security.txt", contact.show),
-        Route("/openapi.json", about.describe),
+        Route("/.well-known/imprint.json", about.facts_json),
+        Route("/.well-known/security.txt", about.security_txt),
+        Route("/openapi.json", about.openapi_json),
         Route("/docs", about.docs),
         Route("/healthz", about.healthz),
         Route("/readyz", about.readyz),
     ]
+
+
+def _middleware(routes: list[Route], options: WebOptions, clock: Clock) -> list[Middleware]:
+    """The middleware, the outermost first."""
+    chosen = [
+        Middleware(
+            RequestMiddleware,
+            clock=clock,
+            reads=options.reads,
+            signed=options.signed,
+            max_concurrent=options.max_concurrent,
+            paths=frozenset(route.path for route in routes),
+        )
+    ]
+    if options.trusted_proxies:
+        # Replaces the proxy's address in the scope, which is the key of the rate limits.
+        trusted = sorted(options.trusted_proxies)
+        chosen.insert(0, Middleware(ProxyHeadersMiddleware, trusted_hosts=trusted))
+    if options.cors_origins:
+        chosen.append(Middleware(PageCors, origins=options.cors_origins))
+    return chosen

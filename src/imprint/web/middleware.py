@@ -1,5 +1,10 @@
-"""The edge: what every request and answer goes through — id, pace, load, headers, log line."""
+"""The outermost middleware, which every request and response passes.
 
+It chooses the request id, applies the rate limits per IP address and the load limit, drains refused
+bodies, adds the security headers, counts and logs the response, and responds to unexpected errors.
+"""
+
+import asyncio
 import logging
 import re
 import time
@@ -17,52 +22,113 @@ from imprint.domain.files import new_id
 from imprint.domain.rate_limits import RateLimiter
 from imprint.metrics import RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Clock
-from imprint.web.problems import failure_response
+from imprint.web.problems import error_response
 
 log = logging.getLogger("imprint.request")
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-"""The id of the request being answered, for every log line that it causes."""
+"""The id of the current request, which every log line of the request carries."""
 
-_FOREIGN_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
+_GIVEN_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
+"""A request id that is taken from the caller."""
 
-ALWAYS = {
-    # Documents are what strangers wrote: no browser may guess a type for them, run anything in
-    # them, or tell another site where a reader came from.
+SECURITY_HEADERS = {
+    # Documents are written by strangers: a browser must not guess a type for them, run anything in
+    # them, or send another site the address of the page that a reader came from.
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
     "Referrer-Policy": "no-referrer",
-    # Thumbnails are shown by front ends on other origins.
+    # Front ends on other origins show the thumbnails.
     "Cross-Origin-Resource-Policy": "cross-origin",
     "Cache-Control": "no-store",
 }
-"""Headers of every answer that does not set them itself."""
+"""Headers of every response that does not set them itself."""
 
-_ALWAYS = [(name.lower().encode(), value.encode()) for name, value in ALWAYS.items()]
+_SECURITY_HEADERS = [
+    (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
+]
 
-UNPACED = ("/healthz", "/readyz", "/webhook/")
-"""Paths whose callers are expected, and lost if turned away."""
+UNLIMITED_PATHS = ("/healthz", "/readyz", "/webhook/")
+"""Paths without a rate limit: probes and providers must get through."""
+
+SIGNED_PATHS = ("/auth/", "/create/", "/update/", "/publish/", "/delete/")
+"""Paths where every request costs a signature recovery."""
 
 LOGGED_PATH = 200
-"""How many characters of a path are logged: ours are shorter, and others can be of any length."""
+"""Characters of a path that are logged: ours are shorter, and others can be of any length."""
 
 OTHER_PATHS = "other"
-"""What a path that anybody may have made up is called in the measures, which must not grow."""
+"""The metrics label of all unknown paths, so that callers cannot add labels."""
 
-SIGNED = ("/auth/", "/create/", "/update/", "/publish/", "/delete/")
-"""Paths where every request costs a signature recovery."""
+MAX_DRAINED = 32 * 1024 * 1024
+"""Bytes of a refused body that are read and discarded; bodies sent by mistake are smaller."""
+
+DRAIN_SECONDS = 2.0
+"""How long a refused body is drained."""
+
+UNDRAINED = (Code.REQUEST_TIMEOUT, Code.OVERLOADED)
+"""Refusals that save time: their bodies are not drained."""
+
+_MAX_LENGTH_DIGITS = len(str(MAX_DRAINED)) + 1
+
+
+@dataclass(slots=True)
+class RequestBody:
+    """The `receive` of one request, which knows whether the whole body has arrived."""
+
+    receive: Receive
+    declared: int | None = None
+    is_complete: bool = False
+    expects_continue: bool = False
+    _received: int = field(default=0, init=False)
+
+    @classmethod
+    def of(cls, scope: Scope, receive: Receive) -> "RequestBody":
+        """The body that the headers of a request announce."""
+        headers = dict(scope["headers"])
+        length = headers.get(b"content-length", b"")
+        if not length and b"transfer-encoding" not in headers:
+            return cls(receive, is_complete=True)
+        declared = int(length[:_MAX_LENGTH_DIGITS]) if length.isdigit() else None
+        expects_continue = headers.get(b"expect", b"").lower() == b"100-continue"
+        return cls(receive, declared, declared == 0, expects_continue)
+
+    async def __call__(self) -> Message:
+        message = await self.receive()
+        if message["type"] != "http.request":
+            self.is_complete = True
+            return message
+        self._received += len(message.get("body", b""))
+        has_all = self.declared is not None and self._received >= self.declared
+        self.is_complete = has_all or not message.get("more_body", False)
+        return message
+
+    async def drain(self) -> None:
+        """Read and discard the rest of the body, within `MAX_DRAINED` and `DRAIN_SECONDS`.
+
+        A client that is still sending when its connection is closed never sees the response: its
+        system discards it.
+        """
+        # A client that expects 100 Continue sends its body only after it sees the response.
+        if self.expects_continue or (self.declared or 0) > MAX_DRAINED:
+            return
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while not self.is_complete and self._received <= MAX_DRAINED:
+                    await self()
+        except TimeoutError:
+            pass
 
 
 @dataclass(slots=True)
 class RequestMiddleware:
-    """An ASGI middleware around the whole application."""
+    """The middleware around the whole application; `paths` are the routes without parameters."""
 
     app: ASGIApp
     clock: Clock
     reads: RateLimiter
     signed: RateLimiter
     max_concurrent: int
-    trusted_proxies: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
     _running: int = field(default=0, init=False)
 
@@ -73,103 +139,98 @@ class RequestMiddleware:
         id_token = request_id.set(_choose_id(scope))
         started = time.perf_counter()
         status = 0
-        scope["state"] = {}
+        state = scope["state"] = {}
+        body = RequestBody.of(scope, receive)
 
-        async def send_dressed(message: Message) -> None:
+        async def send_response(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _dress(message)
+                if not body.is_complete and state.get("code") not in UNDRAINED:
+                    await body.drain()
+                _add_headers(message, body.is_complete)
             await send(message)
 
         self._running += 1
         try:
-            await self._serve(scope, receive, send_dressed)
+            self._limit(scope)
+            await self.app(scope, body, send_response)
         except Exception as error:
             log.error("unexpected failure", exc_info=error)
             if status == 0:
-                await failure_response()(scope, receive, send_dressed)
+                await error_response()(scope, receive, send_response)
         finally:
             self._running -= 1
             self._report(scope, status, time.perf_counter() - started)
             request_id.reset(id_token)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _limit(self, scope: Scope) -> None:
+        """Note in the state of the request that the router has to refuse it.
+
+        It is refused there, and not here, because pages of other origins can read only responses
+        that passed the CORS middleware.
+        """
         path: str = scope["path"]
         try:
             if self._running > self.max_concurrent and path != "/healthz":
                 raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
-            self._pace(path, scope)
+            if not path.startswith(UNLIMITED_PATHS):
+                self._limit_rate(path, scope)
         except (Unavailable, RateLimited) as problem:
-            # Answered further in, like every other refusal, so that pages of other origins see it.
             scope["state"]["refusal"] = problem
-        await self.app(scope, receive, send)
 
-    def _pace(self, path: str, scope: Scope) -> None:
-        if path.startswith(UNPACED):
-            return
-        # A page of another origin asks before each write whether it may; that costs no signature.
-        is_signed = path.startswith(SIGNED) and scope["method"] != "OPTIONS"
-        pacer = self.signed if is_signed else self.reads
-        if pacer.rate is not None:
-            pacer.admit(self._caller(scope), self.clock())
-
-    def _caller(self, scope: Scope) -> str:
-        client = scope.get("client")
-        address: str = client[0] if client else "-"
-        if address not in self.trusted_proxies:
-            return address
-        for hop in reversed(_header(scope, b"x-forwarded-for").split(",")):
-            if hop.strip() and hop.strip() not in self.trusted_proxies:
-                return hop.strip()
-        return address
+    def _limit_rate(self, path: str, scope: Scope) -> None:
+        # A CORS preflight costs no signature recovery.
+        is_signed = path.startswith(SIGNED_PATHS) and scope["method"] != "OPTIONS"
+        limiter = self.signed if is_signed else self.reads
+        if limiter.rate is not None:
+            client = scope.get("client")
+            limiter.admit(client[0] if client else "-", self.clock())
 
     def _report(self, scope: Scope, status: int, seconds: float) -> None:
-        # The query is left out: it may carry a page token.
         path, code = scope["path"], scope["state"].get("code")
-        known = path if path in self.paths else _family(path)
-        _count(known, status, code or "").inc()
-        _clock(known).observe(seconds)
+        label = path if path in self.paths else _path_label(path)
+        _response_counter(label, status, code or "").inc()
+        _response_histogram(label).observe(seconds)
         if log.isEnabledFor(logging.INFO):
-            facts = {
+            # Without the query, which may contain a page token.
+            fields = {
                 "method": scope["method"],
                 "path": path[:LOGGED_PATH],
                 "status": status,
                 "code": code,
                 "milliseconds": round(seconds * 1000, 2),
             }
-            log.info("answered", extra=facts)
+            log.info("answered", extra=fields)
 
 
 @lru_cache(maxsize=4096)
-def _count(path: str, status: int, code: str) -> Counter:
-    # Finding a child by its labels costs several times what counting does.
+def _response_counter(path: str, status: int, code: str) -> Counter:
+    # Finding a child by its labels costs several times as much as incrementing it.
     return RESPONSES.labels(path, status, code)
 
 
 @lru_cache(maxsize=256)
-def _clock(path: str) -> Histogram:
+def _response_histogram(path: str) -> Histogram:
     return RESPONSE_SECONDS.labels(path)
 
 
-def _family(path: str) -> str:
+def _path_label(path: str) -> str:
     return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS
 
 
 def _choose_id(scope: Scope) -> str:
-    given = _header(scope, b"x-request-id")
-    return given if given and _FOREIGN_ID.match(given) else new_id()
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            given = bytes(value).decode("latin-1")
+            return given if _GIVEN_ID.match(given) else new_id()
+    return new_id()
 
 
-def _header(scope: Scope, name: bytes) -> str:
-    for key, value in scope["headers"]:
-        if key == name:
-            return bytes(value).decode("latin-1")
-    return ""
-
-
-def _dress(message: MutableMapping[str, Any]) -> None:
+def _add_headers(message: MutableMapping[str, Any], keeps_connection: bool) -> None:
     headers = message["headers"] = list(message["headers"])
     present = {name for name, _ in headers}
     headers.append((b"x-request-id", request_id.get().encode()))
-    headers += [header for header in _ALWAYS if header[0] not in present]
+    headers += [header for header in _SECURITY_HEADERS if header[0] not in present]
+    if not keeps_connection:
+        headers.append((b"connection", b"close"))

@@ -1,13 +1,22 @@
-"""Problem answers: one body for every "no" and every "not now" (RFC 9457)."""
+"""Problem responses: one JSON body for every refusal and every error (RFC 9457)."""
 
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.domain.errors import Code, NonceUsed, OutOfRange, Problem, RateLimited, Unavailable
+from imprint.domain.errors import (
+    Code,
+    NonceUsed,
+    OutOfRange,
+    Problem,
+    RateLimited,
+    Refusal,
+    Unavailable,
+)
 from imprint.web.responses import file_record
 
 STATUSES: dict[int, tuple[Code, ...]] = {
@@ -48,25 +57,24 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.OVERLOADED,
     ),
 }
-"""Every code under the status it is answered with."""
+"""The codes of each HTTP status."""
 
 STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
 
 CHALLENGED = (Code.SESSION_MISSING, Code.SESSION_INVALID, Code.SESSION_EXPIRED)
-"""What a client can mend by signing in, and is asked to."""
+"""Codes whose responses ask the client to sign in."""
 
 RETRY_AFTER_OUTAGE = 2
-"""Seconds after which a dependency that did not answer is worth asking again."""
+"""Seconds after which a client should retry when a dependency did not respond."""
 
 MEDIA_TYPE = "application/problem+json"
 
 FAILURE = "internal_error"
-"""The code of every defect of ours; no refusal, and nothing that a client can mend."""
+"""The code of an unexpected error; a client can do nothing about it."""
 
 
 def problem_response(problem: Problem) -> Response:
-    """The answer that tells a client about this problem."""
-    status = STATUS_OF[problem.code]
+    """The response to a request that ended in this problem."""
     extra: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(problem, NonceUsed):
@@ -79,7 +87,31 @@ def problem_response(problem: Problem) -> Response:
         headers["Retry-After"] = str(RETRY_AFTER_OUTAGE)
     if problem.code in CHALLENGED:
         headers["WWW-Authenticate"] = _challenge(problem.code)
-    return _answer(status, problem.code, problem.detail, headers, extra)
+    return _response(STATUS_OF[problem.code], problem.code, problem.detail, headers, extra)
+
+
+def error_response() -> Response:
+    """The response to an unexpected error; it says nothing about the cause."""
+    return _response(500, FAILURE, "Something went wrong on our side.")
+
+
+async def on_problem(request: Request, problem: Problem) -> Response:
+    """Respond to a problem, and note its code for metrics and logs."""
+    request.scope["state"]["code"] = problem.code
+    return problem_response(problem)
+
+
+async def on_not_found(request: Request, error: HTTPException) -> Response:
+    """Respond to a path that has no route."""
+    return await on_problem(request, Refusal(Code.NOT_FOUND, "There is nothing at this path."))
+
+
+async def on_method_not_allowed(request: Request, error: HTTPException) -> Response:
+    """Respond to a method that a path does not take."""
+    headers = error.headers or {}
+    allowed = ", ".join(sorted(headers["Allow"].split(", ")))
+    detail = "This path does not take this method."
+    return _response(405, Code.METHOD_NOT_ALLOWED, detail, {"Allow": allowed})
 
 
 def _challenge(code: Code) -> str:
@@ -87,7 +119,7 @@ def _challenge(code: Code) -> str:
     return "Bearer" if code is Code.SESSION_MISSING else 'Bearer error="invalid_token"'
 
 
-def _answer(
+def _response(
     status: int,
     code: str,
     detail: str,
@@ -104,14 +136,3 @@ def _answer(
         **(extra or {}),
     }
     return Response(msgspec.json.encode(body), status, headers, MEDIA_TYPE)
-
-
-def method_response(allowed: Sequence[str]) -> Response:
-    """The answer to a method that a path does not take."""
-    detail = "This path does not take this method."
-    return _answer(405, Code.METHOD_NOT_ALLOWED, detail, {"Allow": ", ".join(allowed)})
-
-
-def failure_response() -> Response:
-    """The answer to a defect of ours: it says nothing that was not meant to be said."""
-    return _answer(500, FAILURE, "Something went wrong on our side.")

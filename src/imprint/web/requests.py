@@ -1,4 +1,4 @@
-"""Requests: bodies read under a limit, JSON taken strictly, parameters parsed at the edge."""
+"""Requests: bodies read within limits, JSON parsed strictly, query parameters parsed."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.datastructures import QueryParams
+from starlette.datastructures import Headers, QueryParams
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
@@ -18,29 +18,29 @@ from imprint.domain.cids import Cid, NotACid, parse_cid
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.tags import NotTags, parse_hashtags
 
-Body = TypeVar("Body", bound=msgspec.Struct)
-
-_POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
-
-MAX_LENGTH_DIGITS = 18
-"""A declared length with more digits than this is not even read as a number."""
-
-SHORT_QUERY = 512
-"""Up to how many bytes a query is kept, parsed, for whoever asks the same again."""
-
-MAX_FORM_FIELDS = 8
-"""More text fields than any signed form has."""
+# Request bodies
 
 
-class _InMemoryParser(MultiPartParser):
-    """A form whose file never touches the disk: the body was read under a limit already."""
+class LoginBody(msgspec.Struct):
+    """`POST /auth/login`"""
 
-    spool_max_size = 64 * 1024 * 1024
+    signature: str
+    salt: str
+    address: str
 
-    def close(self) -> None:
-        """Let go of the file, also of one whose end never came."""
-        for file in self._files_to_close_on_error:
-            file.close()
+
+class SignedBody(msgspec.Struct):
+    """`POST /delete/file`: a signed write without content; `salt` is checked by its verifier."""
+
+    salt: Any
+    address: str
+    signature: str
+
+
+class ContentBody(SignedBody):
+    """`POST /create/group`, `POST /update/file`: a signed write with content."""
+
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,124 +64,168 @@ class Form:
         return self.files[name]
 
 
-@dataclass(frozen=True, slots=True)
-class BodyReader:
-    """Reads bodies; `timeout` is how many seconds a client may take to send one."""
+# Reading a body, in two steps: its headers are checked when it is opened, the rest while it is read
 
+Schema = TypeVar("Schema", bound=msgspec.Struct)
+
+MAX_LENGTH_DIGITS = 18
+"""A declared length with more digits is too large, and not parsed."""
+
+MAX_FORM_FIELDS = 8
+"""Text fields of a form; more than any signed form has."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadBody:
+    """A body whose headers are checked and of which nothing is read yet."""
+
+    request: Request
+    limit: int
     timeout: float
 
-    async def read(self, request: Request, limit: int) -> bytes:
-        """The body, at most `limit` bytes: one byte more and nothing of it is kept.
-
-        Refuses `too_large`, and a client that is too slow.
-        """
-        check_length(request, limit)
+    async def read(self) -> bytes:
+        """The bytes. Refuses `too_large` beyond the limit, and a client that is too slow."""
         try:
             async with asyncio.timeout(self.timeout):
-                return await _collect(request, limit)
+                return await self._collect()
         except TimeoutError:
             raise Refusal(Code.REQUEST_TIMEOUT, "The request took too long to arrive.") from None
         except ClientDisconnect:
             raise Refusal(Code.INVALID_REQUEST, "The request was not sent completely.") from None
 
-    async def read_json(self, request: Request, limit: int, shape: type[Body]) -> Body:
-        """The JSON body in its shape.
+    async def _collect(self) -> bytes:
+        chunks: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await self.request.receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnect
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > self.limit:
+                raise _too_large(self.limit)
+            more = message.get("more_body", False)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-        Refuses another media type, a key given twice, NaN, lone surrogates, and what is no JSON or
-        not of this shape.
-        """
-        expect_json(request, limit)
-        value = parse_json(await self.read(request, limit))
+
+class UnreadJson(UnreadBody):
+    """A JSON body that is not read yet."""
+
+    __slots__ = ()
+
+    async def parse(self, schema: type[Schema]) -> Schema:
+        """The value. Refuses `invalid_json`, and `invalid_request` if it is not of this schema."""
+        value = parse_json(await self.read())
         try:
-            return msgspec.convert(value, shape)
+            return msgspec.convert(value, schema)
         except msgspec.ValidationError as error:
             raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
 
-    async def read_form(self, request: Request, limit: int) -> Form:
-        """The multipart form. Refuses another media type, a broken form, a field given twice."""
-        expect_form(request, limit)
-        body = await self.read(request, limit)
-        parser = _InMemoryParser(
-            request.headers, _once(body), max_files=1, max_fields=MAX_FORM_FIELDS
-        )
+
+class UnreadForm(UnreadBody):
+    """A multipart form that is not read yet."""
+
+    __slots__ = ()
+
+    async def parse(self) -> Form:
+        """The form. Refuses one that is malformed, not ended, or has a field twice."""
+        parser = _InMemoryParser(self.request.headers, await self.read())
         try:
-            fields = (await parser.parse()).multi_items()
-            texts = {name: value for name, value in fields if isinstance(value, str)}
-            files = {
-                name: await value.read() for name, value in fields if not isinstance(value, str)
-            }
+            form = await parser.parse()
         except (MultiPartException, KeyError, ValueError, AttributeError):
             raise Refusal(Code.INVALID_REQUEST, "The form cannot be read.") from None
-        finally:
-            parser.close()
+        fields = form.multi_items()
+        texts = {name: value for name, value in fields if isinstance(value, str)}
+        files = {name: await value.read() for name, value in fields if not isinstance(value, str)}
+        await form.close()
         if len({name for name, _ in fields}) != len(fields):
             raise Refusal(Code.INVALID_REQUEST, "A form field was given twice.")
         return Form(texts, files)
 
 
-async def _collect(request: Request, limit: int) -> bytes:
-    chunks: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await request.receive()
-        if message["type"] != "http.request":
-            raise ClientDisconnect
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        if size > limit:
-            raise _too_large(limit)
-        more = message.get("more_body", False)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+class _InMemoryParser(MultiPartParser):
+    """Starlette's parser for a body that is in memory already, and so are its files."""
+
+    spool_max_size = 64 * 1024 * 1024
+
+    def __init__(self, headers: Headers, body: bytes) -> None:
+        super().__init__(headers, self._chunks(body), max_files=1, max_fields=MAX_FORM_FIELDS)
+        self.is_ended = False
+
+    def on_end(self) -> None:
+        self.is_ended = True
+
+    async def _chunks(self, body: bytes) -> AsyncGenerator[bytes, None]:
+        yield body
+        if not self.is_ended:
+            # Raised while the parser reads, because then it closes a file whose end never came.
+            raise MultiPartException("The form has no end.")
 
 
-async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
-    yield body
+@dataclass(frozen=True, slots=True)
+class BodyReader:
+    """Opens the bodies of requests; `timeout` is how many seconds a client may take to send one."""
+
+    timeout: float
+
+    def open(self, request: Request, limit: int) -> UnreadBody:
+        """The body of at most `limit` bytes. Refuses one whose headers declare more."""
+        _check_length(request, limit)
+        return UnreadBody(request, limit, self.timeout)
+
+    def open_json(self, request: Request, limit: int) -> UnreadJson:
+        """The JSON body of at most `limit` bytes. Also refuses another media type."""
+        _check_length(request, limit)
+        _check_media_type(request, "application/json")
+        return UnreadJson(request, limit, self.timeout)
+
+    def open_form(self, request: Request, limit: int) -> UnreadForm:
+        """The multipart form of at most `limit` bytes. Also refuses another media type."""
+        _check_length(request, limit)
+        _check_media_type(request, "multipart/form-data")
+        return UnreadForm(request, limit, self.timeout)
+
+    async def read_json(self, request: Request, schema: type[Schema], limit: int) -> Schema:
+        """The JSON body, opened and parsed."""
+        return await self.open_json(request, limit).parse(schema)
+
+
+def _check_length(request: Request, limit: int) -> None:
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and (len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit):
+        raise _too_large(limit)
+
+
+def _check_media_type(request: Request, expected: str) -> None:
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != expected:
+        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, f"The body must be {expected}.")
 
 
 def _too_large(limit: int) -> Refusal:
     return Refusal(Code.TOO_LARGE, f"The body may have at most {limit} bytes.")
 
 
-def expect_json(request: Request, limit: int) -> None:
-    """Refuses a request whose headers speak of anything but a JSON body within the limit."""
-    check_length(request, limit)
-    check_media_type(request, "application/json")
-
-
-def expect_form(request: Request, limit: int) -> None:
-    """Refuses a request whose headers speak of anything but a form within the limit."""
-    check_length(request, limit)
-    check_media_type(request, "multipart/form-data")
-
-
-def check_length(request: Request, limit: int) -> None:
-    """Refuses a body that says itself that it is longer than the limit."""
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and (len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit):
-        raise _too_large(limit)
-
-
-def check_media_type(request: Request, expected: str) -> None:
-    """Refuses a body of another media type."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != expected:
-        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, f"The body must be {expected}.")
+# Strict JSON
 
 
 def parse_json(body: bytes | str) -> Any:
-    """A JSON value, taken strictly. Refuses `invalid_json`."""
+    """A JSON value.
+
+    Refuses `invalid_json`, which includes a key given twice, NaN, Infinity and lone surrogates.
+    """
     try:
         text = body if isinstance(body, str) else body.decode()
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
         if "\\u" in text:
-            # Only an escape can smuggle in half a surrogate pair, which no UTF-8 can carry.
+            # Only an escape can produce a lone surrogate, which UTF-8 cannot encode.
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise Refusal(Code.INVALID_JSON, "The body is not valid JSON.") from None
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("a key is given twice")
@@ -192,20 +236,28 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def query_of(request: Request) -> QueryParams:
-    """The parameters in the address of a request."""
+# Query parameters
+
+_POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
+
+MAX_CACHED_QUERY = 512
+"""Bytes of the longest query whose parsed parameters are cached."""
+
+
+def query_params(request: Request) -> QueryParams:
+    """The query parameters, cached by the text of the query (docs/decisions/query-cache.md)."""
     query: bytes = request.scope["query_string"]
-    return _known_query(query) if len(query) <= SHORT_QUERY else QueryParams(query)
+    return _cached_params(query) if len(query) <= MAX_CACHED_QUERY else QueryParams(query)
 
 
 @lru_cache(maxsize=1024)
-def _known_query(query: bytes) -> QueryParams:
+def _cached_params(query: bytes) -> QueryParams:
     return QueryParams(query)
 
 
 def query_text(request: Request, name: str, code: Code) -> str:
     """A query parameter, given exactly once. Refuses otherwise with this code."""
-    values = query_of(request).getlist(name)
+    values = query_params(request).getlist(name)
     if len(values) != 1:
         raise Refusal(code, f"The parameter '{name}' must be given once.")
     return values[0]
@@ -225,7 +277,7 @@ def canonical_cid(text: str) -> Cid:
 
 
 def query_address(request: Request, name: str) -> Address:
-    """An address among the parameters. Refuses `invalid_address`."""
+    """A query parameter that is an address. Refuses `invalid_address`."""
     try:
         return parse_address(query_text(request, name, Code.INVALID_ADDRESS))
     except NotAnAddress as error:

@@ -1,7 +1,6 @@
-"""Bodies: the words of the wire, which stop here."""
+"""Responses: the JSON bodies, entity tags and cache headers."""
 
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -12,36 +11,16 @@ from imprint.services.lists import ListPage
 from imprint.services.login import SignedIn
 from imprint.services.webhooks import DeliveryResult
 
+# JSON bodies
 
-class LoginBody(msgspec.Struct):
+
+class LoginResponse(msgspec.Struct):
     """`POST /auth/login`"""
-
-    signature: str
-    salt: str
-    address: str
-
-
-class SignedBody(msgspec.Struct):
-    """`POST /delete/file`: a signed write without content; what `salt` is, its verifier judges."""
-
-    salt: Any
-    address: str
-    signature: str
-
-
-class ContentBody(SignedBody):
-    """`POST /create/group`, `POST /update/file`: a signed write with content."""
-
-    content: str
-
-
-class LoginAnswer(msgspec.Struct):
-    """The session that a login gives."""
 
     token: str
     address: str
-    expiresIn: str  # noqa: N815 - the wire's spelling
-    expiresAt: datetime  # noqa: N815 - the wire's spelling
+    expiresIn: str  # noqa: N815 - as in the interface
+    expiresAt: datetime  # noqa: N815 - as in the interface
 
 
 class KeyValues(msgspec.Struct):
@@ -52,7 +31,7 @@ class KeyValues(msgspec.Struct):
 
 
 class Record(msgspec.Struct):
-    """A file, as the writes answer it."""
+    """A file in the responses of writes."""
 
     id: str
     name: str
@@ -64,7 +43,7 @@ class Record(msgspec.Struct):
 
 
 class ReadRecord(Record):
-    """A file, as the reads answer it: with what publishing added."""
+    """A file in the responses of reads, with what publishing added."""
 
     hashtags: tuple[str, ...]
     thumbnail_cid: str | None
@@ -73,52 +52,52 @@ class ReadRecord(Record):
     tx_hash: str | None
 
 
-class CreatedAnswer(msgspec.Struct):
+class CreatedResponse(msgspec.Struct):
     """`POST /create/group`"""
 
-    updatedUpload: Record  # noqa: N815 - the wire's spelling
+    updatedUpload: Record  # noqa: N815 - as in the interface
 
 
-class UpdatedAnswer(msgspec.Struct):
+class UpdatedResponse(msgspec.Struct):
     """`POST /update/file`"""
 
     upload: Record
 
 
-class PublishedAnswer(msgspec.Struct):
+class PublishedResponse(msgspec.Struct):
     """`POST /publish/file`"""
 
-    thumbnailCid: str  # noqa: N815 - the wire's spelling
+    thumbnailCid: str  # noqa: N815 - as in the interface
 
 
 class DeletedFile(msgspec.Struct):
-    """What is left to say of a deleted draft."""
+    """A draft that has been deleted."""
 
     id: str
     status: str
 
 
-class DeletedAnswer(msgspec.Struct):
+class DeletedResponse(msgspec.Struct):
     """`POST /delete/file`"""
 
-    deletedFile: DeletedFile  # noqa: N815 - the wire's spelling
+    deletedFile: DeletedFile  # noqa: N815 - as in the interface
 
 
-class ContentAnswer(msgspec.Struct):
+class ContentResponse(msgspec.Struct):
     """`GET /fileByCid`, `GET /fileByPostId`, `GET /freeFileByPostId`"""
 
     content: str
     file: ReadRecord
 
 
-class FilesAnswer(msgspec.Struct):
+class FilesResponse(msgspec.Struct):
     """A page of a list."""
 
     files: list[ReadRecord]
     next_page_token: str | None
 
 
-class TaggedFilesAnswer(msgspec.Struct):
+class TaggedFilesResponse(msgspec.Struct):
     """`GET /filesByTags`"""
 
     files: list[ReadRecord]
@@ -127,26 +106,29 @@ class TaggedFilesAnswer(msgspec.Struct):
     next_page_token: str | None
 
 
-class EventAnswer(msgspec.Struct):
-    """What became of one event of a delivery."""
+class EventResponse(msgspec.Struct):
+    """The result of one event of a delivery."""
 
-    postId: str | None  # noqa: N815 - the wire's spelling
-    postCid: str | None  # noqa: N815 - the wire's spelling
+    postId: str | None  # noqa: N815 - as in the interface
+    postCid: str | None  # noqa: N815 - as in the interface
     status: str
 
 
-class DeliveryAnswer(msgspec.Struct):
+class DeliveryResponse(msgspec.Struct):
     """`POST /webhook/…/publish`"""
 
     success: bool
     applied: int
     ignored: int
     duplicate: bool
-    events: list[EventAnswer]
+    events: list[EventResponse]
+
+
+# JSON bodies made from values of the domain and the services
 
 
 def file_record(file: File) -> Record:
-    """A file in the seven fields of the contract."""
+    """A file as writes return it."""
     return Record(
         file.id,
         file.name,
@@ -159,7 +141,7 @@ def file_record(file: File) -> Record:
 
 
 def read_record(file: File) -> ReadRecord:
-    """A file with what publishing added to it."""
+    """A file as reads return it."""
     publication = file.publication
     return ReadRecord(
         file.id,
@@ -177,61 +159,63 @@ def read_record(file: File) -> ReadRecord:
     )
 
 
-def files_answer(listed: ListPage) -> FilesAnswer:
-    """A page, on the wire."""
-    return FilesAnswer([read_record(file) for file in listed.files], listed.next_page_token)
+def files_response(listed: ListPage) -> FilesResponse:
+    """The body for a page of a list."""
+    return FilesResponse([read_record(file) for file in listed.files], listed.next_page_token)
 
 
-def tagged_answer(listed: ListPage, tags: tuple[str, ...]) -> TaggedFilesAnswer:
-    """A page of a list by tags, on the wire."""
+def tagged_files_response(listed: ListPage, tags: tuple[str, ...]) -> TaggedFilesResponse:
+    """The body for a page of a list by tags."""
     files = [read_record(file) for file in listed.files]
-    return TaggedFilesAnswer(files, len(files), tags, listed.next_page_token)
+    return TaggedFilesResponse(files, len(files), tags, listed.next_page_token)
 
 
-def login_answer(signed_in: SignedIn) -> LoginAnswer:
-    """A new session, on the wire."""
+def login_response(signed_in: SignedIn) -> LoginResponse:
+    """The body for a new session."""
     session = signed_in.session
-    return LoginAnswer(session.token, signed_in.address, "2h", session.expires_at)
+    return LoginResponse(session.token, signed_in.address, "2h", session.expires_at)
 
 
-def delivery_answer(receipt: DeliveryResult) -> DeliveryAnswer:
-    """What a provider is told, on the wire."""
+def delivery_response(result: DeliveryResult) -> DeliveryResponse:
+    """The body for a provider whose delivery was received."""
     events = [
-        EventAnswer(
+        EventResponse(
             None if event.post_id is None else str(event.post_id),
             event.spelled_cid,
             event.status.value,
         )
-        for event in receipt.events
+        for event in result.events
     ]
-    return DeliveryAnswer(True, receipt.applied, receipt.ignored, receipt.duplicate, events)
+    return DeliveryResponse(True, result.applied, result.ignored, result.duplicate, events)
 
+
+# HTTP responses
 
 _encode = msgspec.json.Encoder().encode
 
 IMMUTABLE = "public, max-age=31536000, immutable"
-"""For bytes named by their hash: they can never change, so nobody need ask again."""
+"""For bytes named by their hash, which never change."""
 
 FREE_POST = "public, max-age=5"
 """For a post that is free now: its author may set a price at any time."""
 
 PRIVATE = "no-store"
-"""For what only one reader may see."""
+"""For what only one reader may see, or what changes all the time."""
 
 
 def json_response(value: object, cache: str | None = None) -> Response:
-    """A JSON answer, 200."""
+    """A JSON response with status 200."""
     headers = {"Cache-Control": cache} if cache else None
     return Response(_encode(value), headers=headers, media_type="application/json")
 
 
 def entity_tag(name: str) -> str:
-    """The strong tag of bytes that this name, a cid above all, says everything about."""
+    """The strong entity tag of bytes that this name identifies, such as a cid."""
     return f'"{name}"'
 
 
 def is_current(request: Request, tag: str) -> bool:
-    """Whether the client holds this content already."""
+    """Whether the client already has the content with this tag."""
     given = request.headers.get("if-none-match")
     if given is None:
         return False
@@ -239,5 +223,5 @@ def is_current(request: Request, tag: str) -> bool:
 
 
 def not_modified(tag: str, cache: str) -> Response:
-    """The client's copy is good, 304."""
+    """The response 304: the copy of the client is current."""
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache})

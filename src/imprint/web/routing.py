@@ -1,151 +1,73 @@
-"""Intake: the body of a request on its way in, and what is left of it when the answer is ready.
+"""The application class, and a router that finds fixed paths in a table.
 
-A client that is still sending when its connection is closed never sees the answer: its system
-discards it. So what is left of a refused body is taken and thrown away first, within bounds.
+docs/decisions/table-router.md has the measurements behind both.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Router
-from starlette.types import Message, Receive, Scope, Send
-
-from imprint.domain.errors import Code, Problem, Refusal
-from imprint.web.problems import method_response, problem_response
-
-MAX_DRAINED = 32 * 1024 * 1024
-"""Bytes of a refused body that are thrown away: more than anybody sends by mistake."""
-
-DRAIN_SECONDS = 2.0
-"""How long a refused client may go on sending."""
-
-_LONGEST = len(str(MAX_DRAINED))
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 
-@dataclass(slots=True)
-class Intake:
-    """Around the `receive` of one request: knows how much came, and whether that was all."""
+class TableRouter(Router):
+    """Starlette's router, with a table of the paths that have no parameters.
 
-    scope: Scope
-    receive: Receive
-    is_complete: bool = field(default=False, init=False)
-    _taken: int = field(default=0, init=False)
-    _declared: int | None = field(default=None, init=False)
-    _asks_first: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        headers = dict(self.scope["headers"])
-        length = headers.get(b"content-length", b"")
-        if length.isdigit():
-            self._declared = int(length[: _LONGEST + 1])
-            self.is_complete = self._declared == 0
-        elif b"transfer-encoding" not in headers and not length:
-            self.is_complete = True
-        self._asks_first = headers.get(b"expect", b"").lower() == b"100-continue"
-
-    async def __call__(self) -> Message:
-        message = await self.receive()
-        if message["type"] != "http.request":
-            self.is_complete = True
-            return message
-        self._taken += len(message.get("body", b""))
-        is_all = self._declared is not None and self._taken >= self._declared
-        self.is_complete = is_all or not message.get("more_body", False)
-        return message
-
-    async def drain(self) -> None:
-        """Throw away the rest of the body, if it comes soon and is not out of all proportion."""
-        if self.is_complete or not self._is_on_its_way():
-            return
-        try:
-            async with asyncio.timeout(DRAIN_SECONDS):
-                while not self.is_complete and self._taken <= MAX_DRAINED:
-                    await self()
-        except TimeoutError:
-            pass
-
-    def _is_on_its_way(self) -> bool:
-        # Who asks first whether to send has its answer before it sends.
-        return not self._asks_first and (self._declared or 0) <= MAX_DRAINED
-
-
-UNDRAINED = (Code.REQUEST_TIMEOUT, Code.OVERLOADED)
-"""Refusals for the sake of time: those who get them are listened to no longer."""
-
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """An endpoint, where it is and how it is called; whatever answers GET also answers HEAD.
-
-    A path may end in one parameter, as in `/ipfs/{cid}`: a text without a slash.
+    Other paths are matched by Starlette, the routes with parameters first. Endpoints are coroutine
+    functions from request to response.
     """
 
-    path: str
-    endpoint: Endpoint
-    method: str = "GET"
+    def __init__(self, routes: Sequence[Route], lifespan: Lifespan[Any] | None = None) -> None:
+        ordered = sorted(routes, key=lambda route: not route.param_convertors)
+        super().__init__(ordered, redirect_slashes=False, lifespan=lifespan)
+        self.table = {route.path: route for route in routes if not route.param_convertors}
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return ("GET", "HEAD") if self.method == "GET" else (self.method,)
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the endpoint of the route.
 
-    @property
-    def folder(self) -> str:
-        """The path up to its parameter, if it has one."""
-        return self.path.partition("{")[0]
-
-
-@dataclass(slots=True)
-class TableRouter:
-    """An ASGI application over a list of routes; `life` takes its beginning and its end."""
-
-    routes: Sequence[Route]
-    life: Router
-    _fixed: dict[str, Route] = field(init=False)
-    _folders: dict[str, Route] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._fixed = {route.path: route for route in self.routes if "{" not in route.path}
-        self._folders = {route.folder: route for route in self.routes if "{" in route.path}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        Raises the refusal that the middleware noted, and `HTTPException` 404 or 405.
+        """
         if scope["type"] != "http":
-            await self.life(scope, receive, send)
+            await super().app(scope, receive, send)
             return
-        intake = Intake(scope, receive)
-        answer = await self._answer(scope, intake, send)
-        if scope["state"].get("code") not in UNDRAINED:
-            await intake.drain()
-        if not intake.is_complete:
-            answer.headers["Connection"] = "close"
-        await answer(scope, receive, send)
+        if (refusal := scope["state"].get("refusal")) is not None:
+            raise refusal
+        route = self.table.get(scope["path"])
+        if route is None:
+            await super().app(scope, receive, send)
+            return
+        methods = route.methods or ()
+        if scope["method"] not in methods:
+            raise HTTPException(405, headers={"Allow": ", ".join(methods)})
+        response = await route.endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
 
-    def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
-        """The route of a path, and its parameter."""
-        route = self._fixed.get(path)
-        if route is not None:
-            return route, {}
-        folder, _, rest = path.rpartition("/")
-        route = self._folders.get(f"{folder}/")
-        if route is None or not rest:
-            return None
-        return route, {route.path[len(route.folder) + 1 : -1]: rest}
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Response:
-        found = self.find(scope["path"])
-        try:
-            if (refusal := scope["state"].get("refusal")) is not None:
-                raise refusal
-            if found is None:
-                raise Refusal(Code.NOT_FOUND, "There is nothing at this path.")
-            route, scope["path_params"] = found
-            if scope["method"] not in route.methods:
-                return method_response(route.methods)
-            return await route.endpoint(Request(scope, receive, send))
-        except Problem as problem:
-            scope["state"]["code"] = problem.code
-            return problem_response(problem)
+class Application(Starlette):
+    """Starlette over a `TableRouter`, without `ServerErrorMiddleware`.
+
+    The outermost middleware of this service responds to unexpected errors itself, because it also
+    counts and logs every response.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        middleware: Sequence[Middleware],
+        exception_handlers: Mapping[Any, Callable[..., Awaitable[Response]]],
+        lifespan: Lifespan[Any] | None = None,
+    ) -> None:
+        super().__init__(middleware=middleware, exception_handlers=exception_handlers)
+        self.router = TableRouter(routes, lifespan)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        app: ASGIApp = ExceptionMiddleware(self.router, handlers=self.exception_handlers)
+        for cls, args, kwargs in reversed(self.user_middleware):
+            app = cls(app, *args, **kwargs)
+        return app

@@ -191,21 +191,21 @@ def _responses() -> dict[str, msgspec.Struct]:
     owned = responses.KeyValues(OWNER, "pending")
     written = responses.Record(FILE_ID, NAME, CID, SIZE, MOMENT, GROUP_ID, owned)
     draft, post = _read_record("pending"), _read_record("onchain")
-    event = responses.EventAnswer(POST_ID, CID, "onchain")
+    event = responses.EventResponse(POST_ID, CID, "onchain")
     tags = tuple(TAGS.split(","))
     expires = MOMENT + timedelta(hours=2)
     return {
-        "LoginAnswer": responses.LoginAnswer(_session(expires), OWNER, "2h", expires),
-        "CreatedAnswer": responses.CreatedAnswer(written),
-        "UpdatedAnswer": responses.UpdatedAnswer(written),
-        "PublishedAnswer": responses.PublishedAnswer(THUMBNAIL_CID),
-        "DeletedAnswer": responses.DeletedAnswer(responses.DeletedFile(FILE_ID, "deleted")),
-        "DraftAnswer": responses.ContentAnswer(CONTENT, draft),
-        "PostAnswer": responses.ContentAnswer(CONTENT, post),
-        "FilesAnswer": responses.FilesAnswer([post], None),
-        "DraftsAnswer": responses.FilesAnswer([draft], None),
-        "TaggedFilesAnswer": responses.TaggedFilesAnswer([post], 1, tags, PAGE_TOKEN),
-        "DeliveryAnswer": responses.DeliveryAnswer(True, 1, 0, False, [event]),
+        "LoginAnswer": responses.LoginResponse(_session(expires), OWNER, "2h", expires),
+        "CreatedAnswer": responses.CreatedResponse(written),
+        "UpdatedAnswer": responses.UpdatedResponse(written),
+        "PublishedAnswer": responses.PublishedResponse(THUMBNAIL_CID),
+        "DeletedAnswer": responses.DeletedResponse(responses.DeletedFile(FILE_ID, "deleted")),
+        "DraftAnswer": responses.ContentResponse(CONTENT, draft),
+        "PostAnswer": responses.ContentResponse(CONTENT, post),
+        "FilesAnswer": responses.FilesResponse([post], None),
+        "DraftsAnswer": responses.FilesResponse([draft], None),
+        "TaggedFilesAnswer": responses.TaggedFilesResponse([post], 1, tags, PAGE_TOKEN),
+        "DeliveryAnswer": responses.DeliveryResponse(True, 1, 0, False, [event]),
     }
 
 

@@ -1,1 +1,1 @@
-"""The endpoints, grouped by who calls them."""
+"""The endpoints, grouped by caller."""

@@ -1,4 +1,4 @@
-"""The endpoints about the service itself: what a client needs to know, and how the service is."""
+"""The endpoints about the service itself: facts, documentation, contact, health and readiness."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,28 +14,41 @@ from imprint.services.readiness import Readiness
 from imprint.web.docs.page import DOCS_POLICY
 from imprint.web.responses import PRIVATE, json_response
 
-SETTLED = "public, max-age=300"
+UNTIL_RESTART = "public, max-age=300"
 """For what changes only when the operator restarts the service."""
+
+CONTACT_VALIDITY = timedelta(days=180)
+"""How long the security contact is valid; RFC 9116 recommends less than a year."""
 
 
 @dataclass(frozen=True, slots=True)
 class AboutRoutes:
-    """Facts made once, at start, and the condition of the dependencies."""
+    """Texts made once, at start, and the state of the dependencies."""
 
     facts: Mapping[str, Any]
     openapi: bytes
     page: bytes
     readiness: Readiness
+    security_contact: str | None
+    clock: Clock
 
-    async def well_known(self, request: Request) -> Response:
-        return json_response(self.facts, SETTLED)
+    async def facts_json(self, request: Request) -> Response:
+        return json_response(self.facts, UNTIL_RESTART)
 
-    async def describe(self, request: Request) -> Response:
-        headers = {"Cache-Control": SETTLED}
+    async def security_txt(self, request: Request) -> Response:
+        if self.security_contact is None:
+            raise Refusal(Code.NOT_FOUND, "The operator of this service has named no contact.")
+        # In whole days, so that the text is the same for a day and can be cached.
+        expires = (self.clock() + CONTACT_VALIDITY).strftime("%Y-%m-%dT00:00:00Z")
+        text = f"Contact: {self.security_contact}\nExpires: {expires}\n"
+        return Response(text, headers={"Cache-Control": UNTIL_RESTART}, media_type="text/plain")
+
+    async def openapi_json(self, request: Request) -> Response:
+        headers = {"Cache-Control": UNTIL_RESTART}
         return Response(self.openapi, headers=headers, media_type="application/json")
 
     async def docs(self, request: Request) -> Response:
-        headers = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": SETTLED}
+        headers = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": UNTIL_RESTART}
         return Response(self.page, headers=headers, media_type="text/html")
 
     async def healthz(self, request: Request) -> Response:
@@ -48,30 +61,10 @@ class AboutRoutes:
             "storage": _word(condition.storage),
             "chain": _word(condition.chain),
         }
-        answer = json_response({"status": condition.status, "checks": checks}, PRIVATE)
-        answer.status_code = 200 if condition.ready else 503
-        return answer
+        response = json_response({"status": condition.status, "checks": checks}, PRIVATE)
+        response.status_code = 200 if condition.ready else 503
+        return response
 
 
-def _word(answers: bool) -> str:
-    return "ok" if answers else "unavailable"
-
-
-GOOD_FOR = timedelta(days=180)
-"""How long the contact may be believed; the standard asks for less than a year."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContactRoutes:
-    """The operator's contact, if there is one."""
-
-    contact: str | None
-    clock: Clock
-
-    async def show(self, request: Request) -> Response:
-        if self.contact is None:
-            raise Refusal(Code.NOT_FOUND, "The operator of this service has named no contact.")
-        # By whole days, so that it is the same text for everybody who looks today.
-        expires = (self.clock() + GOOD_FOR).strftime("%Y-%m-%dT00:00:00Z")
-        text = f"Contact: {self.contact}\nExpires: {expires}\n"
-        return Response(text, headers={"Cache-Control": SETTLED}, media_type="text/plain")
+def _word(is_available: bool) -> str:
+    return "ok" if is_available else "unavailable"

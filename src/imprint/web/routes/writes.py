@@ -14,87 +14,88 @@ from imprint.services.drafts import Drafts
 from imprint.services.login import Login
 from imprint.web.requests import (
     BodyReader,
-    expect_form,
-    expect_json,
+    ContentBody,
+    LoginBody,
+    SignedBody,
+    UnreadJson,
     parse_json,
     parse_tags,
     query_cid,
 )
 from imprint.web.responses import (
     PRIVATE,
-    ContentBody,
-    CreatedAnswer,
-    DeletedAnswer,
+    CreatedResponse,
     DeletedFile,
-    LoginBody,
-    PublishedAnswer,
-    SignedBody,
-    UpdatedAnswer,
+    DeletedResponse,
+    PublishedResponse,
+    UpdatedResponse,
     file_record,
     json_response,
-    login_answer,
+    login_response,
 )
 
 SMALL_BODY = 64 * 1024
-"""Bytes for a body that carries a signature and what it signs, and nothing else."""
+"""Bytes of a body that holds a signature and what it signs, and nothing else."""
 
 ESCAPED = 6
-"""How many times longer JSON may be than its text: as long as a letter that is escaped."""
+"""How many times longer JSON may be than its text: the length of an escaped character."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRoutes:
-    """Bodies in, claims to the flows, records out."""
+    """Bodies in, claims to the services, records out.
 
-    login_flow: Login
+    Requests are refused for their length first, then for their media type, their cid, their body.
+    """
+
+    login_service: Login
     drafts: Drafts
-    reader: BodyReader
+    bodies: BodyReader
     max_content: int
     max_image: int
 
     async def login(self, request: Request) -> Response:
-        body = await self.reader.read_json(request, SMALL_BODY, LoginBody)
+        body = await self.bodies.read_json(request, LoginBody, SMALL_BODY)
         claim = LoginClaim(body.salt, body.address, body.signature)
-        return json_response(login_answer(await self.login_flow.sign_in(claim)), PRIVATE)
+        return json_response(login_response(await self.login_service.sign_in(claim)), PRIVATE)
 
     async def create(self, request: Request) -> Response:
-        body = await self._read_content(request)
+        body = await self._parse_content(self._open_content(request))
         file = await self.drafts.create(_claim(body), body.content)
-        return _tell(CreatedAnswer(file_record(file)))
+        return _write_response(CreatedResponse(file_record(file)))
 
     async def update(self, request: Request) -> Response:
-        expect_json(request, self._content_limit)
+        unread = self._open_content(request)
         cid = query_cid(request)
-        body = await self._read_content(request)
+        body = await self._parse_content(unread)
         file = await self.drafts.update(_claim(body), cid, body.content)
-        return _tell(UpdatedAnswer(file_record(file)))
+        return _write_response(UpdatedResponse(file_record(file)))
 
     async def publish(self, request: Request) -> Response:
-        limit = self.max_image + SMALL_BODY
-        expect_form(request, limit)
+        unread = self.bodies.open_form(request, self.max_image + SMALL_BODY)
         cid = query_cid(request)
-        form = await self.reader.read_form(request, limit)
+        form = await unread.parse()
         salt = parse_json(form.text("salt"))
         claim = TypedDataClaim(salt, form.text("address"), form.text("signature"))
         hashtags = parse_tags(form.text("hashtags", ""))
         image = form.file("file")
         if len(image) > self.max_image:
             raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
-        return _tell(PublishedAnswer(await self.drafts.publish(claim, cid, image, hashtags)))
+        thumbnail_cid = await self.drafts.publish(claim, cid, image, hashtags)
+        return _write_response(PublishedResponse(thumbnail_cid))
 
     async def delete(self, request: Request) -> Response:
-        expect_json(request, SMALL_BODY)
+        unread = self.bodies.open_json(request, SMALL_BODY)
         cid = query_cid(request)
-        body = await self.reader.read_json(request, SMALL_BODY, SignedBody)
+        body = await unread.parse(SignedBody)
         file = await self.drafts.delete(_claim(body), cid)
-        return _tell(DeletedAnswer(DeletedFile(file.id, "deleted")))
+        return _write_response(DeletedResponse(DeletedFile(file.id, "deleted")))
 
-    @property
-    def _content_limit(self) -> int:
-        return ESCAPED * self.max_content + SMALL_BODY
+    def _open_content(self, request: Request) -> UnreadJson:
+        return self.bodies.open_json(request, ESCAPED * self.max_content + SMALL_BODY)
 
-    async def _read_content(self, request: Request) -> ContentBody:
-        body = await self.reader.read_json(request, self._content_limit, ContentBody)
+    async def _parse_content(self, unread: UnreadJson) -> ContentBody:
+        body = await unread.parse(ContentBody)
         try:
             check_content(body.content, self.max_content)
         except ContentTooLarge as error:
@@ -104,10 +105,12 @@ class WriteRoutes:
         return body
 
 
-def _tell(body: CreatedAnswer | UpdatedAnswer | PublishedAnswer | DeletedAnswer) -> Response:
-    failpoints.reach("before_response")
-    return json_response(body)
-
-
 def _claim(body: SignedBody) -> TypedDataClaim:
     return TypedDataClaim(body.salt, body.address, body.signature)
+
+
+def _write_response(
+    body: CreatedResponse | UpdatedResponse | PublishedResponse | DeletedResponse,
+) -> Response:
+    failpoints.reach("before_response")
+    return json_response(body)
