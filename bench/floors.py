@@ -66,7 +66,7 @@ def empty_app() -> Router:
 
 async def _serve(port: int) -> None:
     serving = HttpServer(empty_app(), listen("127.0.0.1", port))
-    await serve_all([serving], in_haste=True)
+    await serve_all([serving], drain=False)
 
 
 @dataclass(frozen=True, slots=True)

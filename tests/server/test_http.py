@@ -31,7 +31,7 @@ async def connected(
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    server = HttpServer(app, listener, patience=1, has_lifespan=False)
+    server = HttpServer(app, listener, shutdown_timeout=1, has_lifespan=False)
     running = asyncio.create_task(server.run())
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:

@@ -59,7 +59,7 @@ async def _serve(folder: Path, live: Live, ready: threading.Event, done: threadi
         await _fill(world, live)
         listener = listen("127.0.0.1", 0)
         live.origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server = HttpServer(world.app, listener, patience=1)
+        server = HttpServer(world.app, listener, shutdown_timeout=1)
         serving = asyncio.create_task(server.run())
         ready.set()
         await asyncio.to_thread(done.wait)

@@ -102,14 +102,14 @@ async def _serve(settings: Settings, chain: DevChain, listener: socket.socket, u
         build_service(settings, adapters, chain.url),
         listener,
         keep_alive=settings.limits.keep_alive_seconds,
-        patience=5,
+        shutdown_timeout=5,
     )
     tasks = [asyncio.create_task(_welcome(service, settings, chain, url))]
     if chain.sender is not None:
         tasks.append(asyncio.create_task(chain.sender.run()))
     try:
         servers = [service] if chain.node is None else [service, chain.node]
-        await serve_all(servers, in_haste=True)
+        await serve_all(servers, drain=False)
     finally:
         for task in tasks:
             task.cancel()

@@ -51,7 +51,7 @@ def open_dev_chain(
         yield DevChain(
             url,
             chain.wallet.addresses,
-            HttpServer(rpc_app(chain), listener, patience=1),
+            HttpServer(rpc_app(chain), listener, shutdown_timeout=1),
             _build_sender(chain, settings, service_url),
         )
     finally:

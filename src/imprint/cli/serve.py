@@ -88,7 +88,7 @@ async def _serve(settings: Settings, sockets: _Sockets, index: int) -> None:
         build_service(settings, adapters),
         sockets.service,
         keep_alive=limits.keep_alive_seconds,
-        patience=limits.shutdown_seconds,
+        shutdown_timeout=limits.shutdown_seconds,
     )
     metrics = [
         HttpServer(make_asgi_app(), listener, keep_alive=0, has_lifespan=False)

@@ -1,1 +1,1 @@
-"""The process around the application: HTTP limits, graceful stops, workers."""
+"""The process around the application: HTTP limits, graceful shutdown, worker processes."""

@@ -1,4 +1,4 @@
-"""Workers: several processes on one socket, watched over by the one that started them."""
+"""The supervisor of several worker processes on one socket: it starts, replaces and stops them."""
 
 import logging
 import os
@@ -14,30 +14,30 @@ from types import FrameType
 log = logging.getLogger(__name__)
 
 MISCONFIGURED = 2
-"""The exit status when the settings are wrong: starting again will not help."""
+"""The exit status for wrong settings: a restart does not help."""
 
-PAUSE_SECONDS = 0.5
-"""How long to wait before a worker that died is replaced, so that dying does not become a loop."""
+RESTART_SECONDS = 0.5
+"""How long to wait before a dead worker is replaced, so that repeated crashes use no processor."""
 
-_HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
-"""The signals that a supervisor wakes up for."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+"""The signals that wake the supervisor."""
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps `count` workers running; SIGHUP puts a new one beside each and lets the old ones end.
+    """Keeps `count` workers running; SIGHUP starts a new worker beside each and stops the old ones.
 
-    `work` is a worker's whole life: it is called with the worker's place and gives its exit status.
-    Workers are forked when everything is loaded and nothing is open, so that they share what never
-    changes and nothing that does.
+    `work` runs in the worker: it gets the worker's place and returns its exit status. Workers are
+    forked after everything is loaded and before anything is opened, so that they share memory but
+    no connections.
 
-    A signal does nothing but wake the one loop in which everything is decided, so that none can
-    come between two halves of anything.
+    Signal handlers do nothing: a signal only wakes the loop in `run`, where all decisions are made,
+    so that no signal interrupts one.
     """
 
     count: int
     work: Callable[[int], int]
-    pause: float = PAUSE_SECONDS
+    pause: float = RESTART_SECONDS
     _places: dict[int, int] = field(default_factory=dict)
     _leaving: set[int] = field(default_factory=set)
     _due: dict[int, float] = field(default_factory=dict)
@@ -45,57 +45,60 @@ class Supervisor:
     _status: int = 0
 
     def run(self) -> int:
-        """Watch over the workers until told to stop; the exit status of the whole."""
-        with _heed_signals() as signals:
+        """Supervise the workers until a signal stops them; the exit status of the whole service."""
+        with _signal_socket() as signals:
             for place in range(self.count):
                 self._start(place)
             while self._places or self._due:
-                self._heed(_await_signals(signals, self._patience()))
-                self._bury()
+                self._react(_wait_for_signals(signals, self._timeout()))
+                self._reap()
                 self._replace()
         return self._status
 
-    def _patience(self) -> float | None:
-        """Seconds until somebody is to be replaced; None if nobody is."""
+    def _timeout(self) -> float | None:
+        """Seconds until the next worker has to be replaced; None if there is none."""
         return max(min(self._due.values()) - time.monotonic(), 0) if self._due else None
 
-    def _heed(self, numbers: set[int]) -> None:
+    def _react(self, numbers: set[int]) -> None:
         if numbers & {signal.SIGINT, signal.SIGTERM}:
             self._stop()
         elif signal.SIGHUP in numbers and not self._stopping:
             self._renew()
 
     def _start(self, place: int) -> None:
-        # Until it has shed what it inherited, a new worker must not act on a signal: it would take
-        # it for its supervisor. It gets what was sent to it meanwhile right after.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+        # Signals are blocked until the new worker has replaced the handlers that it inherited: with
+        # these it would act as the supervisor. It receives blocked signals right after.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         pid = os.fork()
         if pid == 0:
             status = 1
             try:
-                _shed_signals()
+                _reset_signals()
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 status = self.work(place)
             finally:
-                # Whatever happened, a worker never returns into its supervisor's code.
+                # A worker must never return into the code of its supervisor.
                 os._exit(status)
         self._places[pid] = place
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
-    def _bury(self) -> None:
-        """Take leave of the workers that have ended."""
+    def _reap(self) -> None:
+        """Collect the workers that have ended."""
         while self._places:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
             if pid in self._places:
-                self._mourn(pid, self._places.pop(pid), os.waitstatus_to_exitcode(status))
+                place = self._places.pop(pid)
+                if not self._is_expected(pid):
+                    self._on_death(place, os.waitstatus_to_exitcode(status))
 
-    def _mourn(self, pid: int, place: int, status: int) -> None:
-        expected = pid in self._leaving
+    def _is_expected(self, pid: int) -> bool:
+        expected = self._stopping or pid in self._leaving
         self._leaving.discard(pid)
-        if self._stopping or expected:
-            return
+        return expected
+
+    def _on_death(self, place: int, status: int) -> None:
         if status == MISCONFIGURED:
             self._status = status
             self._stop()
@@ -104,7 +107,7 @@ class Supervisor:
         self._due[place] = time.monotonic() + self.pause
 
     def _replace(self) -> None:
-        """Start a worker wherever one died a while ago."""
+        """Start a worker in every place whose pause is over."""
         now = time.monotonic()
         for place in [place for place, due in self._due.items() if due <= now]:
             del self._due[place]
@@ -125,32 +128,32 @@ class Supervisor:
 
 
 @contextmanager
-def _heed_signals() -> Iterator[socket.socket]:
-    """A socket from which the numbers of signals can be read, as long as the block lasts."""
+def _signal_socket() -> Iterator[socket.socket]:
+    """A socket on which the numbers of signals arrive, until the end of the block."""
     reader, writer = socket.socketpair()
     with reader, writer:
         writer.setblocking(False)
         signal.set_wakeup_fd(writer.fileno())
-        kept = {each: signal.signal(each, _note) for each in _HEEDED}
+        previous = {each: signal.signal(each, _ignore) for each in _SIGNALS}
         try:
             yield reader
         finally:
-            for each, handler in kept.items():
+            for each, handler in previous.items():
                 signal.signal(each, handler)
             signal.set_wakeup_fd(-1)
 
 
-def _note(number: int, frame: FrameType | None) -> None:
-    """Do nothing: that there is a handler makes the number readable."""
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Do nothing: Python writes to the socket only for signals that have a handler."""
 
 
-def _await_signals(signals: socket.socket, patience: float | None) -> set[int]:
-    ready, _, _ = select.select([signals], [], [], patience)
+def _wait_for_signals(signals: socket.socket, timeout: float | None) -> set[int]:
+    ready, _, _ = select.select([signals], [], [], timeout)
     return set(signals.recv(4096)) if ready else set()
 
 
-def _shed_signals() -> None:
-    """Give a new worker signals of its own. That of a terminal's end is its supervisor's matter."""
+def _reset_signals() -> None:
+    """Undo the supervisor's handlers in a worker. SIGHUP is ignored: it is for the supervisor."""
     signal.set_wakeup_fd(-1)
-    for each in _HEEDED:
+    for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else signal.SIG_DFL)
