@@ -108,10 +108,8 @@ async def on_not_found(request: Request, error: HTTPException) -> Response:
 
 async def on_method_not_allowed(request: Request, error: HTTPException) -> Response:
     """Respond to a method that a path does not take."""
-    headers = error.headers or {}
-    allowed = ", ".join(sorted(headers["Allow"].split(", ")))
     detail = "This path does not take this method."
-    return _response(405, Code.METHOD_NOT_ALLOWED, detail, {"Allow": allowed})
+    return _response(405, Code.METHOD_NOT_ALLOWED, detail, dict(error.headers or {}))
 
 
 def _challenge(code: Code) -> str:

@@ -9,65 +9,95 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
+
+ExceptionHandlers = Mapping[int | type[Exception], Callable[[Request, Any], Awaitable[Response]]]
+"""Handlers of exceptions, by their class or, for an `HTTPException`, by its status."""
 
 
 class TableRouter(Router):
     """Starlette's router, with a table of the paths that have no parameters.
 
-    Other paths are matched by Starlette, the routes with parameters first. Endpoints are coroutine
-    functions from request to response.
+    Endpoints are coroutine functions from request to response. The router calls them, and the
+    exception handlers, itself.
     """
 
-    def __init__(self, routes: Sequence[Route], lifespan: Lifespan[Any] | None = None) -> None:
-        ordered = sorted(routes, key=lambda route: not route.param_convertors)
-        super().__init__(ordered, redirect_slashes=False, lifespan=lifespan)
-        self.table = {route.path: route for route in routes if not route.param_convertors}
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        exception_handlers: ExceptionHandlers,
+        lifespan: Lifespan[Any] | None = None,
+    ) -> None:
+        super().__init__(routes, lifespan=lifespan)
+        self._table = {route.path: route for route in routes if not route.param_convertors}
+        self._patterns = [route for route in routes if route.param_convertors]
+        self._handlers = exception_handlers
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the endpoint of the route.
-
-        Raises the refusal that the middleware noted, and `HTTPException` 404 or 405.
-        """
+        """Send the response of the endpoint, or of the handler of the exception that it raised."""
         if scope["type"] != "http":
             await super().app(scope, receive, send)
             return
+        request = Request(scope, receive, send)
+        try:
+            response = await self._route(scope).endpoint(request)
+        except Exception as error:
+            handler = self._handler(error)
+            if handler is None:
+                raise
+            response = await handler(request, error)
+        await response(scope, receive, send)
+
+    def _route(self, scope: Scope) -> Route:
+        """The route of a request.
+
+        Raises the refusal that `RequestMiddleware` noted, and `HTTPException` 404 or 405.
+        """
         if (refusal := scope["state"].get("refusal")) is not None:
             raise refusal
-        route = self.table.get(scope["path"])
-        if route is None:
-            await super().app(scope, receive, send)
-            return
+        route = self._table.get(scope["path"]) or self._match(scope)
         methods = route.methods or ()
         if scope["method"] not in methods:
-            raise HTTPException(405, headers={"Allow": ", ".join(methods)})
-        response = await route.endpoint(Request(scope, receive, send))
-        await response(scope, receive, send)
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(methods))})
+        return route
+
+    def _match(self, scope: Scope) -> Route:
+        for route in self._patterns:
+            match, parameters = route.matches(scope)
+            if match is not Match.NONE:
+                scope.update(parameters)
+                return route
+        raise HTTPException(404)
+
+    def _handler(self, error: Exception) -> Callable[[Request, Any], Awaitable[Response]] | None:
+        if isinstance(error, HTTPException):
+            return self._handlers.get(error.status_code)
+        known = (self._handlers[each] for each in type(error).__mro__ if each in self._handlers)
+        return next(known, None)
 
 
 class Application(Starlette):
-    """Starlette over a `TableRouter`, without `ServerErrorMiddleware`.
+    """Starlette over a `TableRouter`, without the two middlewares that Starlette adds by itself.
 
-    The outermost middleware of this service responds to unexpected errors itself, because it also
-    counts and logs every response.
+    The router does the work of `ExceptionMiddleware`. The work of `ServerErrorMiddleware` is done
+    by `RequestMiddleware`, which counts and logs every response and so has to be the outermost.
     """
 
     def __init__(
         self,
         routes: Sequence[Route],
         middleware: Sequence[Middleware],
-        exception_handlers: Mapping[Any, Callable[..., Awaitable[Response]]],
+        exception_handlers: ExceptionHandlers,
         lifespan: Lifespan[Any] | None = None,
     ) -> None:
         super().__init__(middleware=middleware, exception_handlers=exception_handlers)
-        self.router = TableRouter(routes, lifespan)
+        self.router = TableRouter(routes, exception_handlers, lifespan)
 
     def build_middleware_stack(self) -> ASGIApp:
-        app: ASGIApp = ExceptionMiddleware(self.router, handlers=self.exception_handlers)
+        app: ASGIApp = self.router
         for cls, args, kwargs in reversed(self.user_middleware):
             app = cls(app, *args, **kwargs)
         return app
