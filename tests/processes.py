@@ -85,7 +85,7 @@ class Process:
             self._running.wait()
 
     def freeze(self) -> None:
-        """Let it go silent: connections are taken and nothing is answered."""
+        """Stop it with SIGSTOP: connections are accepted and get no response."""
         assert self._running is not None
         self._running.send_signal(signal.SIGSTOP)
         os.waitpid(self._running.pid, os.WUNTRACED)  # until it has stopped indeed
@@ -127,8 +127,8 @@ class Service:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Run it until it answers. Raises `NotReady` with the end of its log."""
-        self.process.start(self._answers)
+        """Run it until it responses. Raises `NotReady` with the end of its log."""
+        self.process.start(self._responds)
 
     def stop(self) -> int:
         """Ask it to end, as an operator does; its exit status."""
@@ -141,7 +141,7 @@ class Service:
     def tail(self, lines: int = 40) -> str:
         return self.process.tail(lines)
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         try:
             return httpx.get(f"{self.url}/healthz", timeout=1, verify=PLAIN).status_code == 200
         except httpx.TransportError:

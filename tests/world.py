@@ -44,7 +44,7 @@ DEFAULT_PRICE = 10**16
 
 @dataclass(slots=True)
 class MovableClock:
-    """A clock that goes on only when it is told to."""
+    """A clock that a test moves."""
 
     moment: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -64,7 +64,7 @@ class MovableClock:
 
 @dataclass(slots=True)
 class TickingClock(MovableClock):
-    """A clock that goes on by a microsecond whenever it is looked at, as real ones do."""
+    """A clock that advances by a microsecond each time it is read, as real ones do."""
 
     def now(self) -> datetime:
         self.moment += timedelta(microseconds=1)
@@ -131,7 +131,7 @@ class Wallet:
 
 
 Fault = Callable[[bytes], "bytes | None"]
-"""What a node makes of its right answer; None is an answer that never comes."""
+"""What a node makes of its right response; None is an response that never comes."""
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ class Node:
     _listener: asyncio.Server | None = None
 
     async def start(self) -> None:
-        self._server = web.Server(self._answer, access_log=None)
+        self._server = web.Server(self._respond, access_log=None)
         loop = asyncio.get_running_loop()
         self._listener = await loop.create_server(self._server, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}"
@@ -158,7 +158,7 @@ class Node:
             await self._listener.wait_closed()
             self._listener = None
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         self.asked += 1
         said = Dispatcher(self.chain).respond(await request.read()) or b""
         if self.fault is not None:
@@ -193,14 +193,14 @@ class World:
     async def login(self, wallet: Wallet) -> dict[str, str]:
         """The headers of a session."""
         body = wallet.sign_login(wallet.login_message())
-        answer = await self.client.post("/auth/login", json=body)
-        assert answer.status_code == 200, answer.text
-        return {"Authorization": f"Bearer {answer.json()['token']}"}
+        response = await self.client.post("/auth/login", json=body)
+        assert response.status_code == 200, response.text
+        return {"Authorization": f"Bearer {response.json()['token']}"}
 
     async def create(self, wallet: Wallet, content: str = "Some words.") -> dict[str, Any]:
-        answer = await self.send_create(wallet, content)
-        assert answer.status_code == 200, answer.text
-        file: dict[str, Any] = answer.json()["updatedUpload"]
+        response = await self.send_create(wallet, content)
+        assert response.status_code == 200, response.text
+        file: dict[str, Any] = response.json()["updatedUpload"]
         return file
 
     async def send_create(
@@ -216,9 +216,9 @@ class World:
         return await self.client.post("/update/file", params={"cid": cid}, json=body)
 
     async def update(self, wallet: Wallet, cid: str, content: str) -> dict[str, Any]:
-        answer = await self.send_update(wallet, cid, content)
-        assert answer.status_code == 200, answer.text
-        file: dict[str, Any] = answer.json()["upload"]
+        response = await self.send_update(wallet, cid, content)
+        assert response.status_code == 200, response.text
+        file: dict[str, Any] = response.json()["upload"]
         return file
 
     async def send_publish(
@@ -237,9 +237,9 @@ class World:
         )
 
     async def publish(self, wallet: Wallet, cid: str, hashtags: str = "") -> str:
-        answer = await self.send_publish(wallet, cid, hashtags)
-        assert answer.status_code == 200, answer.text
-        thumbnail: str = answer.json()["thumbnailCid"]
+        response = await self.send_publish(wallet, cid, hashtags)
+        assert response.status_code == 200, response.text
+        thumbnail: str = response.json()["thumbnailCid"]
         return thumbnail
 
     async def send_delete(
@@ -343,9 +343,9 @@ class World:
 
     async def metadata(self, cid: str) -> dict[str, Any]:
         """What strangers may know of a file whose cid they know."""
-        answer = await self.client.get("/filesMetaData", params={"cid": cid})
-        assert answer.status_code == 200, answer.text
-        (file,) = answer.json()["files"]
+        response = await self.client.get("/filesMetaData", params={"cid": cid})
+        assert response.status_code == 200, response.text
+        (file,) = response.json()["files"]
         return dict(file)
 
     async def post(
@@ -354,9 +354,9 @@ class World:
         """A file that is published on the chain, and its post id."""
         file = await self.create(wallet, content)
         block = self.create_post(wallet, file["cid"], price)
-        answer = await self.deliver_a(block)
-        (event,) = answer.json()["events"]
-        assert event["status"] == "onchain", answer.text
+        response = await self.deliver_a(block)
+        (event,) = response.json()["events"]
+        assert event["status"] == "onchain", response.text
         return int(event["postId"]), file
 
 
@@ -369,14 +369,14 @@ def _call(signature: str, kinds: list[str], values: list[Any]) -> bytes:
     return keccak256(signature.encode())[:4] + encode(kinds, values)
 
 
-def problem(answer: httpx.Response) -> tuple[int, str]:
+def problem(response: httpx.Response) -> tuple[int, str]:
     """The status and code of a refusal, whose body is checked to be the one that all have."""
-    assert answer.headers["content-type"] == "application/problem+json", answer.text
-    body = answer.json()
+    assert response.headers["content-type"] == "application/problem+json", response.text
+    body = response.json()
     assert body.keys() - {"file"} == {"type", "title", "status", "detail", "code", "error"}
-    assert body["status"] == answer.status_code
+    assert body["status"] == response.status_code
     assert body["error"] == body["detail"]
-    return answer.status_code, body["code"]
+    return response.status_code, body["code"]
 
 
 def respell(cid: str) -> str:

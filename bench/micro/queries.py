@@ -6,6 +6,7 @@ python -m bench.micro.queries
 import uvloop
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
+from starlette.types import Scope
 
 from bench.micro.timing import time_calls
 from imprint.web.requests import query_params
@@ -19,12 +20,12 @@ QUERIES = {
 
 async def _measure() -> None:
     for name, query in QUERIES.items():
-        scope = {"type": "http", "query_string": query, "headers": []}
+        scope: Scope = {"type": "http", "query_string": query, "headers": []}
 
-        async def parse(scope: dict[str, object] = scope) -> QueryParams:
+        async def parse(scope: Scope = scope) -> QueryParams:
             return Request(scope).query_params
 
-        async def look_up(scope: dict[str, object] = scope) -> QueryParams:
+        async def look_up(scope: Scope = scope) -> QueryParams:
             return query_params(Request(scope))
 
         times = await time_calls({"parsed": parse, "cached": look_up})

@@ -47,8 +47,8 @@ async def read_all(reader: asyncio.StreamReader) -> bytes:
         return await reader.read()
 
 
-def refusal(answer: bytes) -> str:
-    head, _, body = answer.partition(b"\r\n\r\n")
+def refusal(response: bytes) -> str:
+    head, _, body = response.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ")
     assert b"content-type: application/problem+json" in head
     assert json.loads(body)["code"] == "invalid_request"
@@ -144,7 +144,7 @@ async def test_a_head_that_trickles_is_given_up(byte: bytes) -> None:
 
 
 @pytest.mark.usefixtures("head_seconds")
-async def test_a_request_that_came_in_time_is_answered_however_long_that_takes() -> None:
+async def test_a_request_that_came_in_time_gets_its_response_however_long_it_takes() -> None:
     async with connected() as (reader, writer):
         writer.write(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n")
         await asyncio.sleep(0.5)

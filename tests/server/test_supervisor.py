@@ -43,7 +43,7 @@ def test_a_signal_ends_everything_at_whatever_moment_it_comes():
     assert (out, running.returncode) == ("done\n", 0), err
 
 
-def test_being_stopped_while_somebody_is_to_be_replaced_starts_nobody():
+def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
     running = _start(
         """
         import logging, sys

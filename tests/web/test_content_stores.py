@@ -51,8 +51,8 @@ async def walk(world: World) -> tuple[str, str]:
     """Create, read, illustrate: the cids of a draft and of its thumbnail."""
     author = world.wallet(0)
     file = await world.create(author, "Words for sale.")
-    answer = await world.read_draft(author, file["cid"])
-    assert answer.json()["content"] == "Words for sale."
+    response = await world.read_draft(author, file["cid"])
+    assert response.json()["content"] == "Words for sale."
     thumbnail = await world.publish(author, file["cid"])
     picture = await world.client.get(f"/ipfs/{thumbnail}")
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")

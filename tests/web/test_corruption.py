@@ -53,9 +53,9 @@ async def test_a_damaged_document_is_never_served(tmp_path: Path, way: str, leng
         content = "w" * LENGTHS[length]
         file = await world.create(author, content)
         repair = damage(tmp_path, file["cid"], Network.PRIVATE, DAMAGES[how])
-        answer = await world.read_draft(author, file["cid"])
-        assert problem(answer) == (503, "storage_unavailable")
-        assert "www" not in answer.text
+        response = await world.read_draft(author, file["cid"])
+        assert problem(response) == (503, "storage_unavailable")
+        assert "www" not in response.text
         repair()
         assert (await world.read_draft(author, file["cid"])).json()["content"] == content
 
@@ -65,8 +65,8 @@ async def test_a_damaged_thumbnail_is_never_served(tmp_path: Path):
         file = await world.create(world.wallet(0))
         thumbnail = await world.publish(world.wallet(0), file["cid"])
         damage(tmp_path, thumbnail, Network.PUBLIC, flip(40))
-        answer = await world.client.get(f"/ipfs/{thumbnail}")
-        assert problem(answer) == (503, "storage_unavailable")
+        response = await world.client.get(f"/ipfs/{thumbnail}")
+        assert problem(response) == (503, "storage_unavailable")
 
 
 async def test_a_document_of_somebody_else_in_its_place_is_never_served(tmp_path: Path):
@@ -75,8 +75,8 @@ async def test_a_document_of_somebody_else_in_its_place_is_never_served(tmp_path
         theirs = await world.create(world.wallet(1), "Theirs.")
         other = read_document(tmp_path / "content", Network.PRIVATE, theirs["cid"])
         damage(tmp_path, mine["cid"], Network.PRIVATE, lambda _: other)
-        answer = await world.read_draft(world.wallet(0), mine["cid"])
-        assert problem(answer) == (503, "storage_unavailable")
+        response = await world.read_draft(world.wallet(0), mine["cid"])
+        assert problem(response) == (503, "storage_unavailable")
 
 
 async def test_a_key_of_another_file_in_the_catalog_opens_nothing(tmp_path: Path):
@@ -89,8 +89,8 @@ async def test_a_key_of_another_file_in_the_catalog_opens_nothing(tmp_path: Path
                 " WHERE cid = ?",
                 (theirs["cid"], mine["cid"]),
             )
-        answer = await world.read_draft(world.wallet(0), mine["cid"])
-        assert problem(answer) == (503, "storage_unavailable")
+        response = await world.read_draft(world.wallet(0), mine["cid"])
+        assert problem(response) == (503, "storage_unavailable")
         assert (await world.read_draft(world.wallet(1), theirs["cid"])).status_code == 200
 
 
@@ -101,8 +101,8 @@ async def test_a_damaged_database_is_an_outage_and_no_defect(tmp_path: Path):
     async with open_world(tmp_path) as world:
         for path in (f"/filesMetaData?cid={file['cid']}", "/filesMetaData"):
             assert problem(await world.client.get(path)) == (503, "database_unavailable")
-        answer = await world.send_create(world.wallet(0))
-        assert problem(answer) == (503, "database_unavailable")
+        response = await world.send_create(world.wallet(0))
+        assert problem(response) == (503, "database_unavailable")
 
 
 def spoil(path: Path, table: str) -> None:

@@ -27,7 +27,7 @@ def _refused(service: Service) -> str:
     return service.tail()
 
 
-def test_free_ports_are_found_and_told(tmp_path: Path) -> None:
+def test_free_ports_are_found_and_printed(tmp_path: Path) -> None:
     service = Service(tmp_path, {"DEV_RPC_PORT": "0"}, "dev", port=0)
     service.process.start(lambda: _find_url(service.process) is not None)
     try:
@@ -36,8 +36,8 @@ def test_free_ports_are_found_and_told(tmp_path: Path) -> None:
         assert url is not None
         assert url.removeprefix("http://") in facts["login"]["domains"]
         asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-        answer = httpx.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
-        assert int(answer["result"], 16) == 31337
+        response = httpx.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
+        assert int(response["result"], 16) == 31337
         ready = httpx.get(f"{url}/readyz", verify=PLAIN).json()
         assert ready["status"] == "ready"
     finally:
@@ -49,8 +49,8 @@ def test_the_own_chain_has_the_id_that_it_is_given_and_keeps_it(tmp_path: Path) 
     with running(Service(tmp_path, given, "dev")) as service:
         facts = httpx.get(f"{service.url}/.well-known/imprint.json", verify=PLAIN).json()
         asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-        answer = httpx.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
-        assert answer["result"] == "0x5"
+        response = httpx.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
+        assert response["result"] == "0x5"
         ready = httpx.get(f"{service.url}/readyz", verify=PLAIN).json()
         assert ready["status"] == "ready"
         assert service.stop() == 0
@@ -64,7 +64,7 @@ def test_an_address_without_code_on_the_own_chain_is_refused(tmp_path: Path) -> 
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_given_node_is_used_and_told_and_no_chain_is_started(
+async def test_a_given_node_is_used_and_published_and_no_chain_is_started(
     town: World, tmp_path: Path
 ) -> None:
     rpc_port = free_port()

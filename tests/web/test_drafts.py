@@ -25,12 +25,12 @@ ACTIONS = {
 }
 
 
-async def test_a_create_answers_the_record_of_a_pending_draft(town: World) -> None:
+async def test_a_create_returns_the_record_of_a_pending_draft(town: World) -> None:
     alice = town.stranger()
-    answer = await town.send_create(alice, "A beginning.")
-    assert answer.status_code == 200
-    assert answer.json().keys() == {"updatedUpload"}
-    file = answer.json()["updatedUpload"]
+    response = await town.send_create(alice, "A beginning.")
+    assert response.status_code == 200
+    assert response.json().keys() == {"updatedUpload"}
+    file = response.json()["updatedUpload"]
     assert file.keys() == RECORD
     assert file["keyvalues"] == {"owner": alice.address, "status": "pending"}
     assert re.fullmatch(rf"{alice.address}_[0-9]+", file["name"])
@@ -90,9 +90,9 @@ async def test_an_update_gives_a_new_version_in_the_same_group(town: World) -> N
     alice = town.stranger()
     old = await town.create(alice, "First.")
     town.clock.advance(1)
-    answer = await town.send_update(alice, old["cid"], "Second.")
-    assert answer.json().keys() == {"upload"}
-    new = answer.json()["upload"]
+    response = await town.send_update(alice, old["cid"], "Second.")
+    assert response.json().keys() == {"upload"}
+    new = response.json()["upload"]
     assert new.keys() == RECORD
     assert new["group_id"] == old["group_id"]
     assert new["keyvalues"] == old["keyvalues"]
@@ -110,11 +110,11 @@ async def test_the_old_version_is_gone_at_once(town: World) -> None:
     assert problem(metadata) == (404, "not_found")
 
 
-async def test_a_delete_answers_the_id_and_the_state(town: World) -> None:
+async def test_a_delete_returns_the_id_and_the_state(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
-    answer = await town.send_delete(alice, file["cid"])
-    assert answer.json() == {"deletedFile": {"id": file["id"], "status": "deleted"}}
+    response = await town.send_delete(alice, file["cid"])
+    assert response.json() == {"deletedFile": {"id": file["id"], "status": "deleted"}}
     assert problem(await town.read_draft(alice, file["cid"])) == (404, "not_found")
 
 
@@ -161,8 +161,8 @@ async def test_every_spelling_of_a_cid_is_the_same_file(town: World, action: str
     file = await town.create(alice)
     for spelling in (respell(file["cid"]), respell(file["cid"]).upper(), file["cid"].upper()):
         assert (await town.metadata(spelling))["id"] == file["id"]
-    answer = await _write(town, action, alice, respell(file["cid"]))
-    assert answer.status_code == 200
+    response = await _write(town, action, alice, respell(file["cid"]))
+    assert response.status_code == 200
 
 
 HOSTILE_CIDS = [
@@ -184,8 +184,8 @@ HOSTILE_CIDS = [
 @pytest.mark.parametrize("cid", HOSTILE_CIDS, ids=range(len(HOSTILE_CIDS)))
 async def test_what_is_no_cid_is_refused(town: World, action: str, cid: str) -> None:
     asked = town.node.asked
-    answer = await _write(town, action, town.stranger(), cid)
-    assert problem(answer) == (400, "invalid_cid")
+    response = await _write(town, action, town.stranger(), cid)
+    assert problem(response) == (400, "invalid_cid")
     assert town.node.asked == asked
 
 
@@ -199,8 +199,8 @@ async def test_a_cid_is_needed_exactly_once(town: World, action: str) -> None:
             body: dict[str, Any] = {"files": {"file": ("cover.png", b"", "image/png")}}
         else:
             body = {"json": alice.sign(action) | {"content": ""}}
-        answer = await town.client.post(path + query, **body)
-        assert problem(answer) == (400, "invalid_cid")
+        response = await town.client.post(path + query, **body)
+        assert problem(response) == (400, "invalid_cid")
 
 
 @pytest.mark.parametrize("signed", ACTIONS)
@@ -211,11 +211,11 @@ async def test_a_signature_for_one_action_is_good_for_that_action_alone(
     alice = town.stranger()
     cid = (await town.create(alice))["cid"]
     body = alice.sign(signed) | {"content": "Moved."}
-    answer = await town.client.post(ACTIONS[sent], params={"cid": cid}, json=body)
+    response = await town.client.post(ACTIONS[sent], params={"cid": cid}, json=body)
     if signed == sent:
-        assert answer.status_code == 200
+        assert response.status_code == 200
     else:
-        assert problem(answer) == (400, "invalid_typed_data")
+        assert problem(response) == (400, "invalid_typed_data")
 
 
 async def test_an_envelope_relabelled_for_another_action_does_not_verify(town: World) -> None:
@@ -226,8 +226,8 @@ async def test_an_envelope_relabelled_for_another_action_does_not_verify(town: W
     body["salt"]["types"]["DeleteFile"] = members
     body["salt"]["primaryType"] = "DeleteFile"
     body["salt"]["message"]["action"] = "delete"
-    answer = await town.client.post("/delete/file", params={"cid": cid}, json=body)
-    assert problem(answer) == (401, "signature_invalid")
+    response = await town.client.post("/delete/file", params={"cid": cid}, json=body)
+    assert problem(response) == (401, "signature_invalid")
 
 
 def _set(*path: Any, value: Any) -> Any:
@@ -292,8 +292,8 @@ async def test_an_envelope_that_is_not_ours_is_refused(town: World, change: Any)
     body = town.stranger().sign("create") | {"content": ""}
     body["salt"] = copy.deepcopy(body["salt"])
     change(body["salt"])
-    answer = await town.client.post("/create/group", json=body)
-    assert problem(answer) == (400, "invalid_typed_data")
+    response = await town.client.post("/create/group", json=body)
+    assert problem(response) == (400, "invalid_typed_data")
 
 
 @pytest.mark.parametrize(
@@ -333,11 +333,11 @@ async def test_a_signature_made_for_another_place_is_worthless(
     alice = town.stranger()
     envelope = alice.envelope("create")
     elsewhere = alice.sign_envelope(envelope | {"domain": domain})
-    answer = await town.client.post("/create/group", json=elsewhere | {"content": ""})
-    assert problem(answer) == code
+    response = await town.client.post("/create/group", json=elsewhere | {"content": ""})
+    assert problem(response) == code
     relabelled = elsewhere | {"salt": envelope, "content": ""}
-    answer = await town.client.post("/create/group", json=relabelled)
-    assert problem(answer) == (401, "signature_invalid")
+    response = await town.client.post("/create/group", json=relabelled)
+    assert problem(response) == (401, "signature_invalid")
 
 
 @pytest.mark.parametrize(
@@ -349,11 +349,11 @@ async def test_a_write_is_at_most_60_seconds_from_now(
     alice = town.stranger()
     envelope = alice.envelope("create", timestamp=str(town.clock.seconds - age))
     body = alice.sign_envelope(envelope) | {"content": ""}
-    answer = await town.client.post("/create/group", json=body)
+    response = await town.client.post("/create/group", json=body)
     if accepted:
-        assert answer.status_code == 200
+        assert response.status_code == 200
     else:
-        assert problem(answer) == (401, "signature_stale")
+        assert problem(response) == (401, "signature_stale")
 
 
 def _signatures(signature: str) -> dict[str, str]:
@@ -381,8 +381,8 @@ def _signatures(signature: str) -> dict[str, str]:
 async def test_a_signature_has_one_form_or_is_none(town: World, kind: str) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     body["signature"] = _signatures(body["signature"])[kind]
-    answer = await town.client.post("/create/group", json=body)
-    assert problem(answer) == (401, "signature_invalid")
+    response = await town.client.post("/create/group", json=body)
+    assert problem(response) == (401, "signature_invalid")
 
 
 @pytest.mark.parametrize("form", ["v of 0 or 1", "64 bytes"])
@@ -405,22 +405,22 @@ async def test_another_form_of_a_signature_does_not_replay_it(town: World) -> No
     body["signature"] = body["signature"][:-2] + (
         "00" if body["signature"].endswith("1b") else "01"
     )
-    answer = await town.client.post("/create/group", json=body)
-    assert problem(answer) == (409, "nonce_used")
+    response = await town.client.post("/create/group", json=body)
+    assert problem(response) == (409, "nonce_used")
 
 
 async def test_a_claimed_address_must_have_signed(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     body = eve.sign("create") | {"content": "", "address": alice.account.address}
-    answer = await town.client.post("/create/group", json=body)
-    assert problem(answer) == (401, "signature_invalid")
+    response = await town.client.post("/create/group", json=body)
+    assert problem(response) == (401, "signature_invalid")
 
 
 @pytest.mark.parametrize("address", ["0x" + "0" * 40, "0x" + "0" * 39 + "1"])
 async def test_nobody_signs_for_the_zero_address_or_a_precompile(town: World, address: str) -> None:
     body = town.stranger().sign("create") | {"content": "", "address": address}
-    answer = await town.client.post("/create/group", json=body)
-    assert problem(answer) == (401, "signature_invalid")
+    response = await town.client.post("/create/group", json=body)
+    assert problem(response) == (401, "signature_invalid")
 
 
 @pytest.mark.parametrize(
@@ -439,16 +439,16 @@ async def test_an_address_has_one_form(town: World, change: Any) -> None:
     alice = town.stranger()
     body = alice.sign("create") | {"content": ""}
     body["address"] = change(alice.account.address)
-    answer = await town.client.post("/create/group", json=body)
-    assert problem(answer) == (400, "invalid_address")
+    response = await town.client.post("/create/group", json=body)
+    assert problem(response) == (400, "invalid_address")
 
 
 @pytest.mark.parametrize("case", [str.lower, lambda a: "0x" + a[2:].upper()])
 async def test_an_address_in_one_case_is_taken_and_kept_lower(town: World, case: Any) -> None:
     alice = town.stranger()
     body = alice.sign("create") | {"content": "", "address": case(alice.account.address)}
-    answer = await town.client.post("/create/group", json=body)
-    assert answer.json()["updatedUpload"]["keyvalues"]["owner"] == alice.address
+    response = await town.client.post("/create/group", json=body)
+    assert response.json()["updatedUpload"]["keyvalues"]["owner"] == alice.address
 
 
 @pytest.mark.parametrize("member", ["salt", "address", "signature", "content"])
@@ -461,10 +461,10 @@ async def test_every_member_of_a_create_is_needed_in_its_type(
         del body[member]
     else:
         body[member] = value
-    answer = await town.client.post("/create/group", json=body)
+    response = await town.client.post("/create/group", json=body)
     typed_data_of_another_kind = member == "salt" and value != "missing"
     code = "invalid_typed_data" if typed_data_of_another_kind else "invalid_request"
-    assert problem(answer) == (400, code)
+    assert problem(response) == (400, code)
 
 
 async def test_a_content_may_have_four_mebibytes_and_no_more(town: World) -> None:
@@ -558,13 +558,13 @@ async def test_a_nonce_stays_spent_while_its_signature_is_fresh(town: World) -> 
     body = alice.sign_envelope(envelope) | {"content": ""}
     assert (await town.client.post("/create/group", json=body)).status_code == 200
     town.clock.advance(118)
-    answer = await town.client.post("/create/group", json=body)
-    assert problem(answer) == (409, "nonce_used")
+    response = await town.client.post("/create/group", json=body)
+    assert problem(response) == (409, "nonce_used")
 
 
 async def test_nonces_of_200_characters_of_any_script_are_taken(town: World) -> None:
-    answer = await town.send_create(town.stranger(), nonce="漢" * 200)
-    assert answer.status_code == 200
+    response = await town.send_create(town.stranger(), nonce="漢" * 200)
+    assert response.status_code == 200
 
 
 async def test_nonces_that_differ_in_case_or_normal_form_are_different(town: World) -> None:
@@ -578,8 +578,8 @@ async def test_nothing_is_asked_of_the_chain_before_the_signer_is_known(town: Wo
     cid = (await town.create(alice))["cid"]
     asked = town.node.asked
     bad = eve.sign("delete") | {"address": alice.account.address}
-    answer = await town.client.post("/delete/file", params={"cid": cid}, json=bad)
-    assert problem(answer) == (401, "signature_invalid")
+    response = await town.client.post("/delete/file", params={"cid": cid}, json=bad)
+    assert problem(response) == (401, "signature_invalid")
     assert problem(await town.send_delete(eve, cid)) == (403, "not_owner")
     assert town.node.asked == asked
 
@@ -612,19 +612,19 @@ async def test_a_draft_that_a_stranger_published_can_be_deleted(town: World) -> 
     assert (await town.send_delete(alice, file["cid"])).status_code == 200
 
 
-async def test_too_many_writes_of_one_signer_are_paced(tmp_path: Path) -> None:
+async def test_too_many_writes_of_one_signer_are_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="3/60") as world:
         alice = world.stranger()
         for _ in range(3):
             await world.create(alice)
-        answer = await world.send_create(alice, nonce="later")
-        assert problem(answer) == (429, "rate_limited")
+        response = await world.send_create(alice, nonce="later")
+        assert problem(response) == (429, "rate_limited")
         await world.create(world.stranger())
-        world.clock.advance(int(answer.headers["retry-after"]))
+        world.clock.advance(int(response.headers["retry-after"]))
         assert (await world.send_create(alice, nonce="later")).status_code == 200
 
 
-async def test_too_many_bad_signatures_from_one_caller_are_paced(tmp_path: Path) -> None:
+async def test_too_many_bad_signatures_from_one_caller_are_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_SIGNED="5/60") as world:
         body = world.stranger().sign("create") | {"content": "", "signature": "0x"}
         codes = [problem(await world.client.post("/create/group", json=body)) for _ in range(6)]

@@ -31,9 +31,9 @@ def database(folder: Path) -> bytes:
 
 
 async def content(world: World, cid: str, account: int = 0) -> str:
-    answer = await world.read_draft(world.wallet(account), cid)
-    assert answer.status_code == 200, answer.text
-    text: str = answer.json()["content"]
+    response = await world.read_draft(world.wallet(account), cid)
+    assert response.status_code == 200, response.text
+    text: str = response.json()["content"]
     return text
 
 
@@ -68,7 +68,7 @@ async def test_the_database_has_no_key_that_opens_a_document_alone(tmp_path: Pat
     assert KEY.encode() not in everything
 
 
-async def test_a_large_document_is_sealed_and_opened_whole(tmp_path: Path):
+async def test_a_large_document_is_encrypted_and_decrypted_whole(tmp_path: Path):
     text = "Ünïcode and more. " * 60_000
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0), text)
@@ -82,8 +82,8 @@ async def test_an_update_and_a_post_are_encrypted_too(tmp_path: Path):
         file = await world.update(author, draft["cid"], "Better words.")
         await world.deliver_a(world.create_post(author, file["cid"]))
         world.buy(buyer, 1)
-        answer = await world.read_post(buyer, 1)
-        assert answer.json()["content"] == "Better words."
+        response = await world.read_post(buyer, 1)
+        assert response.json()["content"] == "Better words."
     assert b"words" not in stored(tmp_path, draft["cid"]) + stored(tmp_path, file["cid"])
 
 
@@ -91,9 +91,9 @@ async def test_thumbnails_stay_public_pictures(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0))
         thumbnail = await world.publish(world.wallet(0), file["cid"])
-        answer = await world.client.get(f"/ipfs/{thumbnail}")
-        assert answer.content == stored(tmp_path, thumbnail, Network.PUBLIC)
-        assert answer.content.startswith(b"\x89PNG")
+        response = await world.client.get(f"/ipfs/{thumbnail}")
+        assert response.content == stored(tmp_path, thumbnail, Network.PUBLIC)
+        assert response.content.startswith(b"\x89PNG")
 
 
 async def test_drafts_from_before_encryption_stay_readable(tmp_path: Path):
@@ -119,8 +119,8 @@ async def test_without_the_right_master_key_reads_are_unavailable_and_lists_go_o
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0))
     async with open_world(tmp_path, **given) as world:
-        answer = await world.read_draft(world.wallet(0), file["cid"])
-        assert problem(answer) == (503, "storage_unavailable")
+        response = await world.read_draft(world.wallet(0), file["cid"])
+        assert problem(response) == (503, "storage_unavailable")
         assert (await world.metadata(file["cid"]))["cid"] == file["cid"]
 
 

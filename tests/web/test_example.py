@@ -52,8 +52,8 @@ def test_the_example_walks_from_a_draft_to_a_buyer(service: Service) -> None:
 def test_the_facts_of_a_development_service_name_its_chain(service: Service) -> None:
     facts = httpx.get(f"{service.url}/.well-known/imprint.json").json()
     asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-    answer = httpx.post(facts["chain"]["rpc_url"], json=asked).json()
-    assert int(answer["result"], 16) == facts["chain"]["id"] == 31337
+    response = httpx.post(facts["chain"]["rpc_url"], json=asked).json()
+    assert int(response["result"], 16) == facts["chain"]["id"] == 31337
     assert service.url.removeprefix("http://") in facts["login"]["domains"]
 
 

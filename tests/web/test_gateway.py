@@ -33,8 +33,8 @@ async def large(town: World) -> tuple[Cid, bytes]:
     alice = town.stranger()
     file = await town.create(alice)
     image = _noise()
-    answer = await town.send_publish(alice, file["cid"], image=image)
-    cid = answer.json()["thumbnailCid"]
+    response = await town.send_publish(alice, file["cid"], image=image)
+    cid = response.json()["thumbnailCid"]
     body = (await town.client.get(f"/ipfs/{cid}")).content
     assert len(list(blocks(body))) > 2
     return Cid(cid), body
@@ -65,15 +65,15 @@ async def fetch(town: World, cid: str, query: str = "", **headers: str) -> httpx
 )
 async def test_one_range_is_cut_out(town, shown, asked, first, last):
     cid, body = shown
-    answer = await fetch(town, cid, Range=asked)
+    response = await fetch(town, cid, Range=asked)
     start = first % len(body)
     end = len(body) - 1 if last is None else last
-    assert answer.status_code == 206
-    assert answer.content == body[start : end + 1]
-    assert answer.headers["content-range"] == f"bytes {start}-{end}/{len(body)}"
-    assert answer.headers["content-length"] == str(end + 1 - start)
-    assert answer.headers["content-type"] == "image/png"
-    assert answer.headers["etag"] == f'"{cid}"'
+    assert response.status_code == 206
+    assert response.content == body[start : end + 1]
+    assert response.headers["content-range"] == f"bytes {start}-{end}/{len(body)}"
+    assert response.headers["content-length"] == str(end + 1 - start)
+    assert response.headers["content-type"] == "image/png"
+    assert response.headers["etag"] == f'"{cid}"'
 
 
 @pytest.mark.parametrize(
@@ -94,24 +94,24 @@ async def test_one_range_is_cut_out(town, shown, asked, first, last):
 )
 async def test_anything_but_one_range_is_the_whole(town, shown, asked):
     cid, body = shown
-    answer = await fetch(town, cid, Range=asked)
-    assert (answer.status_code, answer.content) == (200, body)
-    assert answer.headers["accept-ranges"] == "bytes"
+    response = await fetch(town, cid, Range=asked)
+    assert (response.status_code, response.content) == (200, body)
+    assert response.headers["accept-ranges"] == "bytes"
 
 
 @pytest.mark.parametrize("asked", ["bytes=999999-", "bytes=999999-1000000", "bytes=-0"])
 async def test_a_range_behind_the_end_is_refused_with_the_size(town, shown, asked):
     cid, body = shown
-    answer = await fetch(town, cid, Range=asked)
-    assert problem(answer) == (416, "range_not_satisfiable")
-    assert answer.headers["content-range"] == f"bytes */{len(body)}"
+    response = await fetch(town, cid, Range=asked)
+    assert problem(response) == (416, "range_not_satisfiable")
+    assert response.headers["content-range"] == f"bytes */{len(body)}"
 
 
 async def test_thousands_of_ranges_cost_nothing(town, shown):
     cid, body = shown
     began = time.perf_counter()
-    answer = await fetch(town, cid, Range="bytes=" + "0-,1-," * 10_000 + "2-")
-    assert (answer.status_code, answer.content) == (200, body)
+    response = await fetch(town, cid, Range="bytes=" + "0-,1-," * 10_000 + "2-")
+    assert (response.status_code, response.content) == (200, body)
     assert time.perf_counter() - began < 0.5
 
 
@@ -119,22 +119,22 @@ async def test_thousands_of_ranges_cost_nothing(town, shown):
 async def test_a_part_of_another_version_is_the_whole(town, shown, condition):
     cid, body = shown
     given = {"Range": "bytes=0-1", "If-Range": condition.replace("{cid}", cid)}
-    answer = await town.client.get(f"/ipfs/{cid}", headers=given)
-    assert (answer.status_code, answer.content) == (200, body)
+    response = await town.client.get(f"/ipfs/{cid}", headers=given)
+    assert (response.status_code, response.content) == (200, body)
 
 
 async def test_a_part_of_this_version_is_a_part(town, shown):
     cid, body = shown
     given = {"Range": "bytes=0-1", "If-Range": f'"{cid}"'}
-    answer = await town.client.get(f"/ipfs/{cid}", headers=given)
-    assert (answer.status_code, answer.content) == (206, body[:2])
+    response = await town.client.get(f"/ipfs/{cid}", headers=given)
+    assert (response.status_code, response.content) == (206, body[:2])
 
 
 async def test_a_copy_that_is_current_goes_before_a_range(town, shown):
     cid, _ = shown
     given = {"Range": "bytes=0-1", "If-None-Match": f'"{cid}"'}
-    answer = await town.client.get(f"/ipfs/{cid}", headers=given)
-    assert (answer.status_code, answer.content) == (304, b"")
+    response = await town.client.get(f"/ipfs/{cid}", headers=given)
+    assert (response.status_code, response.content) == (304, b"")
 
 
 @pytest.mark.parametrize("query", ["", "?format=raw", "?format=car"])
@@ -152,24 +152,24 @@ async def test_head_says_what_get_says(town, large, query):
 
 
 @pytest.mark.parametrize("asked", [{"query": "?format=raw"}, {"Accept": RAW}])
-async def test_a_raw_answer_is_the_root_block(town, large, asked):
+async def test_a_raw_response_is_the_root_block(town, large, asked):
     cid, body = large
-    answer = await fetch(town, cid, **asked)
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == RAW
-    assert answer.headers["content-disposition"] == f'attachment; filename="{cid}.bin"'
-    assert answer.headers["etag"] == f'"{cid}.raw"'
-    assert answer.headers["x-ipfs-roots"] == cid
-    assert (cid, answer.content) == next((each, bytes(block)) for each, block in blocks(body))
+    response = await fetch(town, cid, **asked)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == RAW
+    assert response.headers["content-disposition"] == f'attachment; filename="{cid}.bin"'
+    assert response.headers["etag"] == f'"{cid}.raw"'
+    assert response.headers["x-ipfs-roots"] == cid
+    assert (cid, response.content) == next((each, bytes(block)) for each, block in blocks(body))
 
 
 @pytest.mark.parametrize("asked", [{"query": "?format=car"}, {"Accept": f"{CAR}; version=1"}])
 async def test_a_car_has_every_block_and_proves_the_document(town, large, asked):
     cid, body = large
-    answer = await fetch(town, cid, **asked)
-    assert answer.headers["content-type"] == f"{CAR}; version=1; order=dfs; dups=y"
-    assert answer.headers["content-disposition"] == f'attachment; filename="{cid}.car"'
-    stream = io.BytesIO(answer.content)
+    response = await fetch(town, cid, **asked)
+    assert response.headers["content-type"] == f"{CAR}; version=1; order=dfs; dups=y"
+    assert response.headers["content-disposition"] == f'attachment; filename="{cid}.car"'
+    stream = io.BytesIO(response.content)
     assert read_header(stream.read) == (cid,)
     found = list(read_sections(stream.read))
     assert found == [(each, bytes(block)) for each, block in blocks(body)]
@@ -178,8 +178,8 @@ async def test_a_car_has_every_block_and_proves_the_document(town, large, asked)
 
 async def test_a_car_of_the_root_alone_has_one_block(town, large):
     cid, _ = large
-    answer = await fetch(town, cid, "?format=car&dag-scope=block")
-    stream = io.BytesIO(answer.content)
+    response = await fetch(town, cid, "?format=car&dag-scope=block")
+    stream = io.BytesIO(response.content)
     assert read_header(stream.read) == (cid,)
     assert [each for each, _ in read_sections(stream.read)] == [cid]
 
@@ -187,11 +187,11 @@ async def test_a_car_of_the_root_alone_has_one_block(town, large):
 async def test_each_representation_has_a_tag_of_its_own(town, large):
     cid, _ = large
     queries = ("", "?format=raw", "?format=car", "?format=car&dag-scope=block")
-    answers = [await fetch(town, cid, query) for query in queries]
-    answers.append(await fetch(town, cid, Accept=f"{CAR};dups=n"))
-    tags = [answer.headers["etag"] for answer in answers]
+    responses = [await fetch(town, cid, query) for query in queries]
+    responses.append(await fetch(town, cid, Accept=f"{CAR};dups=n"))
+    tags = [response.headers["etag"] for response in responses]
     assert len(set(tags)) == len(tags)
-    assert all("Accept" in answer.headers["vary"] for answer in answers)
+    assert all("Accept" in response.headers["vary"] for response in responses)
     for query, tag in zip(queries, tags, strict=False):
         again = await fetch(town, cid, query, If_None_Match=tag)
         assert (again.status_code, again.headers["etag"]) == (304, tag)
@@ -232,8 +232,8 @@ def _after_header(car: bytes):
     ],
 )
 async def test_the_parameter_wins_over_the_header(town, shown, query, accept, media_type):
-    answer = await fetch(town, shown[0], query, Accept=accept)
-    assert answer.headers["content-type"].partition(";")[0] == media_type
+    response = await fetch(town, shown[0], query, Accept=accept)
+    assert response.headers["content-type"].partition(";")[0] == media_type
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ async def test_the_parameter_wins_over_the_header(town, shown, query, accept, me
     ],
 )
 async def test_what_is_not_served_is_refused(town, shown, query, accept):
-    answer = await fetch(town, shown[0], query, Accept=accept)
-    assert problem(answer) == (400, "invalid_request")
+    response = await fetch(town, shown[0], query, Accept=accept)
+    assert problem(response) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("query", ["", "?format=raw", "?format=car", "?format=car&dag-scope=block"])
@@ -261,40 +261,40 @@ async def test_nothing_private_is_served_in_any_format(town, query):
         for spelling in (file["cid"], respell(file["cid"])):
             for method in ("GET", "HEAD"):
                 given = {**session, "If-None-Match": "*", "Range": "bytes=0-1"}
-                answer = await town.client.request(
+                response = await town.client.request(
                     method, f"/ipfs/{spelling}{query}", headers=given
                 )
-                assert answer.status_code == 404
+                assert response.status_code == 404
 
 
 async def test_only_what_is_here_is_served_from_the_cache(town, shown):
     cached = {"Cache-Control": "only-if-cached"}
-    answer = await town.client.get(f"/ipfs/{shown[0]}", headers=cached)
-    assert (answer.status_code, answer.content) == (200, shown[1])
+    response = await town.client.get(f"/ipfs/{shown[0]}", headers=cached)
+    assert (response.status_code, response.content) == (200, shown[1])
     draft = await town.create(town.wallet(2))
     for absent in (document_cid(b"never stored"), draft["cid"]):
-        answer = await town.client.get(f"/ipfs/{absent}", headers=cached)
-        assert problem(answer) == (412, "not_cached")
+        response = await town.client.get(f"/ipfs/{absent}", headers=cached)
+        assert problem(response) == (412, "not_cached")
 
 
 async def test_a_client_recognizes_a_gateway(town):
-    answer = await fetch(town, "bafkqaaa", "?format=raw")
-    assert (answer.status_code, answer.content) == (200, b"")
-    assert answer.headers["content-type"] == RAW
+    response = await fetch(town, "bafkqaaa", "?format=raw")
+    assert (response.status_code, response.content) == (200, b"")
+    assert response.headers["content-type"] == RAW
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
-async def test_an_answer_can_do_no_harm_in_a_browser(town, kind):
+async def test_a_response_can_do_no_harm_in_a_browser(town, kind):
     alice = town.stranger()
     file = await town.create(alice)
     sent = picture(kind)
     cid = (await town.send_publish(alice, file["cid"], image=sent)).json()["thumbnailCid"]
     for query in ("", "?format=raw", "?format=car"):
-        answer = await fetch(town, cid, query)
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert "sandbox" in answer.headers["content-security-policy"]
-        shown_in_page = answer.headers["content-type"] == f"image/{kind.lower()}"
-        assert shown_in_page or answer.headers["content-disposition"].startswith("attachment")
+        response = await fetch(town, cid, query)
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert "sandbox" in response.headers["content-security-policy"]
+        shown_in_page = response.headers["content-type"] == f"image/{kind.lower()}"
+        assert shown_in_page or response.headers["content-disposition"].startswith("attachment")
 
 
 async def test_bytes_that_are_no_picture_are_never_shown():

@@ -22,16 +22,16 @@ async def _next(world: World, token: str) -> Any:
 
 
 async def _walk(world: World, first: Any) -> list[list[str]]:
-    """The cids of every page, from the first answer to the last."""
+    """The cids of every page, from the first response to the last."""
     pages = []
-    answer = first
+    response = first
     while True:
-        assert answer.status_code == 200, answer.text
-        pages.append([file["cid"] for file in answer.json()["files"]])
-        token = answer.json()["next_page_token"]
+        assert response.status_code == 200, response.text
+        pages.append([file["cid"] for file in response.json()["files"]])
+        token = response.json()["next_page_token"]
         if token is None:
             return pages
-        answer = await _next(world, token)
+        response = await _next(world, token)
 
 
 def _flat(pages: list[list[str]]) -> list[str]:
@@ -49,8 +49,8 @@ async def _publish_posts(world: World, tag: str, count: int) -> list[str]:
 
 
 async def test_an_empty_list_is_a_list(town: World) -> None:
-    answer = await _drafts(town, town.stranger())
-    assert answer.json() == {"files": [], "next_page_token": None}
+    response = await _drafts(town, town.stranger())
+    assert response.json() == {"files": [], "next_page_token": None}
     tagged = await town.client.get("/filesByTags", params={"tags": "nobodyusesthis"})
     assert tagged.json() == {
         "files": [],
@@ -78,8 +78,8 @@ async def test_only_the_owner_lists_drafts(town: World) -> None:
     await town.create(alice)
     headers = await town.login(eve)
     params = {"owner": alice.address}
-    answer = await town.client.get("/pendingFilesByOwner", params=params, headers=headers)
-    assert problem(answer) == (403, "subject_mismatch")
+    response = await town.client.get("/pendingFilesByOwner", params=params, headers=headers)
+    assert problem(response) == (403, "subject_mismatch")
 
 
 async def test_the_owner_may_be_given_in_any_case(town: World) -> None:
@@ -87,15 +87,15 @@ async def test_the_owner_may_be_given_in_any_case(town: World) -> None:
     await town.create(alice)
     headers = await town.login(alice)
     params = {"owner": alice.account.address}
-    answer = await town.client.get("/pendingFilesByOwner", params=params, headers=headers)
-    assert len(answer.json()["files"]) == 1
+    response = await town.client.get("/pendingFilesByOwner", params=params, headers=headers)
+    assert len(response.json()["files"]) == 1
 
 
 @pytest.mark.parametrize("query", ["", "?owner=", "?owner=alice", "?owner=0x1&owner=0x1"])
 async def test_an_owner_is_one_address(town: World, query: str) -> None:
     headers = await town.login(town.stranger())
-    answer = await town.client.get(f"/pendingFilesByOwner{query}", headers=headers)
-    assert problem(answer) == (400, "invalid_address")
+    response = await town.client.get(f"/pendingFilesByOwner{query}", headers=headers)
+    assert problem(response) == (400, "invalid_address")
 
 
 async def test_a_list_of_drafts_has_no_post_in_it(town: World) -> None:
@@ -188,21 +188,21 @@ async def test_files_match_that_have_all_the_tags(town: World) -> None:
         ("#RED, Green", [both]),
         ("red,blue", []),
     ):
-        answer = await town.client.get("/filesByTags", params={"tags": tags})
-        assert [file["cid"] for file in answer.json()["files"]] == found
-        assert answer.json()["count"] == len(found)
+        response = await town.client.get("/filesByTags", params={"tags": tags})
+        assert [file["cid"] for file in response.json()["files"]] == found
+        assert response.json()["count"] == len(found)
 
 
 async def test_tags_come_back_in_their_one_spelling(town: World) -> None:
-    answer = await town.client.get("/filesByTags", params={"tags": "#ONE, Two,one"})
-    assert answer.json()["tags"] == ["one", "two"]
+    response = await town.client.get("/filesByTags", params={"tags": "#ONE, Two,one"})
+    assert response.json()["tags"] == ["one", "two"]
 
 
 @pytest.mark.parametrize("tag", ["status", "owner", "onchain", "pending"])
 async def test_a_tag_is_never_mistaken_for_metadata(town: World, tag: str) -> None:
     await town.post(town.wallet(1))
-    answer = await town.client.get("/filesByTags", params={"tags": tag})
-    assert answer.json()["files"] == []
+    response = await town.client.get("/filesByTags", params={"tags": tag})
+    assert response.json()["files"] == []
 
 
 BAD_TAGS = [
@@ -221,8 +221,8 @@ BAD_TAGS = [
 
 @pytest.mark.parametrize("tags", BAD_TAGS, ids=range(len(BAD_TAGS)))
 async def test_what_is_no_list_of_tags_is_refused(town: World, tags: str) -> None:
-    answer = await town.client.get("/filesByTags", params={"tags": tags})
-    assert problem(answer) == (400, "invalid_tags")
+    response = await town.client.get("/filesByTags", params={"tags": tags})
+    assert problem(response) == (400, "invalid_tags")
 
 
 @pytest.mark.parametrize("query", ["", "?tags=a&tags=b"])
@@ -232,30 +232,30 @@ async def test_tags_are_given_once(town: World, query: str) -> None:
 
 async def test_metadata_of_one_file_is_a_list_of_one_without_content(town: World) -> None:
     file = await town.create(town.stranger(), "Hidden words.")
-    answer = await town.client.get("/filesMetaData", params={"cid": file["cid"]})
-    assert answer.json().keys() == {"files", "next_page_token"}
-    assert answer.json()["next_page_token"] is None
-    (found,) = answer.json()["files"]
+    response = await town.client.get("/filesMetaData", params={"cid": file["cid"]})
+    assert response.json().keys() == {"files", "next_page_token"}
+    assert response.json()["next_page_token"] is None
+    (found,) = response.json()["files"]
     assert {name: found[name] for name in file} == file
-    assert "Hidden words." not in answer.text
+    assert "Hidden words." not in response.text
 
 
 @pytest.mark.parametrize("cid", ["", "x", "../x"])
 async def test_metadata_of_no_cid_is_refused(town: World, cid: str) -> None:
-    answer = await town.client.get("/filesMetaData", params={"cid": cid})
-    assert problem(answer) == (400, "invalid_cid")
+    response = await town.client.get("/filesMetaData", params={"cid": cid})
+    assert problem(response) == (400, "invalid_cid")
 
 
 async def test_metadata_of_an_unknown_file_is_not_found(town: World) -> None:
     cid = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
-    answer = await town.client.get("/filesMetaData", params={"cid": cid})
-    assert problem(answer) == (404, "not_found")
+    response = await town.client.get("/filesMetaData", params={"cid": cid})
+    assert problem(response) == (404, "not_found")
 
 
 async def test_a_page_token_is_needed(town: World) -> None:
     for query in ("", "?next_page_token=", "?next_page_token=a&next_page_token=b"):
-        answer = await town.client.get(f"/filesByNextPageToken{query}")
-        assert problem(answer) == (400, "invalid_page_token")
+        response = await town.client.get(f"/filesByNextPageToken{query}")
+        assert problem(response) == (400, "invalid_page_token")
 
 
 async def _some_token(world: World) -> tuple[Wallet, str]:
@@ -267,9 +267,9 @@ async def _some_token(world: World) -> tuple[Wallet, str]:
 
 async def test_a_page_token_needs_no_session(town: World) -> None:
     _, token = await _some_token(town)
-    answer = await _next(town, token)
-    assert len(answer.json()["files"]) == 1
-    assert answer.headers["cache-control"] == "no-store"
+    response = await _next(town, token)
+    assert len(response.json()["files"]) == 1
+    assert response.headers["cache-control"] == "no-store"
 
 
 async def test_a_page_token_says_nothing(town: World) -> None:
@@ -304,11 +304,11 @@ async def test_a_token_of_drafts_lives_for_a_quarter_of_an_hour(
 ) -> None:
     _, token = await _some_token(town)
     town.clock.advance(seconds)
-    answer = await _next(town, token)
+    response = await _next(town, token)
     if good:
-        assert answer.status_code == 200
+        assert response.status_code == 200
     else:
-        assert problem(answer) == (400, "invalid_page_token")
+        assert problem(response) == (400, "invalid_page_token")
 
 
 async def test_a_token_of_drafts_never_outlives_its_session(town: World) -> None:
@@ -334,25 +334,25 @@ async def test_a_token_of_a_public_list_lives_for_a_day(
         await _publish_posts(world, "day", 10)
         token = (await world.client.get("/filesMetaData")).json()["next_page_token"]
         world.clock.advance(hours * 3600)
-        answer = await _next(world, token)
+        response = await _next(world, token)
         if good:
-            assert len(answer.json()["files"]) == 1
+            assert len(response.json()["files"]) == 1
         else:
-            assert problem(answer) == (400, "invalid_page_token")
+            assert problem(response) == (400, "invalid_page_token")
 
 
 async def test_drafts_are_seen_exactly_once_while_others_are_written(town: World) -> None:
     alice = town.stranger()
     before = [(await town.create(alice))["cid"] for _ in range(30)]
-    answer = await _drafts(town, alice)
+    response = await _drafts(town, alice)
     seen: list[str] = []
     while True:
-        seen += [file["cid"] for file in answer.json()["files"]]
-        token = answer.json()["next_page_token"]
+        seen += [file["cid"] for file in response.json()["files"]]
+        token = response.json()["next_page_token"]
         if token is None:
             break
         await asyncio.gather(*(town.create(wallet) for wallet in (alice, alice, town.stranger())))
-        answer = await _next(town, token)
+        response = await _next(town, token)
     assert len(seen) == len(set(seen))
     assert seen == before[::-1]
 
@@ -360,11 +360,11 @@ async def test_drafts_are_seen_exactly_once_while_others_are_written(town: World
 async def test_what_is_deleted_meanwhile_skips_no_other(town: World) -> None:
     alice = town.stranger()
     before = [(await town.create(alice))["cid"] for _ in range(25)]
-    answer = await _drafts(town, alice)
-    first = [file["cid"] for file in answer.json()["files"]]
+    response = await _drafts(town, alice)
+    first = [file["cid"] for file in response.json()["files"]]
     for gone in (first[0], first[-1], before[0]):
         assert (await town.send_delete(alice, gone)).status_code == 200
-    rest = _flat(await _walk(town, await _next(town, answer.json()["next_page_token"])))
+    rest = _flat(await _walk(town, await _next(town, response.json()["next_page_token"])))
     assert first + rest == before[:0:-1]
 
 
@@ -375,8 +375,8 @@ async def test_posts_are_seen_exactly_once_while_others_are_published(
         before = await _publish_posts(world, "t", 2)
         await _publish_posts(world, "other", 2)
         before += await _publish_posts(world, "t", 10)
-        answer = await world.client.get("/filesByTags", params={"tags": "t"})
-        seen = [file["cid"] for file in answer.json()["files"]]
+        response = await world.client.get("/filesByTags", params={"tags": "t"})
+        seen = [file["cid"] for file in response.json()["files"]]
         await _publish_posts(world, "t", 3)
-        rest = await _walk(world, await _next(world, answer.json()["next_page_token"]))
+        rest = await _walk(world, await _next(world, response.json()["next_page_token"]))
         assert seen + _flat(rest) == before[::-1]

@@ -12,11 +12,11 @@ from tests.world import DOMAIN, ORIGIN, Wallet, World, open_world, problem
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_login_answers_a_session_for_two_hours(town: World) -> None:
+async def test_a_login_returns_a_session_for_two_hours(town: World) -> None:
     alice = town.stranger()
-    answer = await town.client.post("/auth/login", json=alice.sign_login(alice.login_message()))
-    assert answer.status_code == 200
-    body = answer.json()
+    response = await town.client.post("/auth/login", json=alice.sign_login(alice.login_message()))
+    assert response.status_code == 200
+    body = response.json()
     assert body.keys() == {"token", "address", "expiresIn", "expiresAt"}
     assert (body["address"], body["expiresIn"]) == (alice.address, "2h")
     expires = datetime.fromisoformat(body["expiresAt"])
@@ -25,8 +25,8 @@ async def test_a_login_answers_a_session_for_two_hours(town: World) -> None:
 
 async def test_a_login_is_never_cached(town: World) -> None:
     alice = town.stranger()
-    answer = await town.client.post("/auth/login", json=alice.sign_login(alice.login_message()))
-    assert answer.headers["cache-control"] == "no-store"
+    response = await town.client.post("/auth/login", json=alice.sign_login(alice.login_message()))
+    assert response.headers["cache-control"] == "no-store"
 
 
 async def test_a_session_has_the_promised_header_and_claims(town: World) -> None:
@@ -59,8 +59,8 @@ async def test_a_login_nonce_of_somebody_else_is_not_spent(town: World) -> None:
 async def test_a_login_without_a_uri_line_is_taken(town: World) -> None:
     alice = town.stranger()
     message = alice.login_message().replace(f"URI: http://{DOMAIN}/\n", "")
-    answer = await town.client.post("/auth/login", json=alice.sign_login(message))
-    assert answer.status_code == 200
+    response = await town.client.post("/auth/login", json=alice.sign_login(message))
+    assert response.status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ async def test_a_login_is_at_most_60_seconds_old_and_5_ahead(
     alice = town.stranger()
     issued = (town.clock.now() - timedelta(seconds=age)).isoformat().replace("+00:00", "Z")
     body = alice.sign_login(alice.login_message(issued=issued))
-    answer = await town.client.post("/auth/login", json=body)
+    response = await town.client.post("/auth/login", json=body)
     if accepted:
-        assert answer.status_code == 200
+        assert response.status_code == 200
     else:
-        assert problem(answer) == (401, "signature_stale")
+        assert problem(response) == (401, "signature_stale")
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ async def test_a_login_outside_its_own_times_is_stale(town: World, line: str) ->
         "future": (town.clock.now() + minute).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     message = f"{alice.login_message()}\n{line.format(**times)}"
-    answer = await town.client.post("/auth/login", json=alice.sign_login(message))
-    assert problem(answer) == (401, "signature_stale")
+    response = await town.client.post("/auth/login", json=alice.sign_login(message))
+    assert problem(response) == (401, "signature_stale")
 
 
 WRONG_MESSAGES = {
@@ -130,22 +130,22 @@ def _replace_line(message: str, label: str, value: str) -> str:
 async def test_a_message_meant_for_something_else_logs_nobody_in(town: World, change) -> None:
     alice = town.stranger()
     body = alice.sign_login(change(alice.login_message()))
-    answer = await town.client.post("/auth/login", json=body)
-    assert problem(answer) == (400, "invalid_login_message")
+    response = await town.client.post("/auth/login", json=body)
+    assert problem(response) == (400, "invalid_login_message")
 
 
 async def test_a_login_signed_by_somebody_else_is_refused(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     body = eve.sign_login(alice.login_message()) | {"address": alice.account.address}
-    answer = await town.client.post("/auth/login", json=body)
-    assert problem(answer) == (401, "signature_invalid")
+    response = await town.client.post("/auth/login", json=body)
+    assert problem(response) == (401, "signature_invalid")
 
 
 async def test_the_address_beside_a_login_must_be_the_one_in_it(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     body = alice.sign_login(alice.login_message()) | {"address": eve.account.address}
-    answer = await town.client.post("/auth/login", json=body)
-    assert problem(answer) == (401, "signature_invalid")
+    response = await town.client.post("/auth/login", json=body)
+    assert problem(response) == (401, "signature_invalid")
 
 
 async def test_a_refused_login_spends_no_nonce(town: World) -> None:
@@ -159,22 +159,22 @@ async def test_a_refused_login_spends_no_nonce(town: World) -> None:
 async def _ask(world: World, wallet: Wallet, authorization: str | None) -> tuple[int, str]:
     headers = {} if authorization is None else {"Authorization": authorization}
     params = {"owner": wallet.address}
-    answer = await world.client.get("/pendingFilesByOwner", params=params, headers=headers)
-    if answer.status_code == 200:
+    response = await world.client.get("/pendingFilesByOwner", params=params, headers=headers)
+    if response.status_code == 200:
         return 200, ""
     # What a client can mend by signing in says so.
-    assert answer.headers["www-authenticate"].startswith("Bearer")
-    return problem(answer)
+    assert response.headers["www-authenticate"].startswith("Bearer")
+    return problem(response)
 
 
 @pytest.mark.parametrize(
     "path", ["/fileByCid?cid=x", "/pendingFilesByOwner?owner=x", "/fileByPostId?user=x&postId=1"]
 )
 async def test_a_guarded_read_without_a_session_is_challenged(town: World, path: str) -> None:
-    answer = await town.client.get(path)
-    assert problem(answer) == (401, "session_missing")
-    assert answer.headers["www-authenticate"] == "Bearer"
-    assert answer.headers["cache-control"] == "no-store"
+    response = await town.client.get(path)
+    assert problem(response) == (401, "session_missing")
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert response.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
@@ -198,8 +198,8 @@ async def test_a_session_in_the_query_is_not_looked_at(town: World) -> None:
     alice = town.stranger()
     token = (await town.login(alice))["Authorization"].removeprefix("Bearer ")
     params = {"owner": alice.address, "Authorization": f"Bearer {token}", "token": token}
-    answer = await town.client.get("/pendingFilesByOwner", params=params)
-    assert problem(answer) == (401, "session_missing")
+    response = await town.client.get("/pendingFilesByOwner", params=params)
+    assert problem(response) == (401, "session_missing")
 
 
 HOSTILE_SESSIONS = {
@@ -304,16 +304,16 @@ async def test_readers_log_in_from_the_allowed_domains(tmp_path: Path, domain: s
         assert (await world.client.post("/auth/login", json=body)).status_code == 200
 
 
-async def test_too_many_logins_of_one_address_are_paced(tmp_path: Path) -> None:
-    paced = {"RATE_LIMITS": "on", "RATE_LOGINS": "3/60"}
-    async with open_world(tmp_path, **paced) as world:
+async def test_too_many_logins_of_one_address_are_rate_limited(tmp_path: Path) -> None:
+    limits = {"RATE_LIMITS": "on", "RATE_LOGINS": "3/60"}
+    async with open_world(tmp_path, **limits) as world:
         alice, bob = world.wallet(1), world.wallet(2)
         for _ in range(3):
             await world.login(alice)
         body = alice.sign_login(alice.login_message())
-        answer = await world.client.post("/auth/login", json=body)
-        assert problem(answer) == (429, "rate_limited")
-        assert int(answer.headers["retry-after"]) >= 1
+        response = await world.client.post("/auth/login", json=body)
+        assert problem(response) == (429, "rate_limited")
+        assert int(response.headers["retry-after"]) >= 1
         await world.login(bob)
-        world.clock.advance(int(answer.headers["retry-after"]))
+        world.clock.advance(int(response.headers["retry-after"]))
         await world.login(alice)

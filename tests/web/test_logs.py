@@ -1,4 +1,4 @@
-"""Logs of a whole walk: no secret in any line or answer, and no line that a stranger breaks."""
+"""Logs of a whole walk: no secret in any line or response, and no line that a stranger breaks."""
 
 import io
 import json
@@ -49,17 +49,17 @@ def _listening(
 
 @dataclass(slots=True)
 class Walk:
-    """What was secret in a walk, what was answered, and what was logged."""
+    """What was secret in a walk, the responses, and what was logged."""
 
     secrets: dict[str, str] = field(default_factory=dict)
-    answers: list[httpx.Response] = field(default_factory=list)
+    responses: list[httpx.Response] = field(default_factory=list)
     lines: str = ""
 
 
 async def _walk(world: World, walk: Walk) -> None:
     async def note(response: httpx.Response) -> None:
         await response.aread()
-        walk.answers.append(response)
+        walk.responses.append(response)
 
     async def note_request(request: httpx.Request) -> None:
         if "X-QN-Signature" in request.headers:
@@ -127,22 +127,22 @@ async def test_no_log_line_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
         assert secret.removeprefix("0x") not in walk.lines, name
 
 
-async def test_no_answer_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
+async def test_no_response_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
     walk = await _whole_walk(tmp_path)
     meant = {"session": "/auth/login", "page token": "/pendingFilesByOwner"}
-    assert len({answer.request.url.path for answer in walk.answers}) >= 12
-    for answer in walk.answers:
-        text = answer.text + str(answer.headers)
+    assert len({response.request.url.path for response in walk.responses}) >= 12
+    for response in walk.responses:
+        text = response.text + str(response.headers)
         for name, secret in walk.secrets.items():
-            if meant.get(name) != answer.request.url.path:
-                assert secret not in text, (name, answer.request.url.path)
+            if meant.get(name) != response.request.url.path:
+                assert secret not in text, (name, response.request.url.path)
 
 
-async def test_every_answer_has_one_line_with_its_id_and_code(world: World) -> None:
+async def test_every_response_has_one_line_with_its_id_and_code(world: World) -> None:
     with _listening() as lines:
-        answer = await world.client.get("/freeFileByPostId", params={"postId": "x"})
+        response = await world.client.get("/freeFileByPostId", params={"postId": "x"})
     (line,) = [json.loads(line) for line in lines.getvalue().splitlines() if "answered" in line]
-    assert line["request_id"] == answer.headers["x-request-id"]
+    assert line["request_id"] == response.headers["x-request-id"]
     assert (line["status"], line["code"]) == (400, "invalid_post_id")
     assert (line["method"], line["path"]) == ("GET", "/freeFileByPostId")
 

@@ -1,4 +1,4 @@
-"""Outages over HTTP: a dependency that does not answer makes neither a yes nor a no."""
+"""Outages over HTTP: a dependency that does not response makes neither a yes nor a no."""
 
 import asyncio
 import json
@@ -61,9 +61,9 @@ async def fragile(tmp_path: Path) -> AsyncIterator[Broken]:
         yield Broken(world, *broken)
 
 
-def _is_outage(answer: Any, code: str) -> None:
-    assert problem(answer) == (503, code)
-    assert int(answer.headers["retry-after"]) >= 1
+def _is_outage(response: Any, code: str) -> None:
+    assert problem(response) == (503, code)
+    assert int(response.headers["retry-after"]) >= 1
 
 
 async def test_without_a_node_reads_that_need_the_chain_wait_for_nobody(world: World) -> None:
@@ -122,16 +122,16 @@ async def test_the_subject_is_compared_even_without_a_node(world: World) -> None
     post_id, _ = await world.post(world.wallet(1))
     session = await world.login(world.wallet(2))
     await world.node.stop()
-    answer = await world.read_post(world.wallet(1), post_id, session)
-    assert problem(answer) == (403, "subject_mismatch")
+    response = await world.read_post(world.wallet(1), post_id, session)
+    assert problem(response) == (403, "subject_mismatch")
 
 
 def _change_results(change: Callable[[Any], Any]) -> Fault:
     def fault(said: bytes) -> bytes:
-        answers = json.loads(said)
-        for answer in answers:
-            answer["result"] = change(answer["result"])
-        return json.dumps(answers).encode()
+        responses = json.loads(said)
+        for response in responses:
+            response["result"] = change(response["result"])
+        return json.dumps(responses).encode()
 
     return fault
 
@@ -146,12 +146,12 @@ def _change_calls(change: Callable[[str], str]) -> Fault:
 LIES: dict[str, Fault] = {
     "an empty body": lambda said: b"",
     "HTML": lambda said: b"<html>502</html>",
-    "half an answer": lambda said: said[: len(said) // 2],
-    "no answers": lambda said: b"[]",
+    "half an response": lambda said: said[: len(said) // 2],
+    "no responses": lambda said: b"[]",
     "an error": lambda said: json.dumps(
         [{"jsonrpc": "2.0", "id": one["id"], "error": {"code": -32005}} for one in json.loads(said)]
     ).encode(),
-    "answers to something else": lambda said: json.dumps(
+    "responses to something else": lambda said: json.dumps(
         [one | {"id": 10**9} for one in json.loads(said)]
     ).encode(),
     "nothing returned": _change_calls(lambda returned: "0x"),
@@ -163,14 +163,14 @@ LIES: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
-async def test_a_strange_answer_of_the_node_is_never_a_yes(world: World, lie: Fault) -> None:
+async def test_a_malformed_response_of_the_node_is_never_a_yes(world: World, lie: Fault) -> None:
     alice, eve = world.wallet(1), world.stranger()
     post_id, _ = await world.post(alice, price=0)
     draft = await world.create(alice)
     world.node.fault = lie
     _is_outage(await world.read_free(post_id), "chain_unavailable")
     _is_outage(await world.read_post(eve, post_id), "chain_unavailable")
-    if lie is not LIES["one zero word"]:  # to this question it is an answer: not published
+    if lie is not LIES["one zero word"]:  # to this question it is an response: not published
         _is_outage(await world.send_delete(alice, draft["cid"]), "chain_unavailable")
     world.node.fault = None
     assert (await world.read_free(post_id)).status_code == 200
@@ -186,10 +186,10 @@ async def test_a_second_node_takes_over(tmp_path: Path) -> None:
 
 async def test_without_a_node_the_service_is_degraded_but_ready(world: World) -> None:
     await world.node.stop()
-    answer = await world.client.get("/readyz")
-    assert answer.status_code == 200
-    assert answer.json()["status"] == "degraded"
-    assert answer.json()["checks"]["chain"] == "unavailable"
+    response = await world.client.get("/readyz")
+    assert response.status_code == 200
+    assert response.json()["status"] == "degraded"
+    assert response.json()["checks"]["chain"] == "unavailable"
 
 
 async def test_anybody_may_ask_for_readiness_but_dependencies_are_asked_once_a_second(
@@ -213,9 +213,9 @@ async def test_anybody_may_ask_for_readiness_but_dependencies_are_asked_once_a_s
 
 async def test_without_a_store_the_service_is_not_ready(fragile: Broken) -> None:
     fragile.store.broken = {"probe"}
-    answer = await fragile.world.client.get("/readyz")
-    assert answer.status_code == 503
-    assert answer.json()["checks"] == {"database": "ok", "storage": "unavailable", "chain": "ok"}
+    response = await fragile.world.client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["checks"] == {"database": "ok", "storage": "unavailable", "chain": "ok"}
     assert (await fragile.world.client.get("/healthz")).status_code == 200
 
 
@@ -225,9 +225,9 @@ async def test_a_create_that_cannot_be_stored_can_be_sent_again(fragile: Broken)
     fragile.store.broken = {"put"}
     _is_outage(await world.client.post("/create/group", json=body), "storage_unavailable")
     fragile.store.broken = set()
-    answer = await world.client.post("/create/group", json=body)
-    assert answer.status_code == 200
-    cid = answer.json()["updatedUpload"]["cid"]
+    response = await world.client.post("/create/group", json=body)
+    assert response.status_code == 200
+    cid = response.json()["updatedUpload"]["cid"]
     assert (await world.read_draft(alice, cid)).json()["content"] == "At last."
 
 
@@ -247,12 +247,12 @@ async def test_a_publish_that_cannot_be_stored_leaves_tags_and_thumbnail(fragile
     await world.publish(alice, file["cid"], "before")
     before = await world.metadata(file["cid"])
     fragile.store.broken = {"put"}
-    answer = await world.send_publish(alice, file["cid"], "after", nonce="n")
-    _is_outage(answer, "storage_unavailable")
+    response = await world.send_publish(alice, file["cid"], "after", nonce="n")
+    _is_outage(response, "storage_unavailable")
     assert await world.metadata(file["cid"]) == before
     fragile.store.broken = set()
-    answer = await world.send_publish(alice, file["cid"], "after", nonce="n")
-    assert answer.status_code == 200
+    response = await world.send_publish(alice, file["cid"], "after", nonce="n")
+    assert response.status_code == 200
     assert (await world.metadata(file["cid"]))["hashtags"] == ["after"]
 
 
@@ -276,9 +276,9 @@ async def test_a_document_that_was_tampered_with_is_never_served(
     content = tmp_path / "content"
     forged = read_document(content, "private", file["cid"]).replace(b"Honest", b"Forged")
     change_document(content, "private", file["cid"], forged)
-    answer = await world.read_draft(alice, file["cid"])
-    _is_outage(answer, "storage_unavailable")
-    assert "Forged" not in answer.text
+    response = await world.read_draft(alice, file["cid"])
+    _is_outage(response, "storage_unavailable")
+    assert "Forged" not in response.text
 
 
 async def test_a_document_that_is_missing_is_an_outage(world: World, tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ async def test_a_write_that_cannot_be_recorded_changes_nothing(
     assert (await send(alice, file["cid"], nonce="n")).status_code == 200
 
 
-async def test_a_client_whose_answer_got_lost_learns_what_became_of_its_write(
+async def test_a_client_whose_response_got_lost_learns_what_became_of_its_write(
     fragile: Broken,
 ) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
@@ -349,8 +349,8 @@ async def test_a_delivery_that_cannot_be_kept_is_sent_again(fragile: Broken) -> 
     _is_outage(await world.send_b(body, nonce="c" * 32), "database_unavailable")
     _is_outage(await world.deliver_a(block), "database_unavailable")
     fragile.catalog.broken = set()
-    answer = await world.send_b(body, nonce="c" * 32)
-    assert (answer.json()["duplicate"], answer.json()["applied"]) == (False, 1)
+    response = await world.send_b(body, nonce="c" * 32)
+    assert (response.json()["duplicate"], response.json()["applied"]) == (False, 1)
 
 
 @pytest.mark.parametrize(
@@ -384,8 +384,8 @@ async def test_a_login_without_a_database_is_an_outage(fragile: Broken) -> None:
 async def test_a_defect_of_ours_tells_nothing(fragile: Broken) -> None:
     fragile.catalog.failure = lambda: RuntimeError("/secret/path: select * from files")
     fragile.catalog.broken = {"list_files"}
-    answer = await fragile.world.client.get("/filesMetaData")
-    assert problem(answer) == (500, "internal_error")
-    assert "secret" not in answer.text
-    assert "select" not in answer.text
-    assert answer.headers["x-request-id"]
+    response = await fragile.world.client.get("/filesMetaData")
+    assert problem(response) == (500, "internal_error")
+    assert "secret" not in response.text
+    assert "select" not in response.text
+    assert response.headers["x-request-id"]

@@ -30,27 +30,27 @@ def test_a_service_on_sqlite_loads_nothing_of_postgresql() -> None:
 
 
 class Load:
-    """Authors who go on whatever happens, and know what they were told."""
+    """Authors who go on whatever happens, and remember which writes were confirmed."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.going = True
         self.statuses: Counter[int] = Counter()
-        self.told: list[str] = []
+        self.confirmed: list[str] = []
 
     async def run(self) -> None:
         wallet = self.world.stranger()
         while self.going:
-            answer = await self.world.send_create(wallet)
-            self.statuses[answer.status_code] += 1
-            if answer.status_code == 200:
-                self.told.append(answer.json()["updatedUpload"]["cid"])
+            response = await self.world.send_create(wallet)
+            self.statuses[response.status_code] += 1
+            if response.status_code == 200:
+                self.confirmed.append(response.json()["updatedUpload"]["cid"])
             else:
                 await asyncio.sleep(0.01)
 
     async def see(self, status: int, times: int) -> None:
         before = self.statuses[status]
-        while self.statuses[status] < before + times:  # noqa: ASYNC110 - nothing tells
+        while self.statuses[status] < before + times:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.01)
 
 
@@ -84,7 +84,7 @@ async def kill_and_restart(server: Server, world: World) -> None:
     load.going = False
     await asyncio.gather(*authors)
     assert load.statuses.keys() == {200, 503}
-    for cid in load.told:
+    for cid in load.confirmed:
         assert (await world.metadata(cid))["cid"] == cid
 
 
@@ -113,8 +113,8 @@ async def test_two_workers_serve_from_one_database(
     try:
         async with httpx.AsyncClient(base_url=service.url) as client:
             body = world.wallet(1).sign("create") | {"content": "Kept elsewhere."}
-            answers = [await client.post("/create/group", json=body) for _ in range(4)]
-            assert [each.status_code for each in answers] == [200, 409, 409, 409]
+            responses = [await client.post("/create/group", json=body) for _ in range(4)]
+            assert [each.status_code for each in responses] == [200, 409, 409, 409]
             assert (await client.get("/readyz")).json()["status"] == "ready"
         assert await asyncio.to_thread(service.stop) == 0
     finally:

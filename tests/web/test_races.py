@@ -1,4 +1,4 @@
-"""Requests at the same time: one wins, the others are told, and nothing is lost."""
+"""Requests at the same time: one wins, the others are refused, and nothing is lost."""
 
 import asyncio
 from collections import Counter
@@ -21,19 +21,19 @@ async def moving_town(
         yield opened
 
 
-def _tally(answers: list[Any]) -> Counter[str]:
-    return Counter("ok" if each.status_code == 200 else problem(each)[1] for each in answers)
+def _tally(responses: list[Any]) -> Counter[str]:
+    return Counter("ok" if each.status_code == 200 else problem(each)[1] for each in responses)
 
 
 async def test_one_request_sent_fifty_times_takes_effect_once(town: World) -> None:
     alice = town.stranger()
     body = alice.sign("create") | {"content": "Once."}
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(town.client.post("/create/group", json=body) for _ in range(50))
     )
-    assert _tally(answers) == {"ok": 1, "nonce_used": 49}
-    (winner,) = [each for each in answers if each.status_code == 200]
-    for each in answers:
+    assert _tally(responses) == {"ok": 1, "nonce_used": 49}
+    (winner,) = [each for each in responses if each.status_code == 200]
+    for each in responses:
         if each is not winner:
             assert each.json()["file"] == winner.json()["updatedUpload"]
     headers = await town.login(alice)
@@ -52,8 +52,8 @@ async def test_every_write_sent_twice_at_once_takes_effect_once(town: World, act
         "publish": town.send_publish,
         "delete": town.send_delete,
     }[action]
-    answers = await asyncio.gather(*(send(alice, cid, nonce="same") for _ in range(8)))
-    tally = _tally(answers)
+    responses = await asyncio.gather(*(send(alice, cid, nonce="same") for _ in range(8)))
+    tally = _tally(responses)
     assert tally.pop("ok") == 1
     assert tally.keys() <= {"nonce_used", "not_pending", "not_found"}
 
@@ -62,13 +62,13 @@ async def test_fifty_updates_of_one_draft_have_one_winner(moving_town: World) ->
     town = moving_town
     alice = town.stranger()
     old = await town.create(alice)
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(town.send_update(alice, old["cid"], f"Version {n}.") for n in range(50))
     )
-    tally = _tally(answers)
+    tally = _tally(responses)
     assert tally.pop("ok") == 1
     assert tally.keys() <= {"not_pending", "not_found"}
-    ((index, winner),) = [(n, each) for n, each in enumerate(answers) if each.status_code == 200]
+    ((index, winner),) = [(n, each) for n, each in enumerate(responses) if each.status_code == 200]
     new = winner.json()["upload"]
     assert (await town.read_draft(alice, new["cid"])).json()["content"] == f"Version {index}."
     assert new["group_id"] == old["group_id"]
@@ -77,13 +77,13 @@ async def test_fifty_updates_of_one_draft_have_one_winner(moving_town: World) ->
 async def test_a_loser_may_use_its_nonce_again(town: World) -> None:
     alice = town.stranger()
     old = await town.create(alice)
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(town.send_update(alice, old["cid"], nonce=f"n{n}") for n in range(5))
     )
-    ((_, winner),) = [(n, each) for n, each in enumerate(answers) if each.status_code == 200]
+    ((_, winner),) = [(n, each) for n, each in enumerate(responses) if each.status_code == 200]
     cid = winner.json()["upload"]["cid"]
-    for number, answer in enumerate(answers):
-        if answer is not winner:
+    for number, response in enumerate(responses):
+        if response is not winner:
             retried = await town.send_update(alice, cid, "Mine now.", nonce=f"n{number}")
             assert retried.status_code == 200
             cid = retried.json()["upload"]["cid"]
@@ -92,9 +92,9 @@ async def test_a_loser_may_use_its_nonce_again(town: World) -> None:
 async def test_one_owner_may_create_fifty_drafts_at_once(moving_town: World) -> None:
     town = moving_town
     alice = town.stranger()
-    answers = await asyncio.gather(*(town.send_create(alice, f"Draft {n}.") for n in range(50)))
-    assert _tally(answers) == {"ok": 50}
-    names = {each.json()["updatedUpload"]["name"] for each in answers}
+    responses = await asyncio.gather(*(town.send_create(alice, f"Draft {n}.") for n in range(50)))
+    assert _tally(responses) == {"ok": 50}
+    names = {each.json()["updatedUpload"]["name"] for each in responses}
     assert len(names) == 50
 
 
@@ -154,13 +154,13 @@ async def test_a_delete_that_beats_the_transaction_does_not_lose_the_post(town: 
 async def test_publishing_twice_at_once_leaves_one_whole_result(town: World) -> None:
     alice = town.stranger()
     cid = (await town.create(alice))["cid"]
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         town.send_publish(alice, cid, "one"), town.send_publish(alice, cid, "two")
     )
-    assert _tally(list(answers)) == {"ok": 2}
+    assert _tally(list(responses)) == {"ok": 2}
     results = {
-        tag: answer.json()["thumbnailCid"]
-        for tag, answer in zip(("one", "two"), answers, strict=True)
+        tag: response.json()["thumbnailCid"]
+        for tag, response in zip(("one", "two"), responses, strict=True)
     }
     found = await town.metadata(cid)
     (tag,) = found["hashtags"]
@@ -170,15 +170,17 @@ async def test_publishing_twice_at_once_leaves_one_whole_result(town: World) -> 
 async def test_one_login_sent_twenty_times_gives_one_session(town: World) -> None:
     alice = town.stranger()
     body = alice.sign_login(alice.login_message())
-    answers = await asyncio.gather(*(town.client.post("/auth/login", json=body) for _ in range(20)))
-    assert _tally(answers) == {"ok": 1, "nonce_used": 19}
+    responses = await asyncio.gather(
+        *(town.client.post("/auth/login", json=body) for _ in range(20))
+    )
+    assert _tally(responses) == {"ok": 1, "nonce_used": 19}
 
 
 async def test_a_delivery_sent_ten_times_at_once_applies_once(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     body = town.body_b(town.create_post(alice, file["cid"]))
-    answers = await asyncio.gather(*(town.send_b(body, nonce="d" * 32) for _ in range(10)))
-    assert {each.status_code for each in answers} == {200}
-    assert sum(each.json()["applied"] for each in answers) == 1
-    assert sum(each.json()["duplicate"] for each in answers) == 9
+    responses = await asyncio.gather(*(town.send_b(body, nonce="d" * 32) for _ in range(10)))
+    assert {each.status_code for each in responses} == {200}
+    assert sum(each.json()["applied"] for each in responses) == 1
+    assert sum(each.json()["duplicate"] for each in responses) == 9

@@ -1,4 +1,4 @@
-"""Restarts: what was answered before is still so after, on the same folder."""
+"""Restarts on the same folder: what was confirmed before still holds after."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -121,9 +121,9 @@ async def test_a_deleted_version_comes_back_only_within_its_grace(
         await GarbageCollector(parts.catalog, parts.content, world.clock, grace).collect()
         block = world.create_post(alice, file["cid"], 0)
         (event,) = (await world.deliver_a(block)).json()["events"]
-        answer = await world.read_free(event["postId"])
+        response = await world.read_free(event["postId"])
         if restored:
-            assert answer.json()["content"] == "Published."
+            assert response.json()["content"] == "Published."
         else:
             assert event["status"] == "unknown_file"
-            assert problem(answer) == (404, "not_found")
+            assert problem(response) == (404, "not_found")

@@ -93,8 +93,8 @@ def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
 
 
 def record(recorder: ScenarioRecorder, findings: Findings) -> None:
-    answers = (each.response for each in recorder.interactions.values())
-    findings.statuses |= {answer.status_code for answer in answers if answer is not None}
+    responses = (each.response for each in recorder.interactions.values())
+    findings.statuses |= {response.status_code for response in responses if response is not None}
     for case, checks in recorder.checks.items():
         for check in checks:
             if check.status is Status.FAILURE and check.failure_info is not None:
@@ -104,7 +104,7 @@ def record(recorder: ScenarioRecorder, findings: Findings) -> None:
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_every_answer_is_as_described(label: str, findings: dict[str, Findings]) -> None:
+def test_every_response_is_as_described(label: str, findings: dict[str, Findings]) -> None:
     assert findings[label].statuses, "nothing was asked"
     assert not findings[label].complaints, "\n\n".join(findings[label].complaints)
 
@@ -128,5 +128,5 @@ def test_nothing_a_client_sends_breaks_the_service(findings: dict[str, Findings]
 def test_the_examples_lead_to_content(path: str, description: dict[str, Any], live: Live) -> None:
     parameters = description["paths"][path]["get"]["parameters"]
     query = {each["name"]: each["example"] for each in parameters if "example" in each}
-    answer = httpx.get(f"{live.origin}{path}", params=query, headers=live.session)
-    assert answer.status_code == 200, answer.text
+    response = httpx.get(f"{live.origin}{path}", params=query, headers=live.session)
+    assert response.status_code == 200, response.text

@@ -136,18 +136,18 @@ async def test_a_newer_schema_is_refused_and_left_alone(town: World, tmp_path: P
     assert "schema 9999" in await _refused(service)
 
 
-async def test_a_port_that_is_taken_is_told(town: World, tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported(town: World, tmp_path: Path) -> None:
     port = int(town.node.url.rpartition(":")[2])
     said = await _refused(Service(tmp_path, _given(town), port=port))
     assert str(port) in said
 
 
-async def test_a_data_folder_that_is_a_file_is_told(town: World, tmp_path: Path) -> None:
+async def test_a_data_folder_that_is_a_file_is_reported(town: World, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("in the way")
     assert str(tmp_path / "data") in await _refused(Service(tmp_path, _given(town)))
 
 
-async def test_the_path_of_a_node_is_never_told(town: World, tmp_path: Path) -> None:
+async def test_the_path_of_a_node_is_never_shown(town: World, tmp_path: Path) -> None:
     given = _given(town, CHAIN_RPC_URL=f"{town.node.url}/v2/canarykey0123", CHAIN_ID="1")
     assert "canarykey0123" not in await _refused(Service(tmp_path, given))
 
@@ -183,7 +183,7 @@ async def test_the_contract_is_printed_as_json() -> None:
     assert bytes.fromhex(printed["bytecode"].removeprefix("0x"))
 
 
-async def test_an_unknown_command_is_told() -> None:
+async def test_an_unknown_command_is_reported() -> None:
     done = await asyncio.to_thread(_run, "sing")
     assert done.returncode == MISCONFIGURED
     assert "Traceback" not in done.stderr

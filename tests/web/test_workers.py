@@ -49,7 +49,7 @@ def _await(holds: Callable[[], bool], seconds: float = 30) -> None:
 class _Load:
     """What became of many requests."""
 
-    answered: int = 0
+    responses: int = 0
     failures: list[str] = field(default_factory=list)
 
 
@@ -62,7 +62,7 @@ def _calling(service: Service) -> Iterator[_Load]:
             while not done.is_set():
                 try:
                     assert client.get("/healthz").status_code == 200
-                    load.answered += 1
+                    load.responses += 1
                 except (AssertionError, httpx.TransportError) as error:
                     load.failures.append(repr(error))
                 time.sleep(0.005)
@@ -83,11 +83,11 @@ def test_workers_are_replaced_under_load_without_a_failed_request(tmp_path: Path
         _await(lambda: len(_workers(service)) == 2)
         old = _workers(service)
         with _calling(service) as load:
-            _await(lambda: load.answered > 50)
+            _await(lambda: load.responses > 50)
             os.kill(service.process.pid, signal.SIGHUP)
             _await(lambda: len(_workers(service)) == 2 and not _workers(service) & old)
-            seen = load.answered
-            _await(lambda: load.answered > seen + 50)
+            seen = load.responses
+            _await(lambda: load.responses > seen + 50)
         assert load.failures == []
         assert service.stop() == 0
 
@@ -104,7 +104,7 @@ def test_a_killed_worker_is_replaced_and_all_end_together(tmp_path: Path) -> Non
         assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
 
 
-def test_one_worker_does_not_die_of_being_told_to_renew_itself(tmp_path: Path) -> None:
+def test_a_single_worker_ignores_sighup(tmp_path: Path) -> None:
     with running(_service(tmp_path, WORKERS="1")) as service:
         os.kill(service.process.pid, signal.SIGHUP)
         _await(lambda: "SIGHUP is ignored" in service.tail())

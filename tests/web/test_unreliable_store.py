@@ -1,4 +1,4 @@
-"""A content store that fails three times in ten: refusals are quick, and nothing told is lost."""
+"""A content store that fails three times in ten: no confirmed write is lost."""
 
 import asyncio
 import random
@@ -24,19 +24,19 @@ LONGEST = 5.0
 
 
 @dataclass(slots=True)
-class ShakyStore:
+class UnreliableStore:
     """A store whose calls fail by chance: before they do anything, after it, or slowly."""
 
     inner: Any
     chance: random.Random
-    shaky: bool = True
+    is_failing: bool = True
     failed: int = 0
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.inner, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            if not self.shaky or self.chance.random() >= FAILING:
+            if not self.is_failing or self.chance.random() >= FAILING:
                 return await method(*args, **kwargs)
             self.failed += 1
             fault = self.chance.choice(("before", "after", "slow"))
@@ -49,11 +49,11 @@ class ShakyStore:
         return call
 
 
-async def test_nothing_told_is_lost_while_the_store_is_shaky(tmp_path: Path):
-    stores: list[ShakyStore] = []
+async def test_no_confirmed_write_is_lost_while_the_store_is_unreliable(tmp_path: Path):
+    stores: list[UnreliableStore] = []
 
     def shake(parts: Adapters) -> Adapters:
-        stores.append(ShakyStore(parts.content, random.Random(7)))
+        stores.append(UnreliableStore(parts.content, random.Random(7)))
         return replace(parts, content=stores[0])
 
     async with open_world(tmp_path, adapt=shake) as world:
@@ -65,7 +65,7 @@ async def test_nothing_told_is_lost_while_the_store_is_shaky(tmp_path: Path):
         while time.monotonic() < until:
             reads[(await world.client.get("/filesMetaData")).status_code] += 1
             await asyncio.sleep(0.01)
-        stores[0].shaky = False
+        stores[0].is_failing = False
         healed = {id(each): each.outcomes["unavailable"] for each in authors}
         await asyncio.sleep(0.1)
         stopping.set()
@@ -74,7 +74,7 @@ async def test_nothing_told_is_lost_while_the_store_is_shaky(tmp_path: Path):
         assert stores[0].failed > 20
         assert [fault for each in authors for fault in each.faults] == []
         assert max(each.longest_refusal for each in authors) < LONGEST
-        # What failed as the store healed may still be told; after that, nothing is refused.
+        # What failed as the store healed may still arrive; after that, nothing is refused.
         late = sum(each.outcomes["unavailable"] - healed[id(each)] for each in authors)
         assert late <= AUTHORS
         assert set(reads) == {200}

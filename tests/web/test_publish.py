@@ -14,13 +14,13 @@ from tests.world import World, open_world, picture, problem
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_publishing_answers_the_cid_of_the_thumbnail(town: World) -> None:
+async def test_publishing_returns_the_cid_of_the_thumbnail(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
-    answer = await town.send_publish(alice, file["cid"])
-    assert answer.status_code == 200
-    assert answer.json().keys() == {"thumbnailCid"}
-    assert (await town.metadata(file["cid"]))["thumbnail_cid"] == answer.json()["thumbnailCid"]
+    response = await town.send_publish(alice, file["cid"])
+    assert response.status_code == 200
+    assert response.json().keys() == {"thumbnailCid"}
+    assert (await town.metadata(file["cid"]))["thumbnail_cid"] == response.json()["thumbnailCid"]
 
 
 async def test_publishing_leaves_the_draft_pending(town: World) -> None:
@@ -41,23 +41,23 @@ async def test_the_thumbnail_is_public_and_immutable(
     file = await town.create(alice)
     image = picture(kind)
     cid = (await town.send_publish(alice, file["cid"], image=image)).json()["thumbnailCid"]
-    answer = await town.client.get(f"/ipfs/{cid}")
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == media_type
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert "immutable" in answer.headers["cache-control"]
-    assert "public" in answer.headers["cache-control"]
-    assert answer.headers["etag"] == f'"{cid}"'
-    assert "sandbox" in answer.headers["content-security-policy"]
-    with Image.open(io.BytesIO(answer.content)) as shown, Image.open(io.BytesIO(image)) as sent:
+    response = await town.client.get(f"/ipfs/{cid}")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == media_type
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "immutable" in response.headers["cache-control"]
+    assert "public" in response.headers["cache-control"]
+    assert response.headers["etag"] == f'"{cid}"'
+    assert "sandbox" in response.headers["content-security-policy"]
+    with Image.open(io.BytesIO(response.content)) as shown, Image.open(io.BytesIO(image)) as sent:
         assert (shown.format, shown.size) == (sent.format, sent.size)
 
 
 async def test_a_client_that_has_the_thumbnail_is_told_so(town: World) -> None:
     alice = town.stranger()
     cid = await town.publish(alice, (await town.create(alice))["cid"])
-    answer = await town.client.get(f"/ipfs/{cid}", headers={"If-None-Match": f'"{cid}"'})
-    assert (answer.status_code, answer.content) == (304, b"")
+    response = await town.client.get(f"/ipfs/{cid}", headers={"If-None-Match": f'"{cid}"'})
+    assert (response.status_code, response.content) == (304, b"")
 
 
 async def test_a_picture_is_all_that_is_left_of_an_image(town: World) -> None:
@@ -163,8 +163,8 @@ BAD_TAGS = [
 async def test_what_is_no_list_of_hashtags_is_refused(town: World, tags: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
-    answer = await town.send_publish(alice, file["cid"], tags)
-    assert problem(answer) == (400, "invalid_tags")
+    response = await town.send_publish(alice, file["cid"], tags)
+    assert problem(response) == (400, "invalid_tags")
     assert (await town.metadata(file["cid"]))["thumbnail_cid"] is None
 
 
@@ -173,8 +173,8 @@ async def test_hashtags_may_be_left_out(town: World) -> None:
     file = await town.create(alice)
     fields = _fields(alice)
     del fields["hashtags"]
-    answer = await _send(town, file["cid"], fields)
-    assert answer.status_code == 200
+    response = await _send(town, file["cid"], fields)
+    assert response.status_code == 200
 
 
 def _saved(kind: str) -> bytes:
@@ -229,8 +229,8 @@ async def test_an_image_of_more_than_five_million_bytes_is_refused(town: World) 
     alice = town.stranger()
     file = await town.create(alice)
     image = picture() + b"\0" * 5_000_000
-    answer = await town.send_publish(alice, file["cid"], image=image)
-    assert problem(answer) == (413, "too_large")
+    response = await town.send_publish(alice, file["cid"], image=image)
+    assert problem(response) == (413, "too_large")
 
 
 async def test_the_limit_for_images_is_the_operators(tmp_path: Path) -> None:
@@ -238,8 +238,8 @@ async def test_the_limit_for_images_is_the_operators(tmp_path: Path) -> None:
         alice = world.stranger()
         file = await world.create(alice)
         image = picture() + b"\0" * 1000
-        answer = await world.send_publish(alice, file["cid"], image=image)
-        assert problem(answer) == (413, "too_large")
+        response = await world.send_publish(alice, file["cid"], image=image)
+        assert problem(response) == (413, "too_large")
 
 
 async def test_a_refused_image_spends_no_nonce(town: World) -> None:
@@ -255,8 +255,8 @@ async def test_no_image_is_decoded_before_the_signer_is_known(town: World) -> No
     alice, eve = town.stranger(), town.stranger()
     file = await town.create(alice)
     fields = _fields(eve) | {"address": alice.account.address}
-    answer = await _send(town, file["cid"], fields, b"no image at all")
-    assert problem(answer) == (401, "signature_invalid")
+    response = await _send(town, file["cid"], fields, b"no image at all")
+    assert problem(response) == (401, "signature_invalid")
     assert problem(await town.send_publish(eve, file["cid"], image=b"none")) == (403, "not_owner")
 
 
@@ -277,8 +277,8 @@ async def test_every_field_but_the_hashtags_is_needed(town: World, missing: str)
     fields: dict[str, Any] = {name: (None, value) for name, value in _fields(alice).items()}
     fields["file"] = ("cover.png", picture(), "image/png")
     del fields[missing]
-    answer = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
-    assert problem(answer) == (400, "invalid_request")
+    response = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
+    assert problem(response) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("field", ["salt", "address", "signature", "hashtags"])
@@ -287,8 +287,8 @@ async def test_a_text_field_cannot_be_a_file(town: World, field: str) -> None:
     file = await town.create(alice)
     fields: dict[str, Any] = {name: (None, value) for name, value in _fields(alice).items()}
     fields[field] = ("name.txt", fields[field][1])
-    answer = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
-    assert problem(answer) == (400, "invalid_request")
+    response = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
+    assert problem(response) == (400, "invalid_request")
 
 
 async def test_the_file_cannot_be_a_text_field(town: World) -> None:
@@ -296,16 +296,16 @@ async def test_the_file_cannot_be_a_text_field(town: World) -> None:
     file = await town.create(alice)
     fields: dict[str, Any] = {name: (None, value) for name, value in _fields(alice).items()}
     fields["file"] = (None, "text")
-    answer = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
-    assert problem(answer) == (400, "invalid_request")
+    response = await town.client.post("/publish/file", params={"cid": file["cid"]}, files=fields)
+    assert problem(response) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("salt", ["", "null", "[]", "7", '"text"'])
 async def test_the_salt_of_a_form_is_the_json_of_an_envelope(town: World, salt: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
-    answer = await _send(town, file["cid"], _fields(alice) | {"salt": salt})
-    assert problem(answer) in ((400, "invalid_json"), (400, "invalid_typed_data"))
+    response = await _send(town, file["cid"], _fields(alice) | {"salt": salt})
+    assert problem(response) in ((400, "invalid_json"), (400, "invalid_typed_data"))
 
 
 @pytest.mark.parametrize("signed", ["create", "update", "delete"])
@@ -325,6 +325,6 @@ async def test_hashtags_cannot_change_once_the_post_is_on_the_chain(town: World)
     file = await town.create(alice)
     await town.publish(alice, file["cid"], "first")
     await town.deliver_a(town.create_post(alice, file["cid"]))
-    answer = await town.send_publish(alice, file["cid"], "second")
-    assert problem(answer) == (409, "not_pending")
+    response = await town.send_publish(alice, file["cid"], "second")
+    assert problem(response) == (409, "not_pending")
     assert (await town.metadata(file["cid"]))["hashtags"] == ["first"]

@@ -26,11 +26,11 @@ READ_RECORD = {
 async def test_the_owner_reads_a_draft_with_its_record(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "Mine.")
-    answer = await town.read_draft(alice, file["cid"])
-    assert answer.status_code == 200
-    assert answer.json().keys() == {"content", "file"}
-    assert answer.json()["content"] == "Mine."
-    record = answer.json()["file"]
+    response = await town.read_draft(alice, file["cid"])
+    assert response.status_code == 200
+    assert response.json().keys() == {"content", "file"}
+    assert response.json()["content"] == "Mine."
+    record = response.json()["file"]
     assert record.keys() == READ_RECORD
     assert {name: record[name] for name in file} == file
     assert record["hashtags"] == []
@@ -44,8 +44,8 @@ async def test_a_post_is_read_with_what_publishing_added(town: World) -> None:
     thumbnail = await town.publish(alice, file["cid"], "essays")
     block = town.create_post(alice, file["cid"])
     (event,) = (await town.deliver_a(block)).json()["events"]
-    answer = await town.read_post(alice, event["postId"])
-    record = answer.json()["file"]
+    response = await town.read_post(alice, event["postId"])
+    record = response.json()["file"]
     assert record.keys() == READ_RECORD
     assert record["keyvalues"] == {"owner": alice.address, "status": "onchain"}
     assert record["hashtags"] == ["essays"]
@@ -78,9 +78,9 @@ async def test_an_unknown_cid_is_not_found(town: World) -> None:
 async def test_a_draft_is_read_by_any_spelling_of_its_cid(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "Mine.")
-    answer = await town.read_draft(alice, respell(file["cid"]))
-    assert answer.json()["content"] == "Mine."
-    assert answer.headers["etag"] == f'"{file["cid"]}"'
+    response = await town.read_draft(alice, respell(file["cid"]))
+    assert response.json()["content"] == "Mine."
+    assert response.headers["etag"] == f'"{file["cid"]}"'
 
 
 @pytest.mark.parametrize("cid", ["", "x", "../x", "b" * 10_000, "a\0", "http://127.0.0.1/"])
@@ -96,9 +96,9 @@ async def test_the_author_reads_a_post_without_a_token(town: World) -> None:
 
 async def test_a_reader_without_a_token_is_refused(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1))
-    answer = await town.read_post(town.stranger(), post_id)
-    assert problem(answer) == (403, "not_entitled")
-    assert "Words" not in answer.text
+    response = await town.read_post(town.stranger(), post_id)
+    assert problem(response) == (403, "not_entitled")
+    assert "Words" not in response.text
 
 
 async def test_who_buys_a_token_reads_at_once(town: World) -> None:
@@ -132,29 +132,29 @@ async def test_who_gives_a_token_away_reads_no_more(town: World) -> None:
 async def test_a_free_post_is_everybodys_with_a_session(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1), "Gift.", price=0)
     assert (await town.read_post(town.stranger(), post_id)).json()["content"] == "Gift."
-    answer = await town.client.get(
+    response = await town.client.get(
         "/fileByPostId", params={"user": town.stranger().address, "postId": str(post_id)}
     )
-    assert problem(answer) == (401, "session_missing")
+    assert problem(response) == (401, "session_missing")
 
 
 async def test_a_free_post_is_everybodys_without_one(town: World) -> None:
     post_id, file = await town.post(town.wallet(1), "Gift.", price=0)
-    answer = await town.read_free(post_id)
-    assert answer.json()["content"] == "Gift."
-    assert answer.json()["file"]["cid"] == file["cid"]
-    assert answer.headers["etag"] == f'"{file["cid"]}"'
-    assert "no-store" not in answer.headers["cache-control"]
+    response = await town.read_free(post_id)
+    assert response.json()["content"] == "Gift."
+    assert response.json()["file"]["cid"] == file["cid"]
+    assert response.headers["etag"] == f'"{file["cid"]}"'
+    assert "no-store" not in response.headers["cache-control"]
 
 
 async def test_a_post_with_a_price_is_not_free(town: World) -> None:
     alice, bob = town.wallet(1), town.wallet(2)
     post_id, _ = await town.post(alice, price=1)
     town.buy(bob, post_id, price=1)
-    answer = await town.client.get(
+    response = await town.client.get(
         "/freeFileByPostId", params={"postId": str(post_id)}, headers=await town.login(bob)
     )
-    assert problem(answer) == (403, "not_free")
+    assert problem(response) == (403, "not_free")
 
 
 async def test_a_post_that_is_no_longer_free_is_refused(town: World) -> None:
@@ -184,8 +184,8 @@ async def test_the_user_must_be_the_sessions_before_the_chain_is_asked(
     town.buy(bob, post_id)
     named = {"author": alice, "holder": bob, "stranger": town.stranger()}[user]
     asked = town.node.asked
-    answer = await town.read_post(named, post_id, session=await town.login(eve))
-    assert problem(answer) == (403, "subject_mismatch")
+    response = await town.read_post(named, post_id, session=await town.login(eve))
+    assert problem(response) == (403, "subject_mismatch")
     assert town.node.asked == asked
 
 
@@ -193,16 +193,20 @@ async def test_the_user_is_compared_without_its_case(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice)
     params = {"user": alice.account.address, "postId": str(post_id)}
-    answer = await town.client.get("/fileByPostId", params=params, headers=await town.login(alice))
-    assert answer.status_code == 200
+    response = await town.client.get(
+        "/fileByPostId", params=params, headers=await town.login(alice)
+    )
+    assert response.status_code == 200
 
 
 @pytest.mark.parametrize("user", ["", "alice", "0x12", "0X" + "0" * 40])
 async def test_a_user_that_is_no_address_is_refused(town: World, user: str) -> None:
     alice = town.stranger()
     params = {"user": user, "postId": "1"}
-    answer = await town.client.get("/fileByPostId", params=params, headers=await town.login(alice))
-    assert problem(answer) == (400, "invalid_address")
+    response = await town.client.get(
+        "/fileByPostId", params=params, headers=await town.login(alice)
+    )
+    assert problem(response) == (400, "invalid_address")
 
 
 def _missing_post(which: str, world: World) -> int:
@@ -239,8 +243,8 @@ async def test_what_is_no_post_id_is_refused(town: World, post_id: str) -> None:
 
 async def test_a_post_id_is_given_once(town: World) -> None:
     for query in ("", "?postId=1&postId=2"):
-        answer = await town.client.get(f"/freeFileByPostId{query}")
-        assert problem(answer) == (400, "invalid_post_id")
+        response = await town.client.get(f"/freeFileByPostId{query}")
+        assert problem(response) == (400, "invalid_post_id")
 
 
 @pytest.mark.parametrize("price", [0, 10])
@@ -249,12 +253,12 @@ async def test_a_stranger_who_publishes_a_drafts_cid_opens_nothing(town: World, 
     file = await town.create(alice, "Secret draft.")
     (event,) = (await town.deliver_a(town.create_post(eve, file["cid"], price))).json()["events"]
     assert event["status"] == "author_mismatch"
-    for answer in (
+    for response in (
         await town.read_free(event["postId"]),
         await town.read_post(eve, event["postId"]),
         await town.read_post(alice, event["postId"]),
     ):
-        assert problem(answer) == (404, "not_found")
+        assert problem(response) == (404, "not_found")
     assert (await town.metadata(file["cid"]))["keyvalues"]["status"] == "pending"
     assert (await town.read_draft(alice, file["cid"])).json()["content"] == "Secret draft."
 
@@ -321,20 +325,20 @@ async def test_guarded_contents_are_never_cached(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice)
     draft = await town.create(alice)
-    for answer in (
+    for response in (
         await town.read_post(alice, post_id),
         await town.read_draft(alice, draft["cid"]),
     ):
-        assert answer.headers["cache-control"] == "no-store"
+        assert response.headers["cache-control"] == "no-store"
 
 
 async def test_contents_are_json_that_no_browser_runs(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "<script>alert(1)</script>")
-    answer = await town.read_draft(alice, file["cid"])
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    response = await town.read_draft(alice, file["cid"])
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("form", ['"{cid}"', 'W/"{cid}"', '"other", "{cid}"', "*"])
@@ -349,28 +353,28 @@ async def test_a_client_that_has_the_content_gets_none(town: World, form: str) -
         ("/freeFileByPostId", {"postId": str(post_id)}, post["cid"]),
     ):
         headers = session | {"If-None-Match": form.format(cid=cid)}
-        answer = await town.client.get(path, params=params, headers=headers)
-        assert (answer.status_code, answer.content) == (304, b"")
-        assert answer.headers["etag"] == f'"{cid}"'
+        response = await town.client.get(path, params=params, headers=headers)
+        assert (response.status_code, response.content) == (304, b"")
+        assert response.headers["etag"] == f'"{cid}"'
 
 
 async def test_a_client_with_another_version_gets_the_content(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     headers = await town.login(alice) | {"If-None-Match": '"other"'}
-    answer = await town.client.get("/fileByCid", params={"cid": file["cid"]}, headers=headers)
-    assert answer.status_code == 200
+    response = await town.client.get("/fileByCid", params={"cid": file["cid"]}, headers=headers)
+    assert response.status_code == 200
 
 
-async def test_nobody_is_told_not_modified_who_may_not_read(town: World) -> None:
+async def test_a_reader_without_access_never_gets_not_modified(town: World) -> None:
     alice, eve = town.wallet(1), town.stranger()
     post_id, post = await town.post(alice)
     headers = await town.login(eve) | {"If-None-Match": f'"{post["cid"]}"'}
     assert problem(await town.read_post(eve, post_id, headers)) == (403, "not_entitled")
-    answer = await town.client.get(
+    response = await town.client.get(
         "/freeFileByPostId", params={"postId": str(post_id)}, headers=headers
     )
-    assert problem(answer) == (403, "not_free")
+    assert problem(response) == (403, "not_free")
 
 
 async def test_the_gateway_serves_no_private_cid(town: World) -> None:
@@ -393,25 +397,25 @@ async def test_a_thumbnail_named_only_on_the_chain_is_not_served(town: World) ->
 
 @pytest.mark.parametrize("cid", ["x", "..", "%2e%2e", "..%2f..%2fetc", "b" * 5000, "%00"])
 async def test_the_gateway_takes_cids_alone(town: World, cid: str) -> None:
-    answer = await town.client.get(f"/ipfs/{cid}")
-    assert problem(answer) in ((400, "invalid_cid"), (404, "not_found"))
+    response = await town.client.get(f"/ipfs/{cid}")
+    assert problem(response) in ((400, "invalid_cid"), (404, "not_found"))
 
 
 async def test_a_head_request_says_the_same_without_a_body(town: World) -> None:
     alice = town.wallet(1)
     post_id, post = await town.post(alice, price=0)
-    answer = await town.client.head("/freeFileByPostId", params={"postId": str(post_id)})
-    assert answer.status_code == 200
-    assert answer.headers["etag"] == f'"{post["cid"]}"'
+    response = await town.client.head("/freeFileByPostId", params={"postId": str(post_id)})
+    assert response.status_code == 200
+    assert response.headers["etag"] == f'"{post["cid"]}"'
 
 
 async def test_a_range_is_not_cut_out_of_a_content(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1), "All of it.", price=0)
     params = {"postId": str(post_id)}
     headers = {"Range": "bytes=0-1,2-3,4-5"}
-    answer = await town.client.get("/freeFileByPostId", params=params, headers=headers)
-    assert answer.status_code == 200
-    assert answer.json()["content"] == "All of it."
+    response = await town.client.get("/freeFileByPostId", params=params, headers=headers)
+    assert response.status_code == 200
+    assert response.json()["content"] == "All of it."
 
 
 @pytest.mark.parametrize("cached", [True, False])

@@ -62,9 +62,9 @@ async def test_a_body_is_cut_off_at_its_limit_while_it_streams(
         "X-QN-Timestamp": str(town.clock.seconds),
         "X-QN-Signature": "00" * 32,
     }
-    answer = await town.client.post(path, params={"cid": CID}, content=body, headers=headers)
-    assert problem(answer) == (413, "too_large")
-    assert answer.headers["connection"] == "close"
+    response = await town.client.post(path, params={"cid": CID}, content=body, headers=headers)
+    assert problem(response) == (413, "too_large")
+    assert response.headers["connection"] == "close"
     assert body.taken <= max(limit, MAX_DRAINED) + 2 * CHUNK
 
 
@@ -77,8 +77,8 @@ async def test_a_body_that_says_it_is_too_large_is_read_only_to_its_end(
         "multipart/form-data; boundary=b" if "publish/file" in path else JSON["Content-Type"]
     )
     headers = {"Content-Type": media_type, "Content-Length": str(limit + 1)}
-    answer = await town.client.post(path, params={"cid": CID}, content=body, headers=headers)
-    assert problem(answer) == (413, "too_large")
+    response = await town.client.post(path, params={"cid": CID}, content=body, headers=headers)
+    assert problem(response) == (413, "too_large")
     assert body.taken <= limit + 2 * CHUNK
 
 
@@ -87,37 +87,49 @@ async def test_a_body_that_says_it_is_out_of_all_proportion_is_not_read_at_all(
 ) -> None:
     body = Pouring()
     headers = JSON | {"Content-Length": str(MAX_DRAINED + 1)}
-    answer = await town.client.post("/create/group", content=body, headers=headers)
-    assert problem(answer) == (413, "too_large")
-    assert answer.headers["connection"] == "close"
+    response = await town.client.post("/create/group", content=body, headers=headers)
+    assert problem(response) == (413, "too_large")
+    assert response.headers["connection"] == "close"
     assert body.taken == 0
 
 
-async def test_a_refused_client_that_asks_before_it_sends_is_not_told_to(town: World) -> None:
+async def test_a_refused_client_that_expects_100_continue_sends_no_body(town: World) -> None:
     body = Pouring()
     headers = {"Content-Type": "text/plain", "Expect": "100-Continue"}
-    answer = await town.client.post("/create/group", content=body, headers=headers)
-    assert problem(answer) == (415, "unsupported_media_type")
+    response = await town.client.post("/create/group", content=body, headers=headers)
+    assert problem(response) == (415, "unsupported_media_type")
     assert body.taken == 0
 
 
-@pytest.mark.parametrize("length", ["9" * 5000, "-1", "1e3", "x", "", "²"])
-async def test_a_strange_content_length_is_no_fault_of_ours(town: World, length: str) -> None:
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        ("9" * 5000, (413, "too_large")),
+        ("-1", (400, "invalid_request")),
+        ("1e3", (400, "invalid_request")),
+        ("x", (400, "invalid_request")),
+        ("", (400, "invalid_request")),
+        ("²", (400, "invalid_request")),
+    ],
+)
+async def test_a_malformed_content_length_is_too_large_or_ignored(
+    town: World, length: str, expected: tuple[int, str]
+) -> None:
     headers = JSON | {"Content-Length": length}
     request = town.client.build_request("POST", "/auth/login", content=b"{}")
     request.headers = httpx.Headers({k: v.encode("latin-1") for k, v in headers.items()})
-    answer = await town.client.send(request)
-    assert problem(answer)[0] in (400, 413)
+    response = await town.client.send(request)
+    assert problem(response) == expected
 
 
 async def test_a_refused_body_that_trickles_is_not_awaited(town: World) -> None:
     body = Pouring(pause=0.1)
     started = time.monotonic()
-    answer = await town.client.post(
+    response = await town.client.post(
         "/create/group", content=body, headers={"Content-Type": "text/plain"}
     )
-    assert problem(answer) == (415, "unsupported_media_type")
-    assert answer.headers["connection"] == "close"
+    assert problem(response) == (415, "unsupported_media_type")
+    assert response.headers["connection"] == "close"
     assert time.monotonic() - started < 2 * DRAIN_SECONDS
 
 
@@ -126,28 +138,30 @@ async def test_size_comes_before_media_type_and_media_type_before_shape(
     town: World, path: str
 ) -> None:
     wrong = {"cid": "x"}
-    answer = await town.client.post(path, params=wrong, content=b"a" * (LIMITS[path] + 1))
-    assert problem(answer) == (413, "too_large")
+    response = await town.client.post(path, params=wrong, content=b"a" * (LIMITS[path] + 1))
+    assert problem(response) == (413, "too_large")
     assert problem(await town.client.post(path, params=wrong)) == (415, "unsupported_media_type")
     kind = "multipart/form-data; boundary=b" if "publish" in path else JSON["Content-Type"]
-    answer = await town.client.post(path, params=wrong, headers={"Content-Type": kind})
-    assert problem(answer) == (400, "invalid_cid")
+    response = await town.client.post(path, params=wrong, headers={"Content-Type": kind})
+    assert problem(response) == (400, "invalid_cid")
 
 
 @pytest.mark.parametrize("salt", [None, 7, "text", [], True])
 async def test_a_salt_of_the_wrong_kind_is_wrong_typed_data(town: World, salt: Any) -> None:
     signed = town.stranger().sign("create") | {"salt": salt, "content": ""}
-    answer = await town.client.post("/create/group", json=signed)
-    assert problem(answer) == (400, "invalid_typed_data")
-    answer = await town.client.post("/delete/file", params={"cid": CID}, json=signed)
-    assert problem(answer) == (400, "invalid_typed_data")
+    response = await town.client.post("/create/group", json=signed)
+    assert problem(response) == (400, "invalid_typed_data")
+    response = await town.client.post("/delete/file", params={"cid": CID}, json=signed)
+    assert problem(response) == (400, "invalid_typed_data")
 
 
 async def test_a_body_that_trickles_is_given_up(tmp_path: Path) -> None:
     async with open_world(tmp_path, BODY_TIMEOUT_SECONDS="0.2") as world:
         started = time.monotonic()
-        answer = await world.client.post("/create/group", content=Pouring(pause=0.05), headers=JSON)
-        assert problem(answer) == (408, "request_timeout")
+        response = await world.client.post(
+            "/create/group", content=Pouring(pause=0.05), headers=JSON
+        )
+        assert problem(response) == (408, "request_timeout")
         assert time.monotonic() - started < 2
 
 
@@ -261,8 +275,8 @@ async def test_no_depth_of_nesting_is_a_fault_of_ours(town: World, depth: int) -
     for nested in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
         body = town.stranger().sign("create") | {"content": r"\u0041"}
         text = json.dumps(body)[:-1] + f', "extra": {nested}}}'
-        answer = await _post(town, text)
-        assert answer.status_code == 200 or problem(answer) == (400, "invalid_json")
+        response = await _post(town, text)
+        assert response.status_code == 200 or problem(response) == (400, "invalid_json")
         spoiled = json.dumps(body).replace('"salt": {', f'"salt": {{"extra": {nested}, ')
         assert problem(await _post(town, spoiled))[0] == 400
 
@@ -305,15 +319,15 @@ END = f"--{BOUNDARY}--\r\n".encode()
 
 
 async def test_the_form_these_tests_spoil_is_a_good_one(town: World) -> None:
-    answer = await _form(town, b"".join(_parts(town)) + END)
-    assert problem(answer) == (404, "not_found")
+    response = await _form(town, b"".join(_parts(town)) + END)
+    assert problem(response) == (404, "not_found")
 
 
 @pytest.mark.parametrize("field", range(5), ids=["salt", "address", "signature", "tags", "file"])
 async def test_a_field_given_twice_is_refused(town: World, field: int) -> None:
     parts = _parts(town)
-    answer = await _form(town, b"".join([*parts, parts[field]]) + END)
-    assert problem(answer) == (400, "invalid_request")
+    response = await _form(town, b"".join([*parts, parts[field]]) + END)
+    assert problem(response) == (400, "invalid_request")
 
 
 SPOILED: dict[str, Any] = {
@@ -337,8 +351,8 @@ SPOILED: dict[str, Any] = {
 @pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED.keys())
 async def test_a_hostile_form_is_refused(town: World, spoil: Any) -> None:
     started = time.monotonic()
-    answer = await _form(town, spoil(_parts(town)))
-    assert problem(answer) == (400, "invalid_request")
+    response = await _form(town, spoil(_parts(town)))
+    assert problem(response) == (400, "invalid_request")
     assert time.monotonic() - started < 1
 
 
@@ -355,19 +369,32 @@ async def test_a_hostile_form_is_refused(town: World, spoil: Any) -> None:
 async def test_a_form_without_a_good_boundary_is_refused(town: World, content_type: str) -> None:
     body = b"".join(_parts(town)) + END
     headers = {"Content-Type": content_type.encode("latin-1")}
-    answer = await town.client.post(
+    response = await town.client.post(
         "/publish/file", params={"cid": CID}, content=body, headers=headers
     )
-    assert problem(answer) == (400, "invalid_request")
+    assert problem(response) == (400, "invalid_request")
 
 
-@pytest.mark.parametrize("charset", ["utf-7", "utf-16", "idna", "zlib", "rot13", "no-such", "\0"])
-async def test_a_strange_charset_is_no_fault_of_ours(town: World, charset: str) -> None:
+@pytest.mark.parametrize(
+    ("charset", "code"),
+    [
+        ("utf-7", "invalid_tags"),
+        ("utf-16", "invalid_request"),
+        ("idna", "invalid_tags"),
+        ("zlib", "invalid_tags"),
+        ("rot13", "invalid_tags"),
+        ("no-such", "invalid_tags"),
+        ("\0", "invalid_request"),
+    ],
+)
+async def test_an_unusual_charset_of_a_form_is_no_error(
+    town: World, charset: str, code: str
+) -> None:
     content_type = f"multipart/form-data; boundary={BOUNDARY}; charset={charset}"
     parts = _parts(town)
     parts[3] = _part("hashtags", b"+2AA-")
-    answer = await _form(town, b"".join(parts) + END, content_type)
-    assert problem(answer)[0] in (400, 404)
+    response = await _form(town, b"".join(parts) + END, content_type)
+    assert problem(response) == (400, code)
 
 
 @pytest.mark.parametrize(
@@ -383,8 +410,8 @@ async def test_a_strange_charset_is_no_fault_of_ours(town: World, charset: str) 
 async def test_the_salt_of_a_form_is_read_as_strictly(town: World, salt: bytes, code: str) -> None:
     parts = _parts(town)
     parts[0] = _part("salt", salt)
-    answer = await _form(town, b"".join(parts) + END)
-    assert problem(answer) == (400, code)
+    response = await _form(town, b"".join(parts) + END)
+    assert problem(response) == (400, code)
 
 
 @pytest.mark.parametrize("filename", ["../../etc/passwd", "x.svg", "a\0b.png", "漢字", "." * 500])
@@ -394,10 +421,10 @@ async def test_the_name_of_an_image_means_nothing(town: World, filename: str) ->
     fields = alice.sign("publish")
     fields["salt"] = json.dumps(fields["salt"])
     files = {"file": (filename, picture(), "text/html")}
-    answer = await town.client.post(
+    response = await town.client.post(
         "/publish/file", params={"cid": file["cid"]}, data=fields, files=files
     )
-    assert answer.status_code == 200
+    assert response.status_code == 200
 
 
 QUERIES = ["a=%ff", "cid=%00", "tags=%ff%fe", "cid=" + "a" * 60_000, "&&&", "=", "%", "cid[]=x"]
@@ -408,12 +435,12 @@ QUERIES = ["a=%ff", "cid=%00", "tags=%ff%fe", "cid=" + "a" * 60_000, "&&&", "=",
     "path", ["/filesMetaData", "/filesByTags", "/freeFileByPostId", "/filesByNextPageToken"]
 )
 async def test_no_query_is_a_fault_of_ours(town: World, path: str, query: str) -> None:
-    answer = await town.client.get(f"{path}?{query}")
-    assert answer.status_code == 200 or problem(answer)[0] == 400
+    response = await town.client.get(f"{path}?{query}")
+    assert response.status_code == 200 or problem(response)[0] == 400
 
 
 @pytest.mark.parametrize("host", ["evil.example", "", "a" * 5000, "x\0y"])
 async def test_the_host_header_is_believed_for_nothing(town: World, host: str) -> None:
-    answer = await town.client.get("/.well-known/imprint.json", headers={"Host": host})
-    assert answer.status_code == 200
-    assert "evil.example" not in answer.text
+    response = await town.client.get("/.well-known/imprint.json", headers={"Host": host})
+    assert response.status_code == 200
+    assert "evil.example" not in response.text

@@ -1,0 +1,49 @@
+"""The endpoints about the service itself: facts, security contact, health and readiness."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.world import World, open_world, problem
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_the_facts_contain_what_a_client_needs(town: World) -> None:
+    facts = (await town.client.get("/.well-known/imprint.json")).json()
+    assert facts["name"] == "Imprint"
+    assert facts["signing"] == {"name": "Imprint", "version": "1", "chainId": 31337}
+    assert "imprint.test" in facts["login"]["domains"]
+    assert facts["login"]["freshness_seconds"] == 60
+    assert facts["chain"] == {"id": 31337, "marketplace": town.marketplace}
+    assert facts["limits"]["content_bytes"] == 4 * 1024 * 1024
+    assert set(facts["page_sizes"].values()) == {9, 12}
+
+
+@pytest.mark.parametrize("contact", ["mailto:safety@example.org", "https://example.org/report"])
+async def test_the_operators_contact_is_found_where_researchers_look(
+    tmp_path: Path, contact: str
+) -> None:
+    async with open_world(tmp_path, SECURITY_CONTACT=contact) as world:
+        response = await world.client.get("/.well-known/security.txt")
+        assert response.headers["content-type"] == "text/plain; charset=utf-8"
+        fields = dict(line.split(": ", 1) for line in response.text.splitlines())
+        assert fields.keys() == {"Contact", "Expires"}
+        assert fields["Contact"] == contact
+        life = datetime.fromisoformat(fields["Expires"]) - world.clock.now()
+        assert timedelta(days=90) < life < timedelta(days=365)
+
+
+async def test_without_a_contact_there_is_no_text_about_one(town: World) -> None:
+    response = await town.client.get("/.well-known/security.txt")
+    assert problem(response) == (404, "not_found")
+
+
+async def test_a_healthy_service_is_ready(town: World) -> None:
+    assert (await town.client.get("/healthz")).json() == {"status": "alive"}
+    response = await town.client.get("/readyz")
+    assert response.status_code == 200
+    assert response.json() == {
+        "status": "ready",
+        "checks": {"database": "ok", "storage": "ok", "chain": "ok"},
+    }

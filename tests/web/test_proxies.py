@@ -1,0 +1,117 @@
+"""Client addresses behind proxies, seen through the rate limits that are counted by them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.world import ORIGIN, World, open_world, problem
+
+PROXY = "192.0.2.1"
+INNER_PROXY = "192.0.2.2"
+CALLER = "203.0.113.1"
+OTHER_CALLER = "203.0.113.2"
+
+
+async def _status(world: World, peer: str, headers: Sequence[tuple[str, str]]) -> int:
+    """The status of a read that arrives from this peer with these headers."""
+    transport = httpx.ASGITransport(world.app, client=(peer, 50_000))
+    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+        return (await client.get("/filesMetaData", headers=list(headers))).status_code
+
+
+async def _are_one_caller(
+    folder: Path,
+    first: Sequence[tuple[str, str]],
+    second: Sequence[tuple[str, str]],
+    *,
+    peer: str = PROXY,
+    trusted: str = f"{PROXY},{INNER_PROXY}",
+) -> bool:
+    """Whether two requests with these headers are counted by one rate limit."""
+    limits = {"RATE_LIMITS": "on", "RATE_READS": "1/60"}
+    async with open_world(folder, TRUSTED_PROXIES=trusted, **limits) as world:
+        assert await _status(world, peer, first) == 200
+        return await _status(world, peer, second) == 429
+
+
+def _forwarded(*lines: str) -> list[tuple[str, str]]:
+    return [("X-Forwarded-For", line) for line in lines]
+
+
+async def test_callers_behind_a_trusted_proxy_are_counted_separately(tmp_path: Path) -> None:
+    first, second = _forwarded(CALLER), _forwarded(OTHER_CALLER)
+    assert not await _are_one_caller(tmp_path, first, second)
+
+
+async def test_one_caller_behind_a_trusted_proxy_is_one_caller(tmp_path: Path) -> None:
+    assert await _are_one_caller(tmp_path, _forwarded(CALLER), _forwarded(CALLER))
+
+
+@pytest.mark.parametrize("trusted", ["", INNER_PROXY], ids=["none trusted", "another trusted"])
+async def test_the_header_of_an_untrusted_peer_is_ignored(tmp_path: Path, trusted: str) -> None:
+    first, second = _forwarded(CALLER), _forwarded(OTHER_CALLER)
+    assert await _are_one_caller(tmp_path, first, second, trusted=trusted)
+
+
+async def test_a_caller_cannot_choose_its_address_in_a_line_of_its_own(tmp_path: Path) -> None:
+    first, second = _forwarded("198.51.100.1", CALLER), _forwarded("198.51.100.2", CALLER)
+    assert await _are_one_caller(tmp_path, first, second)
+
+
+async def test_a_caller_cannot_choose_its_address_at_the_start_of_the_list(tmp_path: Path) -> None:
+    first = _forwarded(f"198.51.100.1, {CALLER}")
+    second = _forwarded(f"198.51.100.2, {CALLER}")
+    assert await _are_one_caller(tmp_path, first, second)
+
+
+async def test_callers_of_the_last_line_are_counted_separately(tmp_path: Path) -> None:
+    first = _forwarded("198.51.100.1", CALLER)
+    second = _forwarded("198.51.100.1", OTHER_CALLER)
+    assert not await _are_one_caller(tmp_path, first, second)
+
+
+@pytest.mark.parametrize("lines", [(f"{CALLER}, {INNER_PROXY}",), (CALLER, INNER_PROXY)], ids=str)
+async def test_the_caller_is_found_behind_a_chain_of_trusted_proxies(
+    tmp_path: Path, lines: tuple[str, ...]
+) -> None:
+    assert await _are_one_caller(tmp_path / "same", _forwarded(*lines), _forwarded(CALLER))
+    assert not await _are_one_caller(
+        tmp_path / "other", _forwarded(*lines), _forwarded(OTHER_CALLER)
+    )
+
+
+@pytest.mark.parametrize("garbage", ["", ",", " , ,", "unknown", "[::1", ":", "\xff", "a" * 9000])
+async def test_garbage_in_the_header_is_no_error(tmp_path: Path, garbage: str) -> None:
+    async with open_world(tmp_path, TRUSTED_PROXIES=PROXY, RATE_LIMITS="on") as world:
+        transport = httpx.ASGITransport(world.app, client=(PROXY, 50_000))
+        async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+            header = {"X-Forwarded-For": garbage.encode("latin-1")}
+            assert (await client.get("/filesMetaData", headers=header)).status_code == 200
+
+
+async def test_garbage_before_the_address_that_the_proxy_added_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    first, second = _forwarded(f"unknown,,[, {CALLER}"), _forwarded("\t,", CALLER)
+    assert await _are_one_caller(tmp_path, first, second)
+
+
+@pytest.mark.parametrize("scheme", ["https", "http", "wss", "gopher", ""])
+async def test_a_forwarded_scheme_changes_nothing(tmp_path: Path, scheme: str) -> None:
+    limits = {"RATE_LIMITS": "on", "RATE_READS": "1/60", "CORS_ORIGINS": ORIGIN}
+    async with open_world(tmp_path, TRUSTED_PROXIES="127.0.0.1", **limits) as world:
+        plain = await world.client.get("/.well-known/imprint.json", headers=_forwarded(CALLER))
+        headers = [
+            *_forwarded(OTHER_CALLER),
+            ("X-Forwarded-Proto", scheme),
+            ("X-Request-Id", plain.headers["x-request-id"]),
+        ]
+        given = await world.client.get("/.well-known/imprint.json", headers=headers)
+        assert (given.status_code, given.headers, given.content) == (
+            plain.status_code,
+            plain.headers,
+            plain.content,
+        )
+        again = await world.client.get("/filesMetaData", headers=headers)
+        assert problem(again) == (429, "rate_limited")
