@@ -109,7 +109,7 @@ class RequestBody:
         A client that is still sending when its connection is closed never sees the response: its
         system discards it.
         """
-        # A client that expects 100 Continue sends its body only after it sees the response.
+        # A client that expects 100 Continue has not sent its body, and will not after a refusal.
         if self.expects_continue or (self.declared or 0) > MAX_DRAINED:
             return
         try:
