@@ -21,7 +21,9 @@ from imprint.web.routing import Application, ExceptionHandlers, TableRouter
 READS = ["filesByTags", "fileByCid", "fileByPostId", "freeFileByPostId", "pendingFilesByOwner"]
 LISTS = ["filesByNextPageToken", "filesMetaData", "ipfs/{cid}"]
 WRITES = ["auth/login", "create/group", "update/file", "publish/file", "delete/file"]
-WEBHOOKS = [f"webhook/{name}/publish" for name in ("provider-a", "alchemy", "b", "quicknode")]
+WEBHOOKS = [
+    f"webhook/{name}/publish" for name in ("provider-a", "alchemy", "provider-b", "quicknode")
+]
 ABOUT = [".well-known/imprint.json", ".well-known/security.txt", "openapi.json", "docs"]
 PATHS = [f"/{path}" for path in READS + LISTS + WRITES + WEBHOOKS + ABOUT + ["healthz", "readyz"]]
 """The paths of the service, in the order of its list of routes."""
