@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 
 POLL_SECONDS = 0.05
 
@@ -143,8 +143,8 @@ class Service:
 
     def _responds(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/healthz", timeout=1, verify=PLAIN).status_code == 200
-        except httpx.TransportError:
+            return httpx2.get(f"{self.url}/healthz", timeout=1, verify=PLAIN).status_code == 200
+        except httpx2.TransportError:
             return False
 
 

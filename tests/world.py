@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from aiohttp import web
 from eth_abi.abi import encode
 from eth_account import Account
@@ -179,7 +179,7 @@ class World:
     settings: Settings
     adapters: Adapters
     app: ASGIApp
-    client: httpx.AsyncClient
+    client: httpx2.AsyncClient
     clock: MovableClock
 
     def wallet(self, index: int) -> Wallet:
@@ -205,13 +205,13 @@ class World:
 
     async def send_create(
         self, wallet: Wallet, content: str = "Some words.", nonce: str | None = None
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         body = wallet.sign("create", nonce) | {"content": content}
         return await self.client.post("/create/group", json=body)
 
     async def send_update(
         self, wallet: Wallet, cid: str, content: str = "Other words.", nonce: str | None = None
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         body = wallet.sign("update", nonce) | {"content": content}
         return await self.client.post("/update/file", params={"cid": cid}, json=body)
 
@@ -228,7 +228,7 @@ class World:
         hashtags: str = "",
         image: bytes | None = None,
         nonce: str | None = None,
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         fields = wallet.sign("publish", nonce) | {"hashtags": hashtags}
         fields["salt"] = json.dumps(fields["salt"])
         files = {"file": ("cover.png", picture() if image is None else image, "image/png")}
@@ -244,7 +244,7 @@ class World:
 
     async def send_delete(
         self, wallet: Wallet, cid: str, nonce: str | None = None
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         body = wallet.sign("delete", nonce)
         return await self.client.post("/delete/file", params={"cid": cid}, json=body)
 
@@ -287,7 +287,7 @@ class World:
         """What provider b says about a block."""
         return build_body_b(block, self.marketplace)
 
-    async def send_a(self, body: bytes) -> httpx.Response:
+    async def send_a(self, body: bytes) -> httpx2.Response:
         """Deliver any body, signed by provider a."""
         secret = self.settings.webhooks.a_secret
         assert secret is not None
@@ -299,7 +299,7 @@ class World:
         nonce: str | None = None,
         timestamp: int | None = None,
         compress: bool = False,
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Deliver any body, signed by provider b."""
         secret = self.settings.webhooks.b_secret
         assert secret is not None
@@ -312,15 +312,15 @@ class World:
         )
         return await self.deliver("provider-b", signed.body, signed.headers)
 
-    async def deliver_a(self, block: Block) -> httpx.Response:
+    async def deliver_a(self, block: Block) -> httpx2.Response:
         return await self.send_a(self.body_a(block))
 
-    async def deliver_b(self, block: Block, nonce: str | None = None) -> httpx.Response:
+    async def deliver_b(self, block: Block, nonce: str | None = None) -> httpx2.Response:
         return await self.send_b(self.body_b(block), nonce)
 
     async def deliver(
         self, provider: str, body: bytes, headers: Mapping[str, str]
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Deliver any body with any headers."""
         return await self.client.post(
             f"/webhook/{provider}/publish", content=body, headers=dict(headers)
@@ -328,16 +328,16 @@ class World:
 
     async def read_post(
         self, wallet: Wallet, post_id: int | str, session: dict[str, str] | None = None
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Ask for a post as its reader, in a new session if none is given."""
         headers = await self.login(wallet) if session is None else session
         wanted = {"user": wallet.address, "postId": str(post_id)}
         return await self.client.get("/fileByPostId", params=wanted, headers=headers)
 
-    async def read_free(self, post_id: int | str) -> httpx.Response:
+    async def read_free(self, post_id: int | str) -> httpx2.Response:
         return await self.client.get("/freeFileByPostId", params={"postId": str(post_id)})
 
-    async def read_draft(self, wallet: Wallet, cid: str) -> httpx.Response:
+    async def read_draft(self, wallet: Wallet, cid: str) -> httpx2.Response:
         headers = await self.login(wallet)
         return await self.client.get("/fileByCid", params={"cid": cid}, headers=headers)
 
@@ -369,7 +369,7 @@ def _call(signature: str, kinds: list[str], values: list[Any]) -> bytes:
     return keccak256(signature.encode())[:4] + encode(kinds, values)
 
 
-def problem(response: httpx.Response) -> tuple[int, str]:
+def problem(response: httpx2.Response) -> tuple[int, str]:
     """The status and code of a refusal, whose body is checked to be the one that all have."""
     assert response.headers["content-type"] == "application/problem+json", response.text
     body = response.json()
@@ -422,9 +422,9 @@ async def open_world(
     settings = read_settings(environ, defaults=defaults, check_secrets=False)
     adapters = open_adapters(settings, clock)
     app = build_service(settings, adapters if adapt is None else adapt(adapters))
-    transport = httpx.ASGITransport(app)
+    transport = httpx2.ASGITransport(app)
     try:
-        async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+        async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
             yield World(chain, node, marketplace, settings, adapters, app, client, clock)
     finally:
         await adapters.close()

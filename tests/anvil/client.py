@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx
+import httpx2
 from eth_account.signers.local import LocalAccount
 from tests.anvil.deliveries import deliver_a, deliver_b
 from tests.anvil.node import Anvil, Receipt
@@ -39,12 +39,12 @@ class Client:
     url: str
     secret_a: str
     secret_b: str
-    http: httpx.Client = field(init=False)
+    http: httpx2.Client = field(init=False)
 
     def __post_init__(self) -> None:
         # A connection that is kept would make a service that is asked to end wait for it.
-        once = httpx.Limits(max_keepalive_connections=0)
-        self.http = httpx.Client(base_url=self.url, timeout=10, limits=once, verify=PLAIN)
+        once = httpx2.Limits(max_keepalive_connections=0)
+        self.http = httpx2.Client(base_url=self.url, timeout=10, limits=once, verify=PLAIN)
 
     def log_in(self, account: LocalAccount) -> dict[str, str]:
         """The headers of a session."""
@@ -72,18 +72,18 @@ class Client:
         response = self.http.post("/publish/file", params={"cid": cid}, data=fields, files=image)
         return str(_json(response)["thumbnailCid"])
 
-    def delete(self, account: LocalAccount, cid: str) -> httpx.Response:
+    def delete(self, account: LocalAccount, cid: str) -> httpx2.Response:
         body = self.sign(account, "delete")
         return self.http.post("/delete/file", params={"cid": cid}, json=body)
 
     def read_post(
         self, account: LocalAccount, post_id: int, session: dict[str, str] | None = None
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         wanted = {"user": account.address, "postId": str(post_id)}
         headers = self.log_in(account) if session is None else session
         return self.http.get("/fileByPostId", params=wanted, headers=headers)
 
-    def read_free(self, post_id: int) -> httpx.Response:
+    def read_free(self, post_id: int) -> httpx2.Response:
         return self.http.get("/freeFileByPostId", params={"postId": str(post_id)})
 
     def metadata(self, cid: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Client:
             signed = deliver_b(receipt, self.secret_b, compress)
         return _json(self.send(signed, provider))
 
-    def send(self, signed: SignedDelivery, provider: str) -> httpx.Response:
+    def send(self, signed: SignedDelivery, provider: str) -> httpx2.Response:
         path = f"/webhook/provider-{provider}/publish"
         return self.http.post(path, content=signed.body, headers=dict(signed.headers))
 
@@ -117,6 +117,6 @@ class Client:
         return int(event["postId"]), file
 
 
-def _json(response: httpx.Response) -> Any:
+def _json(response: httpx2.Response) -> Any:
     assert response.status_code == 200, response.text
     return response.json()

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from eth_abi.abi import encode
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
@@ -84,7 +84,7 @@ class Anvil:
     def rpc(self, method: str, *params: object) -> Any:
         """The result of a call; fails if the node returns an error."""
         asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        response = httpx.post(self.url, json=asked, timeout=20, verify=PLAIN).json()
+        response = httpx2.post(self.url, json=asked, timeout=20, verify=PLAIN).json()
         assert "error" not in response, f"{method}: {response.get('error')}"
         return response["result"]
 
@@ -167,5 +167,5 @@ class Anvil:
     def _responds(self) -> bool:
         try:
             return bool(self.rpc("eth_chainId"))
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return False

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-import httpx
+import httpx2
 import pytest
 from eth_account.signers.local import LocalAccount
 from tests.anvil.client import Client
@@ -22,7 +22,7 @@ def service(make_service: MakeService) -> Service:
     return opened
 
 
-def wait_for_refusal(ask: Callable[[], httpx.Response]) -> tuple[int, str]:
+def wait_for_refusal(ask: Callable[[], httpx2.Response]) -> tuple[int, str]:
     """The refusal that comes when a granted access is forgotten, at the latest after its time."""
     deadline = time.monotonic() + CACHE_SECONDS + 1
     while (response := ask()).status_code == 200 and time.monotonic() < deadline:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-import httpx
+import httpx2
 from eth_account.signers.local import LocalAccount
 from tests.anvil.client import Client
 from tests.anvil.node import Anvil
@@ -15,7 +15,7 @@ LONGEST_WAIT = 2.0
 """Seconds within which a client has a response."""
 
 
-def assert_unavailable(ask: Callable[[], httpx.Response]) -> None:
+def assert_unavailable(ask: Callable[[], httpx2.Response]) -> None:
     began = time.monotonic()
     response = ask()
     waited = time.monotonic() - began

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import httpx
+import httpx2
 from tests.world import Wallet, World, picture
 
 from imprint.domain.addresses import Address
@@ -16,7 +16,7 @@ from imprint.domain.lists import OwnDrafts
 
 PAUSE = 0.01
 MOST_DRAFTS = 8
-NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 """What certainly never reached the service."""
 
 
@@ -87,7 +87,7 @@ class Author:
                 faults.append(f"{cid} reads {response.text}")
         return faults
 
-    async def _insist(self, send: Callable[[], Awaitable[httpx.Response]]) -> dict[str, Any]:
+    async def _insist(self, send: Callable[[], Awaitable[httpx2.Response]]) -> dict[str, Any]:
         """Send until the outcome is known: with the same nonce, whatever happened before."""
         unknown = False
         while True:
@@ -97,7 +97,7 @@ class Author:
             except NOT_SENT:
                 await asyncio.sleep(PAUSE)
                 continue
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 self.outcomes["unknown"] += 1
                 unknown = True
                 continue

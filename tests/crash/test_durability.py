@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from tests.crash.nursery import Child, Nursery
 from tests.crash.system_calls import TRACED, Call, read_trace
@@ -60,7 +60,7 @@ async def trace(folder: Path, nursery: Nursery) -> dict[str, list[list[Call]]]:
         world, author = scene.world, scene.world.wallet(0)
         await scene.victim.start(world.client)
 
-        async def send(kind: str, write: Awaitable[httpx.Response]) -> dict[str, Any]:
+        async def send(kind: str, write: Awaitable[httpx2.Response]) -> dict[str, Any]:
             # A read before each write: its response ends whatever went on before.
             await world.client.get("/healthz")
             response = await write

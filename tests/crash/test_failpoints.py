@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.crash.ledger import find_faults, open_intents, stored_documents
 from tests.crash.nursery import ROOT, Nursery
@@ -57,9 +57,9 @@ async def prepare(folder: Path) -> Before:
     return Before(made)
 
 
-async def write(world: World, kind: str, cid: str) -> httpx.Response:
+async def write(world: World, kind: str, cid: str) -> httpx2.Response:
     author = world.wallet(0)
-    send: dict[str, Callable[[], Awaitable[httpx.Response]]] = {
+    send: dict[str, Callable[[], Awaitable[httpx2.Response]]] = {
         "create": lambda: world.send_create(author, "New words.", NONCE),
         "update": lambda: world.send_update(author, cid, "New words.", NONCE),
         "publish": lambda: world.send_publish(author, cid, "new", PICTURE, NONCE),
@@ -90,7 +90,7 @@ async def test_a_write_cut_off_is_whole_or_absent(
     async with open_scene(tmp_path, nursery, at) as scene:
         # Not until it is ready: to find that out, it commits something.
         await scene.victim.start(scene.world.client, "/healthz")
-        with pytest.raises(httpx.TransportError):
+        with pytest.raises(httpx2.TransportError):
             await write(scene.world, kind, target)
         assert await scene.victim.end() == failpoints.KILLED
     async with open_world(tmp_path, clock=MovableClock(datetime.now(UTC))) as world:
@@ -112,7 +112,7 @@ async def test_a_write_cut_off_is_whole_or_absent(
     assert len(stored_documents(tmp_path)) == expected[kind]
 
 
-async def check_repeated(world: World, kind: str, cid: str, again: httpx.Response) -> None:
+async def check_repeated(world: World, kind: str, cid: str, again: httpx2.Response) -> None:
     """The repetition tells what became of the write."""
     assert problem(again) == (409, "nonce_used")
     file = again.json()["file"]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-import httpx
+import httpx2
 from tests.crash.nursery import Child, Nursery
 from tests.processes import Process, free_port
 from tests.world import MovableClock, Node, World
@@ -82,13 +82,13 @@ class Victim:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    async def start(self, client: httpx.AsyncClient, path: str = "/readyz") -> float:
+    async def start(self, client: httpx2.AsyncClient, path: str = "/readyz") -> float:
         """Run it until it is ready to write, or says well at `path`; how many seconds that took."""
         began = time.monotonic()
         self.process.spawn()
         while time.monotonic() < began + TIMEOUT:
             assert self.process.runs, self.process.tail()
-            with suppress(httpx.TransportError):
+            with suppress(httpx2.TransportError):
                 if (await client.get(path)).status_code == 200:
                     return time.monotonic() - began
             await asyncio.sleep(READY_POLL)
@@ -133,9 +133,9 @@ async def open_scene(
     environ.pop("PORT", None)
     victim = Victim(folder, environ, nursery, failpoint, command)
     settings = read_settings({f"IMPRINT_{name}": text for name, text in environ.items()})
-    limits = httpx.Limits(max_connections=64)
+    limits = httpx2.Limits(max_connections=64)
     try:
-        async with httpx.AsyncClient(base_url=victim.url, timeout=20, limits=limits) as client:
+        async with httpx2.AsyncClient(base_url=victim.url, timeout=20, limits=limits) as client:
             adapters, app = None, None
             yield Scene(
                 victim, World(chain, node, marketplace, settings, adapters, app, client, clock)

@@ -4,7 +4,7 @@ import json
 import secrets
 from pathlib import Path
 
-import httpx
+import httpx2
 from tests.kubo.node import KuboNode
 from tests.services.installations import files_of, ignore, opened_car, verify, write_export
 from tests.services.test_exports import fill
@@ -19,7 +19,7 @@ from imprint.services.content_migration import ContentMigration
 
 async def import_car(node: KuboNode, car: bytes) -> list[str]:
     """The roots that the node pinned, with everything below them."""
-    async with httpx.AsyncClient(timeout=30) as client:
+    async with httpx2.AsyncClient(timeout=30) as client:
         response = await client.post(
             f"{node.api}/api/v0/dag/import",
             params={"pin-roots": "true"},
@@ -33,7 +33,7 @@ async def import_car(node: KuboNode, car: bytes) -> list[str]:
 
 
 async def export_car_from(node: KuboNode, root: str) -> bytes:
-    async with httpx.AsyncClient(timeout=30) as client:
+    async with httpx2.AsyncClient(timeout=30) as client:
         response = await client.post(f"{node.api}/api/v0/dag/export", params={"arg": root})
     assert response.status_code == 200, response.text
     return response.content
@@ -57,7 +57,7 @@ async def test_a_node_finds_a_document_of_an_export_by_its_cid(
     car, _ = await write_export(world)
     await import_car(node, car)
     for each in await files_of(world):
-        async with httpx.AsyncClient(timeout=30) as client:
+        async with httpx2.AsyncClient(timeout=30) as client:
             response = await client.post(f"{node.api}/api/v0/cat", params={"arg": each.file.cid})
         assert response.content == await world.adapters.content.read(each.file.cid, Network.PRIVATE)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import httpx
+import httpx2
 from tests.simulation.market import DEPTH, Market
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
@@ -72,7 +72,7 @@ class Universe:
     def _start(self) -> None:
         adapters = replace(open_adapters(self.settings, self.clock), images=PlainRecoder())
         app = build_service(self.settings, adapters)
-        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ORIGIN)
+        client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN)
         chain, address = self.market.chain, self.market.address
         self.world = World(
             chain, self.node, address, self.settings, adapters, app, client, self.clock
@@ -130,7 +130,7 @@ class Universe:
             for _ in range(self.random.choice([0, 1, 1, 2])):
                 self.undelivered.append((provider, block))
 
-    async def deliver(self, provider: str, block: Block) -> httpx.Response:
+    async def deliver(self, provider: str, block: Block) -> httpx2.Response:
         """What a provider says of a block, with this and that left out now and then."""
         if provider == "a":
             body = json.loads(self.world.body_a(block))
@@ -151,7 +151,9 @@ class Universe:
             assert again.json()["duplicate"]
         return response
 
-    async def lie(self, log: dict[str, Any], number: int | None, block_hash: str) -> httpx.Response:
+    async def lie(
+        self, log: dict[str, Any], number: int | None, block_hash: str
+    ) -> httpx2.Response:
         """A delivery with a good signature about what is not so."""
         block: dict[str, Any] = {"hash": block_hash, "logs": [log]}
         if number is not None:

@@ -4,7 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.processes import PLAIN, Process, Service, free_port, running
 from tests.world import World
@@ -32,13 +32,13 @@ def test_free_ports_are_found_and_printed(tmp_path: Path) -> None:
     service.process.start(lambda: _find_url(service.process) is not None)
     try:
         url = _find_url(service.process)
-        facts = httpx.get(f"{url}/.well-known/imprint.json", verify=PLAIN).json()
+        facts = httpx2.get(f"{url}/.well-known/imprint.json", verify=PLAIN).json()
         assert url is not None
         assert url.removeprefix("http://") in facts["login"]["domains"]
         asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-        response = httpx.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
+        response = httpx2.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
         assert int(response["result"], 16) == 31337
-        ready = httpx.get(f"{url}/readyz", verify=PLAIN).json()
+        ready = httpx2.get(f"{url}/readyz", verify=PLAIN).json()
         assert ready["status"] == "ready"
     finally:
         service.kill()
@@ -47,11 +47,11 @@ def test_free_ports_are_found_and_printed(tmp_path: Path) -> None:
 def test_the_own_chain_has_the_id_that_it_is_given_and_keeps_it(tmp_path: Path) -> None:
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_ID": "5"}
     with running(Service(tmp_path, given, "dev")) as service:
-        facts = httpx.get(f"{service.url}/.well-known/imprint.json", verify=PLAIN).json()
+        facts = httpx2.get(f"{service.url}/.well-known/imprint.json", verify=PLAIN).json()
         asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-        response = httpx.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
+        response = httpx2.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
         assert response["result"] == "0x5"
-        ready = httpx.get(f"{service.url}/readyz", verify=PLAIN).json()
+        ready = httpx2.get(f"{service.url}/readyz", verify=PLAIN).json()
         assert ready["status"] == "ready"
         assert service.stop() == 0
     said = _refused(Service(tmp_path, given | {"CHAIN_ID": "6"}, "dev"))
@@ -76,11 +76,11 @@ async def test_a_given_node_is_used_and_published_and_no_chain_is_started(
     service = Service(tmp_path, given, "dev")
     await asyncio.to_thread(service.start)
     try:
-        async with httpx.AsyncClient(base_url=service.url, verify=PLAIN) as client:
+        async with httpx2.AsyncClient(base_url=service.url, verify=PLAIN) as client:
             facts = (await client.get("/.well-known/imprint.json")).json()
             assert facts["chain"]["rpc_url"] == town.node.url
             assert (await client.get("/readyz")).json()["status"] == "ready"
-            with pytest.raises(httpx.ConnectError):
+            with pytest.raises(httpx2.ConnectError):
                 await client.post(f"http://127.0.0.1:{rpc_port}", json={})
         assert not (tmp_path / "data" / "chain.jsonl").exists()
     finally:

@@ -3,7 +3,7 @@
 import io
 import time
 
-import httpx
+import httpx2
 import pytest
 import pytest_asyncio
 from PIL import Image
@@ -46,7 +46,7 @@ def _noise() -> bytes:
     return file.getvalue()
 
 
-async def fetch(town: World, cid: str, query: str = "", **headers: str) -> httpx.Response:
+async def fetch(town: World, cid: str, query: str = "", **headers: str) -> httpx2.Response:
     named = {name.replace("_", "-"): value.encode("latin-1") for name, value in headers.items()}
     return await town.client.get(f"/ipfs/{cid}{query}", headers=named)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from tests.world import World, open_world, problem
 
@@ -35,7 +35,7 @@ def _listening(
     handler = logging.StreamHandler(lines)
     handler.setFormatter(style((), request_id.get))
     # The test's own client is no part of the service.
-    handler.addFilter(lambda record: not record.name.startswith(("httpx", "httpcore")))
+    handler.addFilter(lambda record: not record.name.startswith(("httpx2", "httpcore2")))
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
@@ -52,16 +52,16 @@ class Walk:
     """What was secret in a walk, the responses, and what was logged."""
 
     secrets: dict[str, str] = field(default_factory=dict)
-    responses: list[httpx.Response] = field(default_factory=list)
+    responses: list[httpx2.Response] = field(default_factory=list)
     lines: str = ""
 
 
 async def _walk(world: World, walk: Walk) -> None:
-    async def note(response: httpx.Response) -> None:
+    async def note(response: httpx2.Response) -> None:
         await response.aread()
         walk.responses.append(response)
 
-    async def note_request(request: httpx.Request) -> None:
+    async def note_request(request: httpx2.Request) -> None:
         if "X-QN-Signature" in request.headers:
             walk.secrets.setdefault("delivery b", request.headers["X-QN-Signature"])
         if "X-Alchemy-Signature" in request.headers:

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.adapters.catalog.databases import PostgresqlServer
 from tests.postgresql import Server, keeping_records_on
@@ -111,7 +111,7 @@ async def test_two_workers_serve_from_one_database(
     service = make_service(world, tmp_path, address, WORKERS="2")
     await asyncio.to_thread(service.start)
     try:
-        async with httpx.AsyncClient(base_url=service.url) as client:
+        async with httpx2.AsyncClient(base_url=service.url) as client:
             body = world.wallet(1).sign("create") | {"content": "Kept elsewhere."}
             responses = [await client.post("/create/group", json=body) for _ in range(4)]
             assert [each.status_code for each in responses] == [200, 409, 409, 409]

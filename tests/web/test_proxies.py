@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.world import ORIGIN, World, open_world, problem
 
@@ -15,8 +15,8 @@ OTHER_CALLER = "203.0.113.2"
 
 async def _status(world: World, peer: str, headers: Sequence[tuple[str, str]]) -> int:
     """The status of a read that arrives from this peer with these headers."""
-    transport = httpx.ASGITransport(world.app, client=(peer, 50_000))
-    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+    transport = httpx2.ASGITransport(world.app, client=(peer, 50_000))
+    async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
         return (await client.get("/filesMetaData", headers=list(headers))).status_code
 
 
@@ -84,8 +84,8 @@ async def test_the_caller_is_found_behind_a_chain_of_trusted_proxies(
 @pytest.mark.parametrize("garbage", ["", ",", " , ,", "unknown", "[::1", ":", "\xff", "a" * 9000])
 async def test_garbage_in_the_header_is_no_error(tmp_path: Path, garbage: str) -> None:
     async with open_world(tmp_path, TRUSTED_PROXIES=PROXY, RATE_LIMITS="on") as world:
-        transport = httpx.ASGITransport(world.app, client=(PROXY, 50_000))
-        async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+        transport = httpx2.ASGITransport(world.app, client=(PROXY, 50_000))
+        async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
             header = {"X-Forwarded-For": garbage.encode("latin-1")}
             assert (await client.get("/filesMetaData", headers=header)).status_code == 200
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from tests.world import World, open_world, picture, problem
 
@@ -117,7 +117,7 @@ async def test_a_malformed_content_length_is_too_large_or_ignored(
 ) -> None:
     headers = JSON | {"Content-Length": length}
     request = town.client.build_request("POST", "/auth/login", content=b"{}")
-    request.headers = httpx.Headers({k: v.encode("latin-1") for k, v in headers.items()})
+    request.headers = httpx2.Headers({k: v.encode("latin-1") for k, v in headers.items()})
     response = await town.client.send(request)
     assert problem(response) == expected
 
@@ -202,7 +202,7 @@ def _create(world: World, content: str) -> str:
     return json.dumps(body)[:-1] + f', "content": {content}}}'
 
 
-async def _post(world: World, text: str | bytes) -> httpx.Response:
+async def _post(world: World, text: str | bytes) -> httpx2.Response:
     return await world.client.post("/create/group", content=text, headers=JSON)
 
 
@@ -308,7 +308,7 @@ def _parts(world: World) -> list[bytes]:
     ]
 
 
-async def _form(world: World, body: bytes, content_type: str | None = None) -> httpx.Response:
+async def _form(world: World, body: bytes, content_type: str | None = None) -> httpx2.Response:
     headers = {"Content-Type": content_type or f"multipart/form-data; boundary={BOUNDARY}"}
     return await world.client.post(
         "/publish/file", params={"cid": CID}, content=body, headers=headers

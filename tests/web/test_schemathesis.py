@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import schemathesis
 from schemathesis.config import SchemathesisConfig
@@ -38,7 +38,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 @pytest.fixture(scope="module")
 def description(live: Live) -> dict[str, Any]:
     """The service's own description, whose examples name what it holds."""
-    described: dict[str, Any] = httpx.get(f"{live.origin}/openapi.json").json()
+    described: dict[str, Any] = httpx2.get(f"{live.origin}/openapi.json").json()
     real = {
         ("/fileByCid", "cid"): live.draft_cid,
         ("/filesMetaData", "cid"): live.draft_cid,
@@ -128,5 +128,5 @@ def test_nothing_a_client_sends_breaks_the_service(findings: dict[str, Findings]
 def test_the_examples_lead_to_content(path: str, description: dict[str, Any], live: Live) -> None:
     parameters = description["paths"][path]["get"]["parameters"]
     query = {each["name"]: each["example"] for each in parameters if "example" in each}
-    response = httpx.get(f"{live.origin}{path}", params=query, headers=live.session)
+    response = httpx2.get(f"{live.origin}{path}", params=query, headers=live.session)
     assert response.status_code == 200, response.text

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from tests.world import World, open_world, problem
 
@@ -447,7 +447,7 @@ async def test_provider_a_does_not_compress(town: World) -> None:
     assert problem(response) == (415, "unsupported_media_type")
 
 
-async def _send_gzip(world: World, body: bytes) -> httpx.Response:
+async def _send_gzip(world: World, body: bytes) -> httpx2.Response:
     headers = {
         "X-QN-Nonce": "n" * 32,
         "X-QN-Timestamp": str(world.clock.seconds),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.processes import PLAIN, Service, free_port, running
 from tests.world import World
@@ -58,12 +58,12 @@ def _calling(service: Service) -> Iterator[_Load]:
     load, done = _Load(), threading.Event()
 
     def call() -> None:
-        with httpx.Client(base_url=service.url, timeout=30, verify=PLAIN) as client:
+        with httpx2.Client(base_url=service.url, timeout=30, verify=PLAIN) as client:
             while not done.is_set():
                 try:
                     assert client.get("/healthz").status_code == 200
                     load.responses += 1
-                except (AssertionError, httpx.TransportError) as error:
+                except (AssertionError, httpx2.TransportError) as error:
                     load.failures.append(repr(error))
                 time.sleep(0.005)
 
@@ -108,7 +108,7 @@ def test_a_single_worker_ignores_sighup(tmp_path: Path) -> None:
     with running(_service(tmp_path, WORKERS="1")) as service:
         os.kill(service.process.pid, signal.SIGHUP)
         _await(lambda: "SIGHUP is ignored" in service.tail())
-        assert httpx.get(f"{service.url}/healthz", verify=PLAIN).status_code == 200
+        assert httpx2.get(f"{service.url}/healthz", verify=PLAIN).status_code == 200
         assert service.stop() == 0
 
 
