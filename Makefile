@@ -34,6 +34,9 @@ bench: $(READY) ## Measure the service beside its floors (with Node: and beside 
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory bench/peer/node_modules/.ready; fi
 	$(BIN)/python -m bench.run $(if $(QUICK),--quick)
 
+bench-compare: $(READY) ## Compare the speed with that of another checkout, in turns (OTHER=path)
+	$(BIN)/python -m bench.compare $(OTHER)
+
 scale: $(READY) ## Say what a large deployment needs, from the last measurements
 	$(BIN)/python -m bench.scale
 
@@ -73,5 +76,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test simulate check fix bench scale test-clients test-chain test-crash test-kubo test-pinata lock clean
+.PHONY: help run test simulate check fix bench bench-compare scale test-clients test-chain test-crash test-kubo test-pinata lock clean
 .SECONDARY:

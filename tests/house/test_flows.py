@@ -1,0 +1,108 @@
+"""The three flows in CONTRIBUTING.md list exactly the files that a request runs through."""
+
+import re
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from tests.house.sources import ROOT, SOURCE
+from tests.world import World, open_world
+
+from imprint.devchain.webhooks import sign_body_a
+
+NOT_TRACED = {"server/http.py", "adapters/catalog/sql.py"}
+"""Listed, but never entered: the test calls the app without a server, and statements are text."""
+
+NOT_LISTED = ("devchain/", "web/cors.py", "failpoints.py", "adapters/sqlite_connections.py")
+"""Entered, but not listed: the node of the test, CORS, which is off by default, failpoints, which
+do nothing unless a crash test arms them, and connections, which a thread opens once."""
+
+
+def listed_files(heading: str) -> set[str]:
+    """The files that a numbered list in CONTRIBUTING.md begins its items with."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = page.partition(f"### {heading}\n")[2].partition("\n#")[0]
+    return set(re.findall(r"^\d+\. `([\w/]+\.py)`", section, re.MULTILINE))
+
+
+class Trace:
+    """Records the source files of every function that is entered while it is on."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.on = False
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if self.on and event == "call" and path.is_relative_to(SOURCE):
+            name = path.relative_to(SOURCE).as_posix()
+            if not name.startswith(NOT_LISTED):
+                self.files.add(name)
+
+
+@contextmanager
+def tracing() -> Iterator[Trace]:
+    """A trace of this thread and of all threads that start meanwhile."""
+    trace = Trace()
+    threading.setprofile(trace)
+    sys.setprofile(trace)
+    try:
+        yield trace
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+
+async def update_a_draft(world: World, trace: Trace) -> None:
+    alice = world.wallet(1)
+    draft = await world.create(alice)
+    trace.on = True
+    response = await world.send_update(alice, draft["cid"])
+    trace.on = False
+    assert response.status_code == 200
+
+
+async def read_a_post(world: World, trace: Trace) -> None:
+    alice = world.wallet(1)
+    draft = await world.create(alice)
+    await world.send_a(world.body_a(world.create_post(alice, draft["cid"])))
+    session = await world.login(alice)
+    parameters = {"user": alice.address, "postId": "1"}
+    trace.on = True
+    response = await world.client.get("/fileByPostId", params=parameters, headers=session)
+    trace.on = False
+    assert response.status_code == 200
+
+
+async def receive_a_webhook(world: World, trace: Trace) -> None:
+    alice = world.wallet(1)
+    draft = await world.create(alice)
+    body = world.body_a(world.create_post(alice, draft["cid"]))
+    secret = world.settings.webhooks.a_secret
+    assert secret is not None
+    signed = sign_body_a(body, secret.reveal())
+    trace.on = True
+    response = await world.deliver("provider-a", body, signed.headers)
+    trace.on = False
+    assert response.json()["applied"] == 1
+
+
+@pytest.mark.parametrize(
+    ("heading", "flow"),
+    [
+        ("A signed write: `POST /update/file`", update_a_draft),
+        ("A gated read: `GET /fileByPostId`", read_a_post),
+        ("A webhook: `POST /webhook/provider-a/publish`", receive_a_webhook),
+    ],
+)
+async def test_a_flow_runs_through_the_files_that_are_listed(
+    tmp_path: Path, heading: str, flow: Callable[[World, Trace], Awaitable[None]]
+) -> None:
+    with tracing() as trace:
+        async with open_world(tmp_path, RATE_LIMITS="on") as world:
+            await flow(world, trace)
+    assert trace.files == listed_files(heading) - NOT_TRACED
