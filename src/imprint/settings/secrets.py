@@ -1,7 +1,8 @@
-"""Secrets: a value that never prints itself, and the checks of the ones an operator gives."""
+"""Secrets: a value that never prints itself, and the checks of those an operator gives."""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
+from urllib.parse import unquote_plus, urlsplit
 
 MIN_SECRET_BYTES = 32
 """The shortest secret allowed: as long as the HMAC-SHA256 signatures made with it."""
@@ -26,6 +27,9 @@ _MASTER_KEY_PREFIX = "IMPRINT_ENCRYPTION_KEY"
 
 _FEWEST_CHARACTERS = 8
 """A secret with fewer distinct characters counts as repetitive."""
+
+_SHORTEST_KEY = 8
+"""Shorter parts of a URL are not taken for API keys."""
 
 _PLACEHOLDERS = (
     DEVELOPMENT_MARK,
@@ -146,3 +150,15 @@ def _find_pairs(secrets: Mapping[str, Secret]) -> Iterator[tuple[str, str]]:
     for (first, one), (second, other) in combinations(secrets.items(), 2):
         if one == other and first.removesuffix(PREVIOUS) != second.removesuffix(PREVIOUS):
             yield first, second
+
+
+def secret_parts(url: str) -> list[str]:
+    """The parts of the URL of a node or a database that must never be logged: all but its host."""
+    parts = urlsplit(url)
+    arguments = [pair.partition("=")[2] or pair for pair in parts.query.split("&")]
+    keys = [parts.password or "", parts.query, *arguments, *parts.path.split("/")]
+    if parts.scheme.startswith("http") and parts.username:
+        # A node has no users, so a user name is an API key. The user of a database is no secret.
+        keys.append(parts.username)
+    spellings = dict.fromkeys([*keys, *map(unquote_plus, keys)])
+    return [key for key in spellings if len(key) >= _SHORTEST_KEY]

@@ -5,7 +5,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import urlsplit
 
 from imprint.settings.declaration import Setting, declared_in
 from imprint.settings.encryption import Encryption
@@ -20,7 +20,7 @@ from imprint.settings.groups import (
     Storage,
     Webhooks,
 )
-from imprint.settings.secrets import Secret
+from imprint.settings.secrets import Secret, secret_parts
 from imprint.settings.stores import PostgresqlDatabase, find_credentials
 
 DEVELOPMENT: Mapping[str, str] = MappingProxyType(
@@ -43,9 +43,6 @@ DEVELOPMENT: Mapping[str, str] = MappingProxyType(
 The marketplace address is that of a contract created by the first transaction of the first
 development account.
 """
-
-_SHORTEST_KEY = 8
-"""Shorter parts of a URL are not taken for API keys."""
 
 _PAGE_TOKEN_LABEL = b"imprint page token secret"
 
@@ -93,7 +90,7 @@ class Settings:
             urls.append(self.storage.database.url.reveal())
         if self.storage.kubo_authorization is not None:
             texts += find_credentials(self.storage.kubo_authorization)
-        keys = [key for url in urls for key in _find_keys(url)]
+        keys = [key for url in urls for key in secret_parts(url)]
         return tuple(dict.fromkeys(texts + keys))
 
 
@@ -111,15 +108,3 @@ SETTINGS: tuple[Setting, ...] = tuple(
 def _derive(secret: Secret) -> Secret:
     digest = hmac.new(secret.reveal_bytes(), _PAGE_TOKEN_LABEL, hashlib.sha256)
     return Secret(digest.hexdigest())
-
-
-def _find_keys(url: str) -> list[str]:
-    """The parts of the URL of a node or a database that may be secret: all but its host."""
-    parts = urlsplit(url)
-    arguments = [pair.partition("=")[2] or pair for pair in parts.query.split("&")]
-    keys = [parts.password or "", parts.query, *arguments, *parts.path.split("/")]
-    if parts.scheme.startswith("http") and parts.username:
-        # A node has no users, so a user name is an API key. The user of a database is no secret.
-        keys.append(parts.username)
-    spellings = dict.fromkeys([*keys, *map(unquote_plus, keys)])
-    return [key for key in spellings if len(key) >= _SHORTEST_KEY]
