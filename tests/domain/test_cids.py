@@ -127,6 +127,20 @@ def test_stray_bits_after_the_last_byte_are_refused(last: str) -> None:
         parse_cid(HELLO[:-1] + last)
 
 
+@pytest.mark.parametrize("cut", range(1, 36))
+@pytest.mark.parametrize("prefix", ["c", "C", "t", "T"])
+def test_padding_before_the_end_is_refused(prefix: str, cut: int) -> None:
+    encode = b32encode if prefix in "cC" else b32hexencode
+    binary = cid_bytes(parse_cid(HELLO))
+    # Two pieces with a padding of their own are together as long as the whole.
+    whole, pieces = encode(binary), encode(binary[:cut]) + encode(binary[cut:])
+    assert len(pieces) == len(whole)
+    assert parse_cid(prefix + whole.decode()) == HELLO
+    if pieces != whole:
+        with pytest.raises(NotACid):
+            parse_cid(prefix + pieces.decode())
+
+
 @pytest.mark.parametrize(
     "text",
     [

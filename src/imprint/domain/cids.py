@@ -95,8 +95,8 @@ _LENGTHS = {
 }
 """How long the text of a 36-byte CID is in each multibase; other multibases are refused.
 
-libipld refuses stray bits and foreign characters. With the length fixed as well, no CID has two
-texts in one base, but for the case of letters where the base ignores it.
+libipld refuses stray bits and foreign characters. With the length fixed as well and padding only
+at the end, no CID has two texts in one base, but for the case of letters where the base ignores it.
 """
 
 _VERSION_0_LENGTH = 46
@@ -117,6 +117,9 @@ def parse_cid(text: str) -> Cid:
         return _check_cid(bytes([1, Codec.DAG_PB]) + _decode_multibase("z" + text))
     if len(text) != _LENGTHS.get(text[:1]):
         raise NotACid("A CID has the prefix of a known multibase and the length that goes with it.")
+    if "=" in text.rstrip("="):
+        # libipld also decodes padded pieces one after another.
+        raise NotACid("A CID has padding only at its end.")
     return _check_cid(_decode_multibase(text))
 
 
