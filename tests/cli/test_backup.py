@@ -23,4 +23,4 @@ def test_a_damaged_backup_is_refused(here, tmp_path):
 def test_a_file_that_is_no_backup_is_refused(tmp_path):
     (tmp_path / "letter.tar").write_text("Dear reader" * 1000)
     result = run({}, "restore", tmp_path / "letter.tar", "--to", tmp_path / "restored")
-    assert (result.exit_code, "no tar file" in result.output) == (2, True)
+    assert (result.exit_code, "not a tar file" in result.output) == (2, True)

@@ -1,1 +1,1 @@
-"""The world outside, behind the ports: catalog, content, chain, deliveries, clock."""
+"""Implementations of the ports: catalog, content, chain, webhooks, archives, images, encryption."""

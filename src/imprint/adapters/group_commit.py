@@ -1,7 +1,7 @@
 """Group commit: one thread that does all queued work together, so that it shares one fsync.
 
-Callers get their results only when the whole group is done, and a caller that is cancelled changes
-nothing about it.
+Callers get their results only when the whole group is done. Cancelling a caller does not cancel its
+work.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class Job(Generic[W]):
 class GroupCommit(Generic[W]):
     """A queue and its thread; `commit` gives every job its result or its error and never raises.
 
-    A group has at most `largest` jobs, so that the first one need not wait for long.
+    A group has at most `largest` jobs, so that the first one does not wait for long.
     """
 
     def __init__(self, name: str, commit: Callable[[Sequence[Job[W]]], None], largest: int) -> None:
@@ -98,7 +98,7 @@ def _finish(jobs: Sequence[Job[Any]]) -> None:
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, theirs in by_loop.items():
-        # A closed loop has nobody who waits.
+        # On a closed loop no caller is waiting.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_set_results, theirs)
 

@@ -33,9 +33,9 @@ class TooOldSqlite(Exception):
 def connect_writer(
     path: Path, page_size: int = 4096, cache: int = CACHE_KILOBYTES
 ) -> sqlite3.Connection:
-    """A connection that may write; it makes the database if needed and switches it to WAL.
+    """A connection that may write; it creates the database if needed and switches it to WAL.
 
-    `page_size` takes effect only when the database is made.
+    `page_size` takes effect only when the database is created.
     """
     if sqlite3.sqlite_version_info < _OLDEST:
         wanted = ".".join(map(str, _OLDEST))

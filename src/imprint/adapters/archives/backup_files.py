@@ -130,7 +130,7 @@ def read_entries(path: Path) -> Iterator[BackupEntry]:
                     if file := tar.extractfile(info):
                         yield FileEntry(info.name, file)
     except tarfile.TarError as error:
-        raise BackupUnusable(f"{path} is no tar file, or is damaged: {error}.") from error
+        raise BackupUnusable(f"{path} is not a tar file, or is damaged: {error}.") from error
     except OSError as error:
         raise BackupUnusable(f"{path} cannot be read: {error.strerror}.") from error
 

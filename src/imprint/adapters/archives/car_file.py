@@ -1,4 +1,4 @@
-"""An indexed CAR file, whose blocks are found by their cids in any order.
+"""CAR files with an index, so that blocks can be read by cid in any order.
 
 The index is a temporary SQLite database, which spills to disk when it grows, so a file of any size
 is read with little memory.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class NoKey(Exception):
-    """The file has no key, or cannot be read or created."""
+    """The file does not contain a key, or cannot be read or created."""
 
 
 def load_seed(path: Path, size: int, draw: Callable[[int], bytes]) -> bytes:
@@ -21,7 +21,7 @@ def load_seed(path: Path, size: int, draw: Callable[[int], bytes]) -> bytes:
     except (OSError, ValueError) as error:
         raise NoKey(f"The key file {path} cannot be used.") from error
     if len(seed) != size:
-        raise NoKey(f"The key file {path} has no key in it.")
+        raise NoKey(f"The key file {path} does not contain a key.")
     return seed
 
 

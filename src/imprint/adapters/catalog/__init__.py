@@ -1,1 +1,1 @@
-"""Where file records live: SQLite."""
+"""The catalog: records of files, nonces and events, in SQLite or PostgreSQL."""

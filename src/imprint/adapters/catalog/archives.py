@@ -1,4 +1,4 @@
-"""Archives: the walk over all files for an export, and the import of exported files."""
+"""Rules for archives: the walk over all files for an export, and the import of exported files."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ async def documents_after(
 
 
 async def compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:
-    """What importing a file would come to. Raises `ImportConflict`."""
+    """The outcome that importing a file would have. Raises `ImportConflict`."""
     file = exported.file
     here = await find_file(tx, sql.VERSION_BY_CID, cid=file.cid)
     if here is not None:
@@ -64,7 +64,7 @@ async def compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome
 
 
 async def import_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:
-    """Add a file, and its publication as if a delivery named it. Raises `ImportConflict`."""
+    """Add a file, and apply its publication like a delivery. Raises `ImportConflict`."""
     file = exported.file
     outcome = await compare_file(tx, exported)
     await refuse_condemned(tx, file.cid, Network.PRIVATE)

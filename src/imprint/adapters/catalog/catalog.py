@@ -1,4 +1,4 @@
-"""The catalog's port: which rule each method runs, with which locks. Databases run the rules."""
+"""`Catalog` over any database: which rule each method runs, and under which locks."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -39,13 +39,13 @@ from imprint.domain.rate_limits import Rate
 from imprint.ports.catalog import ImportOutcome, KeyRecord, StoredDocument
 
 _UNKNOWN_REACH = 1_000_000
-"""For a read that may visit any number of rows."""
+"""The `reach` of a read that may visit any number of rows."""
 
 _PROBE_SECONDS = 2.0
 """How long a probe waits for its transaction."""
 
 _SECOND = 1_000_000
-"""A second in the unit in which moments are stored."""
+"""Microseconds in a second: moments are stored in microseconds."""
 
 
 class Snapshot(Protocol):
@@ -63,7 +63,7 @@ class CatalogBase(ABC):
     async def transact(
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
     ) -> T:
-        """Take the locks, run a rule and commit; the rule runs again if that is worth a try.
+        """Take the locks, run a rule and commit; after a conflict the rule runs again.
 
         Without `durable` the commit survives a crash of the process but perhaps not a power loss.
         """
@@ -82,7 +82,7 @@ class CatalogBase(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what runs and close every connection."""
+        """Finish running transactions and close every connection."""
 
     async def probe(self) -> None:
         try:
@@ -255,8 +255,9 @@ async def _release_lease(tx: Transaction, name: str, holder: str) -> None:
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime) -> None:
     """Count one request of a key, for all processes together. Raises `RateLimited`.
 
-    One moment is stored for each key. A request moves it forward by its share of the period, from
-    now on if it has passed; a request that would move it beyond a whole period ahead is refused.
+    One moment is stored for each key. A request moves it forward by its share of the period,
+    starting from now if it has passed. A request that would move it more than a whole period
+    ahead of now is refused.
     """
     share = rate.seconds * _SECOND // rate.count
     latest = micros(now) + rate.seconds * _SECOND

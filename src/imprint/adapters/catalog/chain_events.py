@@ -1,11 +1,11 @@
-"""Events of the chain: each is kept, found by its identity, and applied to files once.
+"""Rules for events of the chain: each is stored, found by its identity, and applied to files once.
 
 An event binds the file of its cid to its post id if its author is the owner. Two events can claim
 one post id only if one of them is in a block that left the chain, or will leave it. Until the
 follower knows which, the event in the higher block holds the post id (the later one, if both are
 equally high): the other file becomes a draft again, and its event is no longer canonical.
-But an event that the follower has read itself gives way only to another one that it reads itself:
-a delivery may be wrong, and nobody reads final blocks again.
+But an event that the follower has read itself yields only to another one that it reads itself: a
+delivery may be wrong, and final blocks are not read again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ CURSOR, FINAL = "stand", "final"
 """The kinds of blocks that are stored for each chain."""
 
 _KEPT_AT_ONCE = 10
-"""How many kept events for one cid or post id are tried: all but one are claims of strangers."""
+"""How many stored events for one cid or post id are tried: all but one are false."""
 
 
 async def apply_events(
@@ -64,7 +64,7 @@ async def apply_events(
     """Keep and apply events, each in a savepoint of its own; the caller has locked them.
 
     With `canonical` they were read from the chain, which also brings back an event whose block had
-    left. A delivery cannot do that, so repeating an old one revives nothing.
+    left. A delivery cannot do that, so repeating an old delivery has no effect.
     """
     if key is not None and not await _add_delivery(tx, key, at):
         return ApplyResult(duplicate=True)
@@ -93,7 +93,7 @@ async def advance(tx: Transaction, chain_id: int, step: Advance, at: datetime) -
 
 
 async def apply_kept(tx: Transaction, draft: File) -> File:
-    """Apply the events that named the cid of a draft before it was one; the file afterwards."""
+    """Apply the stored events that name the cid of a draft; returns the file afterwards."""
     rows = await tx.fetchall(
         sql.KEPT_FOR_CID, cid=draft.cid, author=draft.owner, limit=_KEPT_AT_ONCE
     )
@@ -208,7 +208,7 @@ async def _keep_and_apply(
     if bound is not None and not agrees:
         unbound, bound = await _unbind(tx, bound), None
     if canonical:
-        # A delivery may have left out or got wrong what nobody checked when it arrived.
+        # A delivery is not checked against the chain, so it may be incomplete or wrong.
         await tx.execute(sql.CORRECT_EVENT, **values)
     if bound is None:
         status = await _apply(tx, event, at, canonical)
@@ -221,7 +221,7 @@ async def _keep_and_apply(
 
 
 async def _lock_known(tx: Transaction, event: PostCreated) -> Row | None:
-    """What is stored of an event; if that names another author, locks that author's files too."""
+    """The stored event with this identity; if its author differs, that author is locked too."""
     identity = _identity(event.place)
     known = await tx.fetchone(sql.KNOWN_EVENT, **identity)
     if known is not None and known["author"] != event.author:
@@ -246,7 +246,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
         bound = file.id
     await tx.execute(sql.SET_EVENT_STATUS, **identity, status=status.value, file_id=bound)
     if displaced is not None:
-        # Another event may name it: one that found it published already was only kept.
+        # An event that found this file already published was only stored; it may apply now.
         await apply_kept(tx, displaced)
     return status
 
@@ -273,7 +273,7 @@ async def _judge(
 
 
 async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
-    """The file that has the post id of a claim, its owner locked."""
+    """The file that is bound to the post id of a claim; its owner is locked."""
     locked = {claim.author}
     while True:
         holder = await find_file(tx, sql.FILE_BY_POST, post_id=str(claim.post_id))
@@ -394,7 +394,7 @@ def _identity(place: LogPlace) -> dict[str, Value]:
 
 
 def _values(event: PostCreated) -> dict[str, Value]:
-    """The values of an event's row that the event itself names."""
+    """The values of an event's row that come from the event itself."""
     return {
         **_identity(event.place),
         "block_number": event.place.block_number,

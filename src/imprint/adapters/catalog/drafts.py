@@ -1,7 +1,7 @@
-"""Drafts: what authors sign, with the nonces and the intents of their writes.
+"""Rules for drafts: the signed writes, with their nonces and intents.
 
-A write begins with an intent, so that a document whose write never ends can be found and removed.
-The transaction of its effect ends the intent and spends the nonce.
+A write begins with an intent, so that the document of a write that never commits can be found and
+removed. The transaction that takes effect ends the intent and spends the nonce.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Vers
 async def replace_draft(
     tx: Transaction, write: Write, intent: Intent, old: Cid, version: Version
 ) -> File | None:
-    """Put a version in the place of the draft `old`; None if that is no draft of the signer.
+    """Put a version in the place of the draft `old`; None if that is not a draft of the signer.
 
     The group is the one that the draft is in now: an event may have moved it since it was read.
     """
@@ -87,7 +87,7 @@ async def replace_draft(
 async def prepare_draft(
     tx: Transaction, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
 ) -> File | None:
-    """Give a draft its thumbnail and hashtags; None if `cid` is no draft of the signer."""
+    """Give a draft its thumbnail and hashtags; None if `cid` is not a draft of the signer."""
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_file(tx, sql.DRAFT_OF_OWNER, cid=cid, owner=write.signer)
     if draft is None:
@@ -108,7 +108,7 @@ async def prepare_draft(
 
 
 async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
-    """Delete a draft and return what it was; None if `cid` is no draft of the signer."""
+    """Delete a draft and return it as it was; None if `cid` is not a draft of the signer."""
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_file(tx, sql.DRAFT_OF_OWNER, cid=cid, owner=write.signer)
     if draft is None:

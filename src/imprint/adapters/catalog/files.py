@@ -1,4 +1,4 @@
-"""Files: built from rows, found and listed, their positions, hashtags and wrapped keys."""
+"""Rules for files: building them from rows, queries, lists, positions, hashtags, wrapped keys."""
 
 import json
 from collections.abc import Sequence
@@ -117,7 +117,7 @@ class ListPlan:
 async def plan_list(
     tx: Transaction, which: ListFilter, before: int | None, limit: int
 ) -> ListPlan | None:
-    """How to read a list; None if it is empty. Of several tags the rarest one leads."""
+    """How to read a list, by the rarest of its tags; None if the list is empty."""
     end = _END if before is None else before
     values: dict[str, Value] = {"before": end, "limit": limit}
     if isinstance(which, OwnDrafts):
@@ -156,7 +156,7 @@ async def next_position(tx: Transaction) -> int:
 
 
 async def retag(tx: Transaction, before: File | None, after: File | None) -> None:
-    """Replace a file's hashtags in the index of tags when it changes; None is no file."""
+    """Update the index of tags when a file is added (`before` is None), changed or removed."""
     if before is not None and before.state.live:
         for tag in before.hashtags:
             await tx.execute(sql.DROP_TAG, tag=tag, position=before.position)
@@ -180,7 +180,7 @@ async def list_keys(tx: Transaction, after: str, limit: int) -> list[KeyRecord]:
 
 
 async def replace_keys(tx: Transaction, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
-    """Replace the wrapped keys that are still as given; how many were."""
+    """Replace the wrapped keys that are still as given; returns how many were."""
     replaced = 0
     for record, new in changes:
         row = await tx.fetchone(sql.REWRAP_KEY, id=record.file_id, old=record.wrapped_key, new=new)

@@ -1,4 +1,4 @@
-"""Garbage: documents that nothing refers to are condemned, and forgotten once destroyed."""
+"""Rules for garbage: documents that nothing refers to are condemned, and purged once destroyed."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from imprint.domain.cids import Cid
 from imprint.domain.files import Network
 
 _NEVER_ATTACHED = 0
-"""When the document of an expired intent was detached: earlier than any that was attached."""
+"""The `detached_at` of the document of an expired intent: earlier than any other."""
 
 
 async def condemn_documents(
@@ -17,8 +17,9 @@ async def condemn_documents(
 ) -> list[tuple[Cid, Network]]:
     """Up to `limit` documents to be destroyed, those condemned before first.
 
-    A document that something refers to again is no longer detached. With a document goes its
-    version, so that nothing can restore it, and its use as thumbnail of groups without a live file.
+    A document that something refers to again is no longer detached. The version of a condemned
+    document is deleted, so that nothing can restore it, and groups without a live file lose it as
+    their thumbnail.
     """
     for row in await tx.fetchall(sql.EXPIRED_INTENTS, now=micros(now), limit=limit):
         await tx.execute(sql.END_INTENT, id=row["id"])
@@ -43,14 +44,14 @@ async def condemn_documents(
 
 
 async def purge(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Forget a condemned document, which is destroyed now."""
+    """Delete the record of a condemned document after the document itself is destroyed."""
     await tx.execute(sql.PURGE, cid=cid, network=network.value)
 
 
 async def detach_strays(
     tx: Transaction, cids: Sequence[Cid], network: Network, at: datetime
 ) -> int:
-    """Detach the documents of which nothing is known; how many there were."""
+    """Detach the documents that the catalog does not know; returns how many there were."""
     found = 0
     for cid in cids:
         row = await tx.fetchone(
@@ -83,7 +84,7 @@ async def _condemn(
     )
     if still is None:
         return False
-    # An expired intent must not end well later, with its document destroyed.
+    # A write that is late must not take effect after its document was destroyed.
     await tx.execute(sql.END_INTENTS_FOR, cid=cid, network=network.value)
     if network is Network.PUBLIC:
         await tx.execute(sql.FORGET_THUMBNAIL, cid=cid)

@@ -2,8 +2,8 @@
 
 Isolation is READ COMMITTED: every statement sees what was committed before it. Locks are advisory
 locks of the transaction, so what a rule reads under them stays true. Unique indexes are the second
-line: a transaction that conflicts with another one is rolled back and begins again, and then finds
-what it had not seen. A conflict that comes back every time is no accident and is `Unstorable`.
+line of defence: a transaction that conflicts with another one is rolled back and run again, and
+then sees the rows of the other. A conflict in every attempt is `Unstorable`.
 """
 
 import asyncio
@@ -50,23 +50,23 @@ CONNECTIONS = 10
 _SNAPSHOT = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL idle_in_transaction_session_timeout = 0"""
-"""Begins a read of one moment; it may take its time, because it blocks nobody."""
+"""Begins a snapshot; it has no timeout when idle, because it blocks no other transaction."""
 
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
 """A commit that waits for a standby and is interrupted counts as done, so the server must not
 interrupt it; only the client stops waiting."""
 
 _ATTEMPTS = 6
-"""How often a transaction is begun before it fails."""
+"""How often a transaction is run before it fails."""
 
 _PAUSE = 0.01
 """Seconds before the second attempt at most; each further pause is twice as long."""
 
 _CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
-"""A transaction met rows that another one committed meanwhile."""
+"""A transaction conflicts with rows that another one committed meanwhile."""
 
 _CONFLICT = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *_CLASH)
-"""A transaction met another one; beginning it again may help."""
+"""A transaction conflicts with another one; running it again may succeed."""
 
 _REFUSED = (
     asyncpg.DataError,
@@ -79,7 +79,7 @@ _REFUSED = (
 
 
 def open_catalog(url: str, connections: int = CONNECTIONS) -> "PostgresqlCatalog":
-    """Open the catalog in this database, making it or bringing its schema up to date.
+    """Open the catalog in this database; creates or migrates its schema.
 
     Raises `NewerSchema` for one that a newer version wrote, and `Unfinished` for one that a catalog
     is being moved to. Connections are made later, on the event loop that uses them.
@@ -103,7 +103,7 @@ class NotCommitted(asyncpg.InterfaceError):
 
 
 class _Retry(Exception):
-    """The transaction met another one, or its connection broke before it began."""
+    """The transaction conflicts with another one, or its connection broke before it began."""
 
 
 class PostgresqlTransaction:
@@ -168,9 +168,9 @@ class KeyedLocks:
 
     @asynccontextmanager
     async def hold(self, names: Iterable[str], seconds: float) -> AsyncIterator[None]:
-        """Hold the locks of all names, taken in one order by everybody.
+        """Hold the locks of all names until the block ends, taken in the same order by all callers.
 
-        Raises `TimeoutError` after so many seconds.
+        Raises `TimeoutError` after this many seconds.
         """
         async with AsyncExitStack() as held:
             async with asyncio.timeout(seconds):
@@ -276,7 +276,7 @@ class PostgresqlCatalog(CatalogBase):
     def _forget(self, task: "asyncio.Task[Any]") -> None:
         self._running.discard(task)
         if not task.cancelled():
-            # Retrieved, so that asyncio logs nothing if the caller has gone.
+            # Retrieved, so that asyncio does not warn when the caller was cancelled.
             task.exception()
 
 
@@ -286,7 +286,7 @@ def _begin_statements(locks: frozenset[str], durable: bool) -> str:
 
 
 def _lock_statements(names: frozenset[str]) -> str:
-    # In one order by everybody, so that no two transactions wait for each other.
+    # All transactions take locks in the same order, so that no two wait for each other.
     keys = sorted(map(_lock_key, names))
     return ";".join(f"SELECT pg_advisory_xact_lock({key})" for key in keys)
 
@@ -296,7 +296,7 @@ def _lock_key(name: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-# Statements: translated once to numbered values, and a few that PostgreSQL has its own of.
+# Statements: named values become numbered ones, and some statements are replaced by others.
 
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
@@ -305,7 +305,7 @@ _LIMIT = "limit"
 page of ten rows differs from the plan for a tenth of the table."""
 
 _COUNTED = 20_000
-"""How far the files of a tag are counted to find the rarest tag: some milliseconds."""
+"""The files of a tag are counted up to this number to find the rarest tag: some milliseconds."""
 
 _COUNT_IN_STATE = """
 (SELECT count(*) FROM
@@ -337,7 +337,7 @@ def _list_tagged(tags: int, drafts_too: bool) -> str:
 
 
 _NOT_NEEDED = frozenset({sql.RECOUNT_TAG})
-"""A stored count for each tag would be a row that everybody who publishes under it waits for."""
+"""A stored count for each tag would be one row that all writers of this tag wait for."""
 
 _OWN: Mapping[str, str] = {
     sql.NEXT_POSITION: "SELECT nextval('positions') AS value",

@@ -1,7 +1,7 @@
-"""Moves a catalog from SQLite to PostgreSQL in batches that can be resumed, and compares the two.
+"""Migration of a catalog from SQLite to PostgreSQL, in batches, resumable, compared at the end.
 
-Until the end the target has a table that keeps services out and stores how far the move is. Tables
-that only PostgreSQL or only SQLite has are not moved; their contents follow from the others.
+Until the end the target has a table that stores the progress and keeps services from opening the
+target. Tables that only one of the databases has are not moved: they are derived from the others.
 """
 
 import json
@@ -66,7 +66,7 @@ class _Table:
 
 
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
-    """Move the catalog in this file to an empty database, or resume; how many rows it has.
+    """Move the catalog in this file to an empty database, or resume; returns how many rows it has.
 
     The source is locked against writes meanwhile. Raises `CannotMove` for a target that is in use
     and for one that differs at the end.
@@ -97,7 +97,7 @@ def _open(source: Path) -> sqlite3.Connection:
 
 
 async def _claim(writer: Connection) -> list[_Table]:
-    """Add the table of progress to an empty target, or find it there; the tables to be moved."""
+    """Create the progress table in an empty target, or find it; returns the tables to move."""
     if await writer.fetchval("SELECT to_regclass($1)", UNFINISHED) is None:
         await migrate(writer, known_migrations("postgresql"))
         tables = await _tables(writer)

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: pooled, with timeouts, and replaced when they break."""
+"""Connection pool for PostgreSQL, with timeouts; broken connections are replaced."""
 
 import asyncio
 import logging

@@ -18,10 +18,10 @@ CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)""
 
 
 _ATTEMPTS = 60
-"""How often a migration is begun before it fails."""
+"""How often a migration is run before it fails."""
 
 _PAUSE = 0.25
-"""Seconds between two attempts, in which the requests that were blocked go on."""
+"""Seconds between two attempts, in which blocked requests can continue."""
 
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '400ms'"
 """How long a migration waits for the lock of a table. Later requests queue behind it; and after a
@@ -43,10 +43,10 @@ class Unfinished(Exception):
 async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
     """Bring the schema up to date in one transaction; a second process finds it done.
 
-    Processes of the previous release go on meanwhile: where they hold locks, it begins again.
+    Processes of the previous release keep running: while they hold locks, it is retried.
     Raises `NewerSchema` for a database that is ahead of these migrations, and `Unfinished` for one
     that a catalog is being moved to. A schema that is up to date is only read, so the service
-    needs no right to change it.
+    needs no permission to change it.
     """
     for _ in range(_ATTEMPTS - 1):
         try:

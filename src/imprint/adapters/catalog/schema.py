@@ -1,4 +1,4 @@
-"""The schema of a catalog: numbered migrations, applied when it is opened; here to SQLite."""
+"""Schema migrations of the catalog: numbered scripts, and how SQLite applies them."""
 
 import sqlite3
 from collections.abc import Iterator

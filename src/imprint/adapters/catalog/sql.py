@@ -49,7 +49,7 @@ AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.posi
 
 @lru_cache(maxsize=32)
 def list_tagged(tags: int, drafts_too: bool) -> str:
-    """The list of files that carry all of `tags` tags: :tag0 drives, the others are looked up.
+    """The list of files that carry all of `tags` tags: the index is walked by :tag0.
 
     SQLite keeps the order of cross joins: it walks the index of tags, then finds each file.
     """

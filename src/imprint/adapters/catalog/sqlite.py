@@ -1,8 +1,8 @@
 """The catalog in a SQLite file, which several processes of one machine may share.
 
 One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
-the way to a thread and back. A list by several common tags can take longer; it is interrupted after
-a while and then runs in a thread of its own. Between two commits no list is read twice.
+a switch to a thread and back. A list by several common tags can take longer; it is interrupted
+after a while and then runs in a separate thread. Between two commits no list is read twice.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from imprint.domain.errors import Problem, Unavailable
 _log = logging.getLogger(__name__)
 
 _LONG_REACH = 2_000
-"""How many rows a read may visit without being watched: about a millisecond's work."""
+"""How many rows a read may visit without being interruptible: about a millisecond."""
 
 _BRIEF = 40_000
-"""How many instructions of SQLite's virtual machine a watched read may take: about as long."""
+"""Instructions of SQLite's virtual machine before a read is interrupted: about a millisecond."""
 
 _LARGEST_COMMIT = 256
-"""How many transactions one commit may hold, so that the first one need not wait for long."""
+"""How many transactions share one commit at most, so that the first one does not wait for long."""
 
 _REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
 """Errors about the values of a statement, rather than about the database."""
@@ -47,7 +47,7 @@ _MISSING = object()
 
 
 def open_catalog(path: Path) -> "SqliteCatalog":
-    """Open the catalog in this file, making it or bringing its schema up to date.
+    """Open the catalog in this file; creates or migrates its schema.
 
     Raises `NewerSchema` for one that a newer version wrote.
     """
@@ -91,7 +91,7 @@ class SqliteTransaction:
             raise Unstorable(type(error).__name__) from error
 
     async def lock(self, names: Collection[str]) -> None:
-        """Do nothing: one writing transaction has the whole database to itself."""
+        """Do nothing: SQLite runs one writing transaction at a time."""
 
 
 def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
@@ -121,9 +121,9 @@ class Writer:
     """The thread that writes: it runs all waiting transactions and commits them with one fsync.
 
     A rule that fails undoes only itself. Nearly all fail before they have changed anything; for the
-    others the whole commit begins again, with a savepoint around each rule. Callers get a result
-    only after the commit, and a caller that is cancelled changes nothing: a transaction that was
-    queued takes effect or fails as a whole.
+    others the whole commit is run again, with a savepoint around each rule. Callers get a result
+    only after the commit. Cancelling a caller does not cancel its transaction: once queued, it
+    takes effect or fails as a whole.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -192,7 +192,7 @@ class Writer:
         try:
             job.result = run_rule(self._tx, job.work.rule, job.work.args)
         except sqlite3.Error:
-            # The database failed, not the rule: nothing of this commit may stand.
+            # The database failed, not the rule: the whole commit fails.
             raise
         except Problem as problem:
             job.error = problem
@@ -226,7 +226,7 @@ class QueryCache:
         self._results: dict[Hashable, Any] = {}
 
     def refresh(self) -> int:
-        """Drop everything if there was a commit; the version that the cache is of now."""
+        """Drop everything if there was a commit; returns the version that the cache is of now."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._results.clear()

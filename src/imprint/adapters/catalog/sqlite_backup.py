@@ -1,4 +1,4 @@
-"""Consistent copies of a SQLite catalog, taken while others write."""
+"""Backup copies of a SQLite catalog, consistent while others write."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Transactions: what the rules of the catalog are written against, once for every database.
+"""Transactions: the interface that the rules of the catalog use, the same for every database.
 
 A rule is a coroutine function over a `Transaction`. It reads and writes through it, and its return
 value is the result of the transaction; an exception rolls it back. The names of the locks that
@@ -17,7 +17,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 Value = str | int | bytes | None
-"""What a statement takes and a column holds."""
+"""The types of statement parameters and columns."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

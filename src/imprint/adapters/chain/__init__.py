@@ -1,1 +1,1 @@
-"""The marketplace contract and the chain's logs, read over JSON-RPC."""
+"""Readers of the marketplace contract and of the chain's logs, over JSON-RPC."""

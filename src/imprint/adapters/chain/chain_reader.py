@@ -1,4 +1,4 @@
-"""The chain's blocks and the marketplace's logs, read over JSON-RPC."""
+"""Reader of the chain's blocks and the marketplace's logs, over JSON-RPC."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -21,7 +21,7 @@ _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 
 
 class NodeFailure(Exception):
-    """A node failed; the text says how, fit for a log: it never quotes the node or its address."""
+    """A node failed; the text can be logged, because it never quotes the node or its address."""
 
 
 class HttpClient:
@@ -61,7 +61,7 @@ class HttpClient:
         try:
             response = await connection.send(request)
         except BaseException:
-            # A late response must not be taken for that to the next request.
+            # A late response must not be mistaken for the response to the next request.
             connection.abort()
             raise
         if connection.is_open:

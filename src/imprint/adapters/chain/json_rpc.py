@@ -1,4 +1,4 @@
-"""JSON-RPC over HTTP: one batch per exchange, sent to the next node if one fails."""
+"""JSON-RPC client over HTTP: one batch per exchange, sent to the next node if one fails."""
 
 import asyncio
 import itertools
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 Read = TypeVar("Read")
 
 MAX_RESPONSE = 8 * 1024 * 1024
-"""Bytes of a response; the logs of thousands of blocks fit in."""
+"""Bytes of a response: enough for the logs of thousands of blocks."""
 
 
 class ChainMisconfigured(Unavailable):

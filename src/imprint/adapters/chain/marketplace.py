@@ -1,4 +1,4 @@
-"""The marketplace contract, read over JSON-RPC, with all values of a query from one block.
+"""Reader of the marketplace contract over JSON-RPC; all values of a query are from one block.
 
 Every batch begins with the node's chain id and newest block, and ends with its block number. A
 node executes a batch in order, so if the number is still that of the block, all calls between were

@@ -77,7 +77,7 @@ class DocumentFiles:
             return file.readall()
 
     def delete(self, cid: Cid) -> None:
-        """Delete a document durably; one that does not exist is no error."""
+        """Delete a document durably; one that does not exist is not an error."""
         try:
             (self._shard(cid) / cid).unlink()
         except FileNotFoundError:

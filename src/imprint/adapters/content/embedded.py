@@ -147,7 +147,7 @@ class EmbeddedStore:
         return await self._run(load)
 
     async def remove(self, cid: Cid, network: Network) -> None:
-        """Destroy a document; one that is not stored is no error."""
+        """Destroy a document; one that is not stored is not an error."""
         if network in self._small:
             await self._write(network, partial(self._small[network].delete, cid))
         await self._run(partial(self._files[network].delete, cid))
@@ -319,7 +319,7 @@ def _file_system_of(folder: Path, mounts: str) -> str:
 
 
 def _verify(cid: Cid, document: bytes, network: Network) -> bytes:
-    """The document, if it has this cid; other bytes are caused by a fault, and an alarm."""
+    """The document, if it has this cid; other bytes can only be caused by a fault."""
     if document_cid(document) != cid:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
         raise Unavailable.storage()

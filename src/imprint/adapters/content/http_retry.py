@@ -50,7 +50,7 @@ DEFAULT_POLICY = RetryPolicy()
 
 
 class StoreFailure(Exception):
-    """An operation of a store failed; the text is fit for a log: no addresses, no secrets."""
+    """An operation of a store failed; the text can be logged: no addresses, no secrets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class KuboRpc:
             raise StoreFailure("pin/add: the response does not confirm the pin")
 
     async def unpin(self, root: Cid, deadline: float) -> None:
-        """Remove a pin; one that does not exist is no error."""
+        """Remove a pin; one that does not exist is not an error."""
         response = await self._send("pin/rm", [("arg", root), ("recursive", "true")], deadline)
         if _NOT_PINNED not in _error_message(response):
             _expect_success("pin/rm", response)
@@ -142,7 +142,7 @@ class KuboRpc:
         return (await self._call("block/get", [("arg", cid), _OFFLINE], deadline)).body
 
     async def remove_block(self, cid: Cid, deadline: float) -> bool:
-        """Delete a block; False if a pin holds it. One that does not exist is no error.
+        """Delete a block; False if a pin holds it. One that does not exist is not an error.
 
         Before it deletes, the node walks through everything that is pinned recursively, so
         `block/rm` is sent only for blocks that exist.
@@ -236,5 +236,5 @@ def _error_message(response: HttpResponse) -> str:
 
 def _expect_success(command: str, response: HttpResponse) -> None:
     if response.status != 200:
-        said = excerpt(_error_message(response))
-        raise StoreFailure(f"{command}: status {response.status}" + (f", {said}" if said else ""))
+        text = excerpt(_error_message(response))
+        raise StoreFailure(f"{command}: status {response.status}" + (f", {text}" if text else ""))

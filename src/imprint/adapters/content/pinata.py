@@ -1,7 +1,7 @@
 """The content store at Pinata: a document is stored if a file has its cid as a keyvalue.
 
-For documents of one chunk Pinata computes the same cid as this service. Larger documents it may
-lay out differently, under another cid; so each file carries this service's cid in a keyvalue,
+For documents of one chunk Pinata computes the same cid as this service. It may lay out larger
+documents differently, under another cid; so each file carries this service's cid in a keyvalue,
 `imprint_private` or `imprint_public`, and downloads are verified against that.
 
 An account with private files separates the two networks. An account without keeps all files in
@@ -29,13 +29,13 @@ MAX_REMEMBERED = 10_000
 """Documents whose cid at Pinata is remembered, and groups whose id is."""
 
 PENDING = "pending"
-"""Stands for a cid that Pinata has not computed yet."""
+"""The value of `cid` while Pinata has not computed it yet."""
 
 REMOVAL_ROUNDS = 3
 """How often the files of a document are listed and deleted, until none is left."""
 
 GROUP_SHARE = 3
-"""Finding the group of a document, a mere label, may take one part in this many of its time."""
+"""The time for finding a group, which is only a label, is the remaining time divided by this."""
 
 _log = logging.getLogger(__name__)
 

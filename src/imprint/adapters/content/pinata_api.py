@@ -151,7 +151,7 @@ class PinataApi:
         await self._send("update", request, Record, deadline)
 
     async def delete(self, network: Network, file_id: str, deadline: float) -> None:
-        """Delete a file; one that does not exist is no error."""
+        """Delete a file; one that does not exist is not an error."""
         request = self._request("DELETE", f"files/{network}/{file_id}")
         response = await self._client.send(request, deadline)
         if response.status != 404:
@@ -261,7 +261,7 @@ def _expect_success(purpose: str, response: HttpResponse) -> None:
 
 
 def read_reason(body: bytes) -> str:
-    """The reason in an error response, fit for a log.
+    """The reason in an error response, shortened for a log.
 
     Older endpoints send `{"error": {"reason": …, "details": …}}`, newer ones `{"error": "…"}`,
     and some send plain text.

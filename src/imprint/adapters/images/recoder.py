@@ -1,7 +1,7 @@
-"""Images recoded in sandboxed processes, because decoders of images have exploitable bugs.
+"""Image recoder with sandboxed processes, because decoders of images have exploitable bugs.
 
-A few processes run sandbox.py, which decodes an image and encodes it again without anything else.
-They are started when needed, reused, and killed when an image takes too long
+A few processes run sandbox.py, which decodes an image and encodes it again without metadata. They
+are started when needed, reused, and killed when an image takes too long
 (docs/decisions/image-sandbox.md).
 """
 
@@ -92,12 +92,12 @@ class SandboxedRecoder:
             except NotAccepted as error:
                 if process.used:
                     continue
-                _log.error("The process that decodes images does not accept any.")
+                _log.error("The image process does not accept images.")
                 raise _overloaded() from error
             except ProcessDied as error:
                 if job.abandoned:
                     break
-                _log.warning("An image ended the process that decoded it.")
+                _log.warning("The image process died while it decoded an image.")
                 raise Refusal(Code.INVALID_IMAGE, "The image cannot be decoded.") from error
             if outcome == RECODED and response.startswith(_SIGNATURES):
                 return response
@@ -127,7 +127,7 @@ class SandboxedRecoder:
         try:
             return ImageProcess(self._script)
         except OSError as error:
-            _log.error("The process that decodes images cannot be started: %s", error.strerror)
+            _log.error("The image process cannot be started: %s", error.strerror)
             raise _overloaded() from error
 
 

@@ -1,4 +1,4 @@
-"""The script of the sandboxed process that decodes images.
+"""Sandbox script: decodes images in a process with limits.
 
 It is started by its path and imports nothing of the service, so some constants are repeated here;
 a test compares them. Standard input is a socket: a request is the length of an image and its
@@ -63,7 +63,7 @@ class InvalidImage(Exception):
 
 
 def recode(data: bytes) -> bytes:
-    """The image of a PNG or JPEG file, turned upright and encoded again without anything else.
+    """The image of a PNG or JPEG file, turned upright and encoded again without metadata.
 
     Of an animation, it is the first frame. Raises `InvalidImage` for too many pixels, before
     anything is decoded, and for a file that cannot be decoded completely.
@@ -74,9 +74,9 @@ def recode(data: bytes) -> bytes:
         raise
     except Exception as error:
         # Decoders raise all kinds of exceptions for hostile files.
-        raise InvalidImage("The file is broken, or it is no image.") from error
+        raise InvalidImage("The file is broken, or is not an image.") from error
     if len(recoded) > MAX_RESPONSE:
-        raise InvalidImage("The image is too large when it is encoded anew.")
+        raise InvalidImage("The image is too large after it is encoded again.")
     return recoded
 
 
@@ -95,7 +95,7 @@ def _recode(data: bytes) -> bytes:
 
 def _turn_upright(image: ImageFile.ImageFile) -> Image.Image:
     transposition = None
-    with suppress(Exception):  # broken metadata of a good image is dropped anyway
+    with suppress(Exception):  # broken metadata of a valid image is dropped anyway
         transposition = _TRANSPOSITIONS.get(image.getexif()[_ORIENTATION])
     return image if transposition is None else image.transpose(transposition)
 

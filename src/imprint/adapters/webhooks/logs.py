@@ -1,4 +1,4 @@
-"""Logs in deliveries: found in decoded JSON, and sorted into events, dead letters and others."""
+"""Logs in webhook deliveries, found in decoded JSON and sorted into events and dead letters."""
 
 import json
 import re

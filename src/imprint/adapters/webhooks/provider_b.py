@@ -1,7 +1,7 @@
 """Provider B: batches of logs, possibly gzipped, signed together with a nonce and a time.
 
-What a delivery looks like depends on the filter that its owner configured, so logs are searched
-for at any depth. A delivery is remembered by its digest and nonce, so that it is applied once.
+The shape of a delivery depends on the filter that its owner configured, so logs are found at any
+depth. The digest and nonce of a delivery are stored, so that it is applied once.
 """
 
 import hashlib

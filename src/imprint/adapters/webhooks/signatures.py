@@ -1,4 +1,4 @@
-"""Signatures of deliveries: HMAC-SHA256 in hexadecimal, under one of at most two secrets."""
+"""Signatures of webhook deliveries: HMAC-SHA256 in hexadecimal, with one of up to two secrets."""
 
 import hashlib
 import hmac
@@ -46,5 +46,5 @@ def check_spelling(signature: str) -> None:
 
 
 def signature_refusal() -> Refusal:
-    """The one refusal of every delivery that is not signed by the provider, or not recently."""
+    """The refusal of a delivery that is not signed by the provider, or not recently."""
     return Refusal(Code.WEBHOOK_SIGNATURE_INVALID, "The delivery does not carry a valid signature.")
