@@ -1,12 +1,12 @@
 """Failpoints: named places where a test ends the process, as a power cut would.
 
-Passing one costs next to nothing. No setting arms them: only a program that calls `arm` itself
-does, as the crash tests do before they run a command.
+A failpoint that is not armed costs next to nothing. No setting arms one: only a program that calls
+`arm` itself does, as the crash tests do before they run a command.
 
     before_intent  after_intent                the record that a document will be stored
     during_put     unsynced_put  after_put     its bytes: written, renamed, known to be durable
     before_commit  during_commit after_commit  the one transaction of the effect
-    before_response                            everything is done, but no response was sent
+    before_response                            everything is done, but the response is not sent
     after_condemn  after_remove  after_purge   the garbage collector, for each document
 """
 

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, by which an operator watches the service.
+"""Metrics for Prometheus.
 
 Counters only rise; gauges hold a current value. Labels have few values, so that no metric grows
 with the number of files, readers or posts.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imprint.auth.base64url import encode_base64url
-from imprint.auth.page_tokens import MAX_PAGE_TOKEN_LENGTH, Cursor, PageTokens
+from imprint.auth.page_tokens import MAX_PAGE_TOKEN_LENGTH, PagePosition, PageTokens
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.lists import OwnDrafts, PublicList
@@ -32,29 +32,29 @@ filters = st.builds(
 
 
 @given(filters, st.integers(0, 2**63 - 1))
-def test_an_encoded_cursor_is_decoded(which: PublicList | OwnDrafts, position: int) -> None:
-    cursor = Cursor(which, position)
-    assert TOKENS.decode(TOKENS.encode(cursor, LATER), NOW) == cursor
+def test_an_encoded_position_is_decoded(which: PublicList | OwnDrafts, position: int) -> None:
+    page = PagePosition(which, position)
+    assert TOKENS.decode(TOKENS.encode(page, LATER), NOW) == page
 
 
 def test_a_token_reveals_nothing_and_is_never_the_same() -> None:
-    cursor = Cursor(PublicList(("cats",)), 1)
-    tokens = {TOKENS.encode(cursor, LATER) for _ in range(10)}
+    page = PagePosition(PublicList(("cats",)), 1)
+    tokens = {TOKENS.encode(page, LATER) for _ in range(10)}
     assert len(tokens) == 10
     assert not any(encode_base64url(b"cats")[:5] in token for token in tokens)
 
 
 def test_the_nonce_comes_from_the_given_randomness() -> None:
     fixed = PageTokens(SECRET, random_bytes=lambda n: b"\x01" * n)
-    token = fixed.encode(Cursor(OwnDrafts(OWNER), 1), LATER)
-    assert token == fixed.encode(Cursor(OwnDrafts(OWNER), 1), LATER)
+    token = fixed.encode(PagePosition(OwnDrafts(OWNER), 1), LATER)
+    assert token == fixed.encode(PagePosition(OwnDrafts(OWNER), 1), LATER)
     assert token.startswith(encode_base64url(b"\x01" * 12))
 
 
 def test_every_changed_character_is_refused(refused: Refused) -> None:
     # Three filters of different lengths, so that every number of stray bits at the end occurs.
     for which in (OwnDrafts(OWNER), PublicList(("a",)), PublicList(("ab",)), PublicList(("abc",))):
-        token = TOKENS.encode(Cursor(which, 1), LATER)
+        token = TOKENS.encode(PagePosition(which, 1), LATER)
         for place, old in enumerate(token):
             for new in ALPHABET if place > len(token) - 3 else ALPHABET[::7] + "=+/ \n\0é":
                 changed = token[:place] + new + token[place + 1 :]
@@ -63,7 +63,7 @@ def test_every_changed_character_is_refused(refused: Refused) -> None:
                     assert code is Code.INVALID_PAGE_TOKEN, (place, new)
 
 
-GOOD = TOKENS.encode(Cursor(OwnDrafts(OWNER), 7), LATER)
+GOOD = TOKENS.encode(PagePosition(OwnDrafts(OWNER), 7), LATER)
 HOSTILE = {
     "empty": "",
     "one character": "A",
@@ -82,7 +82,7 @@ HOSTILE = {
     "very long": "A" * 10_000_000,
     "an offset": "18",
     "plain JSON": '{"owner": "0x"}',
-    "of another secret": PageTokens(OTHER).encode(Cursor(OwnDrafts(OWNER), 7), LATER),
+    "of another secret": PageTokens(OTHER).encode(PagePosition(OwnDrafts(OWNER), 7), LATER),
 }
 
 
@@ -100,15 +100,15 @@ def test_a_token_is_good_until_it_expires(
 
 def test_after_a_rotation_tokens_of_the_previous_secret_are_still_opened(refused: Refused) -> None:
     rotated = PageTokens(OTHER, previous=SECRET)
-    assert rotated.decode(GOOD, NOW) == Cursor(OwnDrafts(OWNER), 7)
-    new = rotated.encode(Cursor(OwnDrafts(OWNER), 7), LATER)
-    assert rotated.decode(new, NOW) == Cursor(OwnDrafts(OWNER), 7)
+    assert rotated.decode(GOOD, NOW) == PagePosition(OwnDrafts(OWNER), 7)
+    new = rotated.encode(PagePosition(OwnDrafts(OWNER), 7), LATER)
+    assert rotated.decode(new, NOW) == PagePosition(OwnDrafts(OWNER), 7)
     assert refused(lambda: TOKENS.decode(new, NOW)) is Code.INVALID_PAGE_TOKEN
 
 
 def test_the_longest_filter_fits() -> None:
     tags = tuple(chr(0x20000 + n) * MAX_TAG_LENGTH for n in range(MAX_TAGS))
-    token = TOKENS.encode(Cursor(PublicList(tags), 2**63 - 1), LATER)
+    token = TOKENS.encode(PagePosition(PublicList(tags), 2**63 - 1), LATER)
     assert len(token) <= MAX_PAGE_TOKEN_LENGTH
     assert TOKENS.decode(token, NOW).filter == PublicList(tags)
 

@@ -1,1 +1,1 @@
-"""Identity: the only place where an unverified claim becomes a proof."""
+"""Authentication: the only place where an unverified claim becomes a proof."""

@@ -1,4 +1,4 @@
-"""Base64url without padding, where every sequence of bytes has exactly one text."""
+"""Base64url without padding; every sequence of bytes has exactly one valid text."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error

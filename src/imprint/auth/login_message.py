@@ -1,7 +1,7 @@
 """Login messages: the text of EIP-4361 ("Sign-In with Ethereum"), parsed and written.
 
 The file has three sections: the grammar of URIs (RFC 3986), instants (RFC 3339), and the message
-itself. Every pattern is linear: no text costs more than its length.
+itself. Every pattern matches in linear time.
 """
 
 import re
@@ -89,7 +89,7 @@ def is_scheme(text: str) -> bool:
 
 
 def is_path_segment(text: str) -> bool:
-    """Whether `text` may stand between two slashes of a path (`*pchar`)."""
+    """Whether `text` is a valid segment of a path (`*pchar`)."""
     return _PATH_CHARACTERS.fullmatch(text) is not None
 
 
@@ -276,7 +276,7 @@ def _read_message(lines: _Lines) -> LoginMessage:
         uri=None if uri is None else parse_uri(uri),
         chain_id=int(_match(_CHAIN_ID, lines.take("Chain ID: "), "The chain id is a number.")),
         nonce=_match(
-            _NONCE, lines.take("Nonce: "), "The nonce has at least 8 letters and digits, only."
+            _NONCE, lines.take("Nonce: "), "The nonce must be at least 8 letters and digits."
         ),
         issued_at=parse_instant(lines.take("Issued At: ")),
         expires_at=_read_instant(lines.take_if("Expiration Time: ")),

@@ -1,11 +1,11 @@
-"""Logins: a signed login message becomes the proof of who logs in.
+"""Login verification: a signed login message becomes the proof of who logs in.
 
 What is refused, in the order of the checks:
 
 | wrong                                                                  | code                    |
 |------------------------------------------------------------------------|-------------------------|
 | the message does not follow the grammar                                | `invalid_login_message` |
-| the address beside it is no address                                    | `invalid_address`       |
+| the address beside it is malformed                                     | `invalid_address`       |
 | its domain is not allowed, or its scheme is neither http nor https     | `invalid_login_message` |
 | its chain id is another (a version other than 1 fails the grammar)     | `invalid_login_message` |
 | its URI is given and names another host or port than its domain        | `invalid_login_message` |
@@ -25,7 +25,7 @@ from imprint.domain.addresses import Address, parse_address
 from imprint.domain.errors import Code, Refusal
 
 LOGIN_FRESHNESS = timedelta(seconds=60)
-"""The maximum age of a message; the contract's number."""
+"""The maximum age of a message; fixed by the protocol."""
 
 LOGIN_SKEW = timedelta(seconds=5)
 """How far a reader's clock may run ahead of ours."""

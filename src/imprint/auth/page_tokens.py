@@ -24,7 +24,7 @@ _NONCE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class PagePosition:
     """A list, and the position after which it continues; `until` is the end of the session."""
 
     filter: ListFilter
@@ -32,14 +32,14 @@ class Cursor:
     until: datetime | None = None
 
 
-class _PublicCursor(msgspec.Struct, frozen=True, array_like=True, tag=0):
+class _PublicPosition(msgspec.Struct, frozen=True, array_like=True, tag=0):
     expires: int
     position: int
     tags: tuple[str, ...]
     drafts_too: bool
 
 
-class _DraftsCursor(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class _DraftsPosition(msgspec.Struct, frozen=True, array_like=True, tag=1):
     expires: int
     position: int
     owner: bytes
@@ -47,11 +47,11 @@ class _DraftsCursor(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_PublicCursor | _DraftsCursor).decode
+_decode = msgspec.msgpack.Decoder(_PublicPosition | _DraftsPosition).decode
 
 
 class PageTokens:
-    """Encodes cursors with `secret`, and decodes tokens of it and of the `previous` secret."""
+    """Encodes positions with `secret`, and decodes tokens made with it or the `previous` secret."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class PageTokens:
         self._ciphers = [_derive_cipher(key) for key in (secret, previous) if key is not None]
         self._random_bytes = random_bytes
 
-    def encode(self, cursor: Cursor, expires_at: datetime) -> str:
-        """Encode a cursor as a token that is valid until `expires_at` (in whole seconds)."""
+    def encode(self, page: PagePosition, expires_at: datetime) -> str:
+        """Encode a position as a token that is valid until `expires_at` (in whole seconds)."""
         nonce = self._random_bytes(_NONCE_BYTES)
-        plain = _encode(_pack(cursor, int(expires_at.timestamp())))
+        plain = _encode(_pack(page, int(expires_at.timestamp())))
         return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, _LABEL))
 
-    def decode(self, text: str, now: datetime) -> Cursor:
-        """Decode the cursor of a token. Refuses `invalid_page_token`, also after its expiry."""
+    def decode(self, text: str, now: datetime) -> PagePosition:
+        """Decode the position in a token. Refuses `invalid_page_token`, also after its expiry."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise _invalid()
         try:
@@ -95,19 +95,19 @@ def _derive_cipher(secret: bytes) -> ChaCha20Poly1305:
     return ChaCha20Poly1305(HKDF(SHA256(), length=32, salt=None, info=_LABEL).derive(secret))
 
 
-def _pack(cursor: Cursor, expires: int) -> _PublicCursor | _DraftsCursor:
-    which = cursor.filter
+def _pack(page: PagePosition, expires: int) -> _PublicPosition | _DraftsPosition:
+    which = page.filter
     if isinstance(which, OwnDrafts):
-        until = None if cursor.until is None else int(cursor.until.timestamp())
-        return _DraftsCursor(expires, cursor.position, bytes.fromhex(which.owner[2:]), until)
-    return _PublicCursor(expires, cursor.position, which.tags, which.drafts_too)
+        until = None if page.until is None else int(page.until.timestamp())
+        return _DraftsPosition(expires, page.position, bytes.fromhex(which.owner[2:]), until)
+    return _PublicPosition(expires, page.position, which.tags, which.drafts_too)
 
 
-def _unpack(packed: _PublicCursor | _DraftsCursor) -> Cursor:
-    if isinstance(packed, _DraftsCursor):
+def _unpack(packed: _PublicPosition | _DraftsPosition) -> PagePosition:
+    if isinstance(packed, _DraftsPosition):
         until = None if packed.until is None else datetime.fromtimestamp(packed.until, UTC)
-        return Cursor(OwnDrafts(Address("0x" + packed.owner.hex())), packed.position, until)
-    return Cursor(PublicList(packed.tags, packed.drafts_too), packed.position)
+        return PagePosition(OwnDrafts(Address("0x" + packed.owner.hex())), packed.position, until)
+    return PagePosition(PublicList(packed.tags, packed.drafts_too), packed.position)
 
 
 def _invalid() -> Refusal:

@@ -19,7 +19,7 @@ from imprint.domain.addresses import Address, parse_address
 from imprint.domain.errors import Code, Refusal
 
 SESSION_SECONDS = 7200
-"""The lifetime of a session: two hours, the contract's number."""
+"""The lifetime of a session: two hours, fixed by the protocol."""
 
 MAX_AUTHORIZATION_LENGTH = 2048
 """Longer Authorization headers are refused undecoded; a session has about 400 characters."""
@@ -57,7 +57,7 @@ _decode_claims = msgspec.json.Decoder(_Claims).decode
 class SessionKeys:
     """The key that signs, and the previous one, whose sessions are still accepted.
 
-    The settings check that a key is long enough; here it only must not be empty.
+    The settings check that a key is long enough; here only an empty one is refused.
     """
 
     current: bytes = field(repr=False)
@@ -161,7 +161,7 @@ class Sessions:
             raise _invalid()
         signed, header, claims, signature = match.groups()
         key = self._keys.get(_decode_header(decode_base64url(header)).kid)
-        # The texts are compared: base64url has one spelling of these bytes.
+        # The texts can be compared: these bytes have exactly one text in base64url.
         if key is None or not hmac.compare_digest(_sign(key, signed), signature):
             raise _invalid()
         return _decode_claims(decode_base64url(claims))
@@ -177,4 +177,4 @@ def _sign(key: bytes, text: str) -> str:
 
 
 def _invalid() -> Refusal:
-    return Refusal(Code.SESSION_INVALID, "This is no valid session: please log in again.")
+    return Refusal(Code.SESSION_INVALID, "This session is not valid: please log in again.")

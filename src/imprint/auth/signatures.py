@@ -12,7 +12,7 @@ CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """The order of secp256k1; `r` and `s` are numbers from 1 to below it."""
 
 HIGHEST_S = CURVE_ORDER // 2
-"""The highest `s`: every signature has a twin above it that anybody can compute (EIP-2)."""
+"""The highest `s`: above it, every signature has a second form that anybody can compute (EIP-2)."""
 
 _SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
 _PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}

@@ -16,10 +16,10 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.files import Action, Write
 
 FRESHNESS_SECONDS = 60
-"""How far a write's timestamp may be from now, either way; the contract's number."""
+"""How far a write's timestamp may be from now, either way; fixed by the protocol."""
 
 MAX_NONCE_LENGTH = 200
-"""The longest nonce in characters: room for an address and any number beside it."""
+"""The longest nonce in characters: enough for an address and any number."""
 
 _DOMAIN_TYPE_HASH = keccak256(b"EIP712Domain(string name,string version,uint256 chainId)")
 _DOMAIN_MEMBERS = [
@@ -141,7 +141,7 @@ def _check_types(types: object, kind: str) -> None:
     if not isinstance(types, dict) or not 1 <= len(types) <= 2 or types.get(kind) != _MEMBERS:
         _refuse(f"The types must have {kind} with action, nonce and timestamp, all string.")
     if len(types) == 2 and types.get("EIP712Domain") != _DOMAIN_MEMBERS:
-        _refuse(f"Beside {kind}, only the usual EIP712Domain of name, version and chainId may be.")
+        _refuse(f"Beside {kind}, the types may only have EIP712Domain (name, version, chainId).")
 
 
 def _read_message(message: object, action: Action) -> tuple[str, str]:

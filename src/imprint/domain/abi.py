@@ -1,4 +1,4 @@
-"""The contract ABI, as far as the marketplace needs it: addresses, uint256 and strings.
+"""ABI codec for what the marketplace needs: addresses, uint256 and strings.
 
 The decoded bytes are untrusted. Offsets and lengths are checked against the available bytes before
 anything is sliced, so that no response takes more memory than its own size.
@@ -64,7 +64,7 @@ class Tuple:
 
 
 def decode_uint256(word: bytes) -> int:
-    """Decode a single word. Raises `NotAbi` for any other length, so that no bytes are not zero."""
+    """Decode a single word. Raises `NotAbi` for any other length: empty data is not zero."""
     if len(word) != WORD:
         raise NotAbi("A number is one word.")
     return int.from_bytes(word)

@@ -1,4 +1,4 @@
-"""Who may read a post: the one access decision, used by every route."""
+"""Access to posts: the one decision about who may read a post, used by every route."""
 
 from enum import Enum, auto
 

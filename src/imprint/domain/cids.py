@@ -63,7 +63,7 @@ def take_varint(read: Callable[[int], bytes]) -> int | None:
 # --- CIDs: a version, a codec, and a SHA-256 digest ---
 
 Cid = NewType("Cid", str)
-"""A CIDv1 in lower-case base32, checked: one text for one content."""
+"""A CIDv1 in lower-case base32, checked, so that each content has exactly one `Cid`."""
 
 _SHA2_256 = b"\x12\x20"
 """The multihash code of SHA-256, and its length of 32 bytes."""
@@ -96,14 +96,15 @@ _LENGTHS = {
 """How long the text of a 36-byte CID is in each multibase; other multibases are refused.
 
 libipld refuses stray bits and foreign characters. With the length fixed as well and padding only
-at the end, no CID has two texts in one base, but for the case of letters where the base ignores it.
+at the end, no CID has two texts in one base, except for the case of letters where the base ignores
+it.
 """
 
 _VERSION_0_LENGTH = 46
 
 
 class NotACid(ValueError):
-    """The text is not a CID, or is one of a kind that is never made here."""
+    """The text is not a CID, or is a CID of an unsupported kind."""
 
 
 def parse_cid(text: str) -> Cid:

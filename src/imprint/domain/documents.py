@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 MAX_IMAGE_BYTES = 5_000_000
-"""The largest uploaded image in bytes; the protocol's number."""
+"""The largest uploaded image in bytes; fixed by the protocol."""
 
 MAX_IMAGE_PIXELS = 16_000_000
 """The most pixels of an image: 64 MB when decoded."""
@@ -22,7 +22,7 @@ _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
 
 
 class NotContent(ValueError):
-    """The text has a NUL or a lone surrogate in it."""
+    """The text contains a NUL or a lone surrogate."""
 
 
 class ContentTooLarge(NotContent):

@@ -1,4 +1,4 @@
-"""The errors that the service foresees.
+"""Errors that the service foresees.
 
     Exception
     ├── Problem                becomes an HTTP response with a code and a detail
@@ -99,7 +99,7 @@ class Unavailable(Problem):
 
     @classmethod
     def chain(cls) -> "Unavailable":
-        return cls(Code.CHAIN_UNAVAILABLE, "The chain cannot be asked right now.")
+        return cls(Code.CHAIN_UNAVAILABLE, "The chain cannot be reached right now.")
 
     @classmethod
     def storage(cls) -> "Unavailable":
@@ -111,4 +111,4 @@ class Unavailable(Problem):
 
 
 class CannotStart(Exception):
-    """The service must not start; the text says why, to the operator."""
+    """The service must not start; the text is the reason, for the operator."""

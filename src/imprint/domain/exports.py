@@ -1,4 +1,4 @@
-"""Exports: the DAG-JSON blocks around the documents, from the signed root to the records.
+"""Export format: the DAG-JSON blocks around the documents, from the signed root to the records.
 
     root      the manifest's CID and its signature
     manifest  what the export is of, and the CIDs of its pages or indexes
@@ -177,10 +177,10 @@ def _count(value: object) -> int:
 
 # --- Pages, indexes, the manifest and its signed root ---
 
-FILES_A_PAGE = 250
+FILES_PER_PAGE = 250
 """Records on a page; they stay far below the largest block."""
 
-LINKS_A_NODE = 1000
+LINKS_PER_NODE = 1000
 """The most links of an index or a manifest."""
 
 _KIND, _VERSION = "imprint-export", 1

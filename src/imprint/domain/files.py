@@ -18,12 +18,12 @@ _LOW_BITS = (1 << 62) - 1
 def new_id() -> str:
     """Return a new UUIDv7: the time in milliseconds, then random bits.
 
-    Ids of records that are made one after another are neighbours in an index. An id is no secret,
-    so `random` will do, which is seeded from the system in every process.
+    Ids of records that are created one after another are neighbours in an index. An id is not a
+    secret, so `random` is good enough; it is seeded from the system in every process.
     """
-    chance = random.getrandbits(74)
-    number = time.time_ns() // 1_000_000 << 80 | _VERSION | chance >> 62 << 64 | _VARIANT
-    digits = f"{number | chance & _LOW_BITS:032x}"
+    bits = random.getrandbits(74)
+    number = time.time_ns() // 1_000_000 << 80 | _VERSION | bits >> 62 << 64 | _VARIANT
+    digits = f"{number | bits & _LOW_BITS:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 

@@ -1,4 +1,4 @@
-"""Hexadecimal bytes and numbers with the prefix `0x`, as nodes and providers send them."""
+"""Hexadecimal numbers, bytes and hashes with the prefix `0x`, as nodes and providers send them."""
 
 import re
 

@@ -6,10 +6,10 @@ from imprint.domain.addresses import Address
 from imprint.domain.files import File
 
 PUBLIC_PAGE_SIZE = 9
-"""Files on a page of a public list; the contract's number."""
+"""Files on a page of a public list; fixed by the protocol."""
 
 DRAFTS_PAGE_SIZE = 12
-"""Files on the first page of an owner's drafts; the contract's number."""
+"""Files on the first page of an owner's drafts; fixed by the protocol."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Posts: entries and events of the marketplace, and what the catalog makes of them."""
+"""Posts: entries and events of the marketplace, and the results of applying them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

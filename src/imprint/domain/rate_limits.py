@@ -1,7 +1,7 @@
-"""Rate limits: at most so many requests in so many seconds for each key.
+"""Rate limits: how many requests are admitted in a time, for each key.
 
-The limiter here lives in one process and counts requests of an IP address. Signed writes have a
-limit per signer that all processes share; it is counted in the database by `Catalog.admit`.
+The limiter here works within one process and counts the requests of an IP address. Logins and
+signed writes also have a limit per signer, which `Catalog.admit` counts for all processes.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the services need from outside; the docstrings are the contract of every adapter.
+"""Ports: what the services need from outside; the docstrings are the contract of every adapter.
 
 Every method may raise `Unavailable` with the code of its dependency, and nothing else that its
 docstring does not name: adapters translate the errors of their vendors once. The protocols that

@@ -1,4 +1,4 @@
-"""Files outside of the service: exports, backups, and the progress of a content migration."""
+"""Ports for files outside the service: exports, backups, progress of a content migration."""
 
 from collections.abc import Sequence
 from pathlib import Path

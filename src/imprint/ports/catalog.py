@@ -1,4 +1,4 @@
-"""The records of files, nonces and events."""
+"""The port of the catalog: records of files, nonces and events."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -25,17 +25,17 @@ from imprint.domain.rate_limits import Rate
 
 
 class ImportOutcome(StrEnum):
-    """What importing a file came to."""
+    """The outcome of importing a file."""
 
     ADDED = "added"
     PRESENT = "present"
-    """It was here before; what this installation has of it stays as it is."""
+    """It existed before and stays as it is."""
     RETIRED = "retired"
-    """It was here before and has been replaced or deleted since, which stays so."""
+    """It existed before, and has been replaced or deleted; it stays so."""
 
 
 class ImportConflict(Exception):
-    """An exported file contradicts what is here; the text says how."""
+    """An exported file contradicts the records of this installation; the text says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class Catalog(Protocol):
         """
 
     async def begin_write(self, intent: Intent) -> int | None:
-        """Note that a document is about to be stored for a write.
+        """Record that a document is about to be stored for a write.
 
         An intent with a number reserves it for its owner and returns None, if it is higher than
-        every number of that owner before. Otherwise it notes nothing, reserves the next number and
-        returns that: the caller begins again with a document of that name, and an intent without
-        a number. Raises `Unavailable` for storage while the same document is being destroyed. It
-        does not look at the nonce. This note alone need not survive a power loss.
+        every earlier number of that owner. Otherwise it records nothing, reserves the next number
+        and returns that: the caller begins again with a document of that name, and an intent
+        without a number. It does not check the nonce. This record alone need not survive a power
+        loss. Raises `Unavailable` for storage while the same document is being destroyed.
         """
 
     async def admit(self, key: str, rate: Rate, now: datetime) -> None:
@@ -88,7 +88,7 @@ class Catalog(Protocol):
         """Spend the nonce of a login, apart from those of writes; False if it was spent before."""
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
-        """A new group with this version as its draft, and the end of the intent.
+        """Add a new group with this version as its draft, and end the intent.
 
         If an event named this cid before and its author is the owner, the file is `onchain`.
         """
@@ -110,7 +110,7 @@ class Catalog(Protocol):
         """
 
     async def delete_draft(self, write: Write, cid: Cid) -> File | None:
-        """Delete the signer's draft; None if `cid` is no longer one. Returns what it was."""
+        """Delete the signer's draft; None if `cid` is no longer one. Returns it as it was."""
 
     # Files and lists
 
@@ -144,12 +144,12 @@ class Catalog(Protocol):
         dead_letters: Sequence[DeadLetter],
         at: datetime,
     ) -> ApplyResult:
-        """Keep and apply the events of a delivery, each once however often it comes.
+        """Store and apply the events of a delivery, each once however often it is delivered.
 
         A delivery whose key was seen before changes nothing and is a duplicate. An event moves the
         file of its cid to `onchain` if its author is the owner; a version superseded or deleted
-        whose document still exists is restored, and a newer draft of its group goes on in a group
-        of its own. Events that match no file are kept for a file that comes later.
+        whose document still exists is restored, and a newer draft of its group moves to a group of
+        its own. Events that match no file are stored for a file that is added later.
         """
 
     async def cursor(self, chain_id: int) -> BlockRef | None:
@@ -197,7 +197,7 @@ class Catalog(Protocol):
         """
 
     async def purge(self, cid: Cid, network: Network) -> None:
-        """Forget a condemned document, which is now destroyed."""
+        """Delete the record of a condemned document after the document itself is destroyed."""
 
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         """Detach those of these documents that no version, thumbnail or intent refers to.
@@ -206,7 +206,7 @@ class Catalog(Protocol):
         """
 
     async def prune_replays(self, before: datetime) -> None:
-        """Forget deliveries, logins and rate limits that are older: they no longer matter."""
+        """Delete older records of deliveries, logins and rate limits; they are no longer needed."""
 
     # Archives
 
@@ -244,4 +244,4 @@ class Catalog(Protocol):
         """Return if the catalog can be written to."""
 
     async def close(self) -> None:
-        """Finish what runs and close every connection."""
+        """Finish running transactions and close every connection."""

@@ -1,4 +1,4 @@
-"""The chain, the marketplace contract on it, and the providers of webhooks about its events."""
+"""Ports for the chain, the marketplace contract on it, and the providers of webhooks."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Content stores, encryption of documents, and images."""
+"""Ports for content stores, encryption of documents, and recoding of images."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ class ContentStore(Protocol):
         """Store a document durably under its cid; storing it again changes nothing.
 
         The adapter makes sure that what it stored has this cid. A label that cannot be attached
-        is no reason to fail.
+        does not make it fail.
         """
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Replace the label that the store's own console shows for a document.
 
-        A store without a console does nothing; a missing document is no error.
+        A store without a console does nothing; a missing document is not an error.
         """
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
@@ -34,19 +34,19 @@ class ContentStore(Protocol):
         """
 
     async def remove(self, cid: Cid, network: Network) -> None:
-        """Destroy a document; a missing one is no error."""
+        """Destroy a document; a missing one is not an error."""
 
     async def probe(self) -> None:
         """Return if documents can be stored and read."""
 
     async def close(self) -> None:
-        """Finish what runs and release every resource."""
+        """Finish running operations and release every resource."""
 
 
 class Inventory(Protocol):
     """A content store that holds only documents of this service.
 
-    A store that others use too is no inventory: an unknown document there may be theirs.
+    A store that others use too is not an inventory: an unknown document there may be theirs.
     """
 
     def list_documents(
@@ -59,10 +59,10 @@ class Inventory(Protocol):
 
 
 class ImageRecoder(Protocol):
-    """Checks that bytes are an image, and encodes the picture anew without anything else in it."""
+    """Checks that bytes are an image, and encodes it again without metadata."""
 
     async def recode(self, image: bytes) -> bytes:
-        """The picture encoded anew, without metadata, in its own format (PNG or JPEG).
+        """The image, encoded again in its own format (PNG or JPEG), without metadata.
 
         Refuses `unsupported_media_type`, `too_large`, `invalid_image`.
         """
@@ -73,7 +73,7 @@ class ImageRecoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncryptedDocument:
-    """A document as it is stored, and the wrapped key that opens it; None if it needs none."""
+    """A document as it is stored, and its wrapped key, which is None if it is not encrypted."""
 
     document: bytes
     wrapped_key: bytes | None = field(repr=False)
@@ -82,7 +82,7 @@ class EncryptedDocument:
 class DocumentCipher(Protocol):
     """Encrypts documents. A name belongs to one document, and no other name decrypts it.
 
-    A document that cannot be decrypted, or a key that cannot be wrapped anew, is `Unavailable` for
+    A document that cannot be decrypted, or a key that cannot be rewrapped, is `Unavailable` for
     storage, with an error in the log: a master key is missing or wrong, or the stored bytes were
     changed.
     """

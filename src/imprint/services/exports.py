@@ -18,8 +18,8 @@ from imprint.domain.cids import Cid, NotAssembled, assemble, blocks, take_varint
 from imprint.domain.dag_json import node_cid
 from imprint.domain.documents import NotADocument, read_document
 from imprint.domain.exports import (
-    FILES_A_PAGE,
-    LINKS_A_NODE,
+    FILES_PER_PAGE,
+    LINKS_PER_NODE,
     ExportedFile,
     Manifest,
     NotAnExport,
@@ -72,8 +72,8 @@ class Export:
     key: ExportKey
     chain_id: int
     marketplace: Address
-    page_size: int = FILES_A_PAGE
-    width: int = LINKS_A_NODE
+    page_size: int = FILES_PER_PAGE
+    width: int = LINKS_PER_NODE
 
     async def run(
         self, owner: Address | None, spool: BinaryIO, write: WriteBytes, progress: Progress

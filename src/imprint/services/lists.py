@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from imprint.auth.page_tokens import Cursor, PageTokens
+from imprint.auth.page_tokens import PagePosition, PageTokens
 from imprint.auth.sessions import Session
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
@@ -63,12 +63,12 @@ class Lists:
 
         It needs no session: the token is the proof. Refuses one that was changed or has expired.
         """
-        cursor = self.tokens.decode(page_token, self.clock())
-        which = cursor.filter
+        start = self.tokens.decode(page_token, self.clock())
+        which = start.filter
         if isinstance(which, PublicList) and not self.public_drafts:
             # The setting may have been on when the token was issued.
             which = replace(which, drafts_too=False)
-        return await self._page(which, cursor.position, PUBLIC_PAGE_SIZE, cursor.until)
+        return await self._page(which, start.position, PUBLIC_PAGE_SIZE, start.until)
 
     async def metadata(self, cid: Cid) -> ListPage:
         """The one file with this cid, draft or post: the cid of a draft cannot be guessed."""
@@ -87,5 +87,5 @@ class Lists:
         expires_at = self.clock() + lifetime
         if until is not None:
             expires_at = min(expires_at, until)
-        cursor = Cursor(which, page.next_position, until)
-        return ListPage(page.files, self.tokens.encode(cursor, expires_at))
+        following = PagePosition(which, page.next_position, until)
+        return ListPage(page.files, self.tokens.encode(following, expires_at))
