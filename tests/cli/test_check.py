@@ -62,5 +62,5 @@ async def test_an_old_newest_block_is_a_warning(tmp_path):
 def test_a_node_that_is_down_fails_the_command_and_leaves_the_clock_unchecked(tmp_path):
     result = run(environment_of(tmp_path), "check")
     assert result.exit_code == 1
-    assert "✗ node       No node answers at IMPRINT_CHAIN_RPC_URL." in result.output
+    assert "✗ node       No node responds at IMPRINT_CHAIN_RPC_URL." in result.output
     assert "! clock      Not compared" in result.output

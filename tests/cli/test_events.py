@@ -16,7 +16,7 @@ async def events_of(world: World) -> str:
 async def test_without_events_there_are_only_counts(world: World):
     printed = await events_of(world)
     assert "Events" in printed
-    assert "Of no file here" not in printed
+    assert "Without a file here" not in printed
 
 
 async def test_an_event_by_another_author_is_listed(world: World):

@@ -18,7 +18,7 @@ def test_an_export_is_written_verified_and_imported_elsewhere(here, tmp_path):
     assert (verified.exit_code, "All is well: 3 files" in verified.output) == (0, True)
     there = tmp_path / "there"
     imported = run(environment_of(there), "import", out, "--key", key)
-    assert (imported.exit_code, "3 files were taken in" in imported.output) == (0, True)
+    assert (imported.exit_code, "3 files were imported" in imported.output) == (0, True)
     assert files_in(there) == files_in(here)
     again = run(environment_of(there), "import", out)
     assert "3 were here before" in again.output

@@ -111,7 +111,7 @@ def test_a_changed_entry_is_noticed(path: Path, open_chain: OpenChain) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     lines[1]["timestamp"] += 1
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(JournalDamaged, match="does not give the blocks"):
+    with pytest.raises(JournalDamaged, match="does not reproduce the blocks"):
         open_chain()
 
 

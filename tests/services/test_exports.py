@@ -178,7 +178,7 @@ async def test_blocks_may_come_in_another_order(world, tmp_path):
 async def test_an_extra_block_is_refused(world, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
-    with pytest.raises(NotAnExport, match="1 blocks are not those"):
+    with pytest.raises(NotAnExport, match="1 blocks belong to no file"):
         verify(tmp_path, car + write_section(document_cid(b"x"), b"x"))
 
 

@@ -61,7 +61,7 @@ def test_all_problems_are_reported_together():
 )
 def test_an_unknown_name_is_only_a_warning(name: str):
     settings = read(**{name: "tcp://10.0.0.1:8000"})
-    assert settings.warnings == (f"IMPRINT_{name} is no setting and means nothing here.",)
+    assert settings.warnings == (f"IMPRINT_{name} is not a setting and is ignored.",)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_an_unknown_name_is_only_a_warning(name: str):
 )
 def test_a_misspelled_name_is_an_error_with_a_suggestion(name: str, meant: str):
     assert problems_of(**{name: "x"}) == [
-        f"IMPRINT_{name} is no setting. Did you mean IMPRINT_{meant}?"
+        f"IMPRINT_{name} is not a setting. Did you mean IMPRINT_{meant}?"
     ]
 
 
@@ -103,9 +103,9 @@ def test_the_environment_may_name_the_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("prot = 1", "prot is no setting. Did you mean port?"),
-        ("base_url = 'x'", "base_url is no setting."),
-        ("port = ", "is no TOML"),
+        ("prot = 1", "prot is not a setting. Did you mean port?"),
+        ("base_url = 'x'", "base_url is not a setting."),
+        ("port = ", "is not TOML"),
         ("[server]\nport = 1", "must be a text, number, switch or list"),
     ],
 )

@@ -188,7 +188,7 @@ async def test_the_command_rotates_and_says_what_is_no_longer_needed(
     given = environ | {f"IMPRINT_{name}": value for name, value in ROTATED.items()}
     ran = await _run(given)
     assert ran.exit_code == 0, ran.output
-    assert "1 keys are wrapped anew, 0 already were." in ran.output
+    assert "1 keys were rewrapped, 0 were current already." in ran.output
     assert "IMPRINT_ENCRYPTION_KEY_PREVIOUS is no longer needed." in ran.output
     async with open_world(tmp_path, ENCRYPTION="on", ENCRYPTION_KEY=NEW) as world:
         assert await content(world, file["cid"]) == "Words."

@@ -1,4 +1,4 @@
-"""The adapters that the settings name.
+"""Opens the adapters that the settings name.
 
 An adapter that is not always needed is imported by the function that opens it: aiohttp and asyncpg
 would make every start slower.
@@ -79,7 +79,7 @@ def open_adapters(settings: Settings, clock: Clock = utc_now) -> Adapters:
         storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise CannotStart(
-            f"The folder {storage.data_dir} cannot be made: {error.strerror}."
+            f"The folder {storage.data_dir} cannot be created: {error.strerror}."
         ) from error
     cipher = make_cipher(settings)
     content = open_content(settings, clock)
@@ -231,9 +231,9 @@ async def examine_chain(marketplace: MarketplaceReader) -> None:
 async def check_chain(marketplace: MarketplaceReader) -> None:
     """Raise `CannotStart` as `examine_chain` does; if no node responds, only log that.
 
-    Most of the service works without a node, so that is no reason not to start.
+    Most of the service works without a node, so it starts all the same.
     """
     try:
         await examine_chain(marketplace)
     except Unavailable:
-        log.warning("No node answers; posts cannot be read until one does.")
+        log.warning("No node responds; posts cannot be read until one does.")

@@ -1,4 +1,4 @@
-"""Exports, imports, content migrations and backups, built from settings."""
+"""Wiring of exports, imports, content migrations and backups."""
 
 import os
 from collections.abc import Iterable, Iterator

@@ -35,7 +35,7 @@ def build_follower(
 
 @dataclass(frozen=True, slots=True)
 class BackgroundTasks:
-    """Run as long as the application; the adapters are closed after them."""
+    """Tasks that run as long as the application; the adapters are closed after them."""
 
     settings: Settings
     adapters: Adapters

@@ -24,7 +24,7 @@ OLD_HEAD = timedelta(minutes=10)
 
 
 class Level(Enum):
-    """How a check ended, with its mark and colour."""
+    """How a check ended, with its symbol and colour."""
 
     GOOD = ("✓", "green")
     WARNING = ("!", "yellow")
@@ -47,8 +47,8 @@ def check(config: Path | None) -> None:
     with reporting_errors():
         findings = asyncio.run(_check(config))
     for finding in findings:
-        mark, color = finding.level.value
-        click.echo(f"{click.style(mark, fg=color)} {finding.subject:<10} {finding.message}")
+        symbol, color = finding.level.value
+        click.echo(f"{click.style(symbol, fg=color)} {finding.subject:<10} {finding.message}")
     sys.exit(FAILED if any(finding.level is Level.BAD for finding in findings) else 0)
 
 
@@ -86,8 +86,8 @@ async def _check_node(installation: Installation) -> Finding:
     except CannotStart as error:
         return Finding("node", Level.BAD, str(error))
     except Unavailable:
-        return Finding("node", Level.BAD, "No node answers at IMPRINT_CHAIN_RPC_URL.")
-    return Finding("node", Level.GOOD, f"It answers for chain {installation.settings.chain.id}.")
+        return Finding("node", Level.BAD, "No node responds at IMPRINT_CHAIN_RPC_URL.")
+    return Finding("node", Level.GOOD, f"It responds for chain {installation.settings.chain.id}.")
 
 
 async def _check_contract(installation: Installation) -> Finding:
@@ -96,11 +96,11 @@ async def _check_contract(installation: Installation) -> Finding:
         # Post 0 never exists: a marketplace returns its entry as zeros, in the shape of any other.
         facts = await installation.adapters.marketplace.post_facts(0, None)
     except Unavailable:
-        message = f"What is at {address} does not answer as a marketplace."
+        message = f"The contract at {address} does not respond like a marketplace."
         return Finding("contract", Level.BAD, message)
     if facts.entry.exists:
         return Finding("contract", Level.BAD, f"The contract at {address} has a post 0.")
-    return Finding("contract", Level.GOOD, f"The marketplace at {address} answers.")
+    return Finding("contract", Level.GOOD, f"The marketplace at {address} responds.")
 
 
 def _check_webhooks(installation: Installation) -> Finding:
@@ -110,17 +110,17 @@ def _check_webhooks(installation: Installation) -> Finding:
         return Finding("webhooks", Level.GOOD, "Both providers have a secret.")
     message = f"No secret for {' and '.join(off)}, so its path is 404"
     if not on and not installation.settings.chain.follow_seconds:
-        message = f"{message}, and the follower is off: no post gets onchain."
+        message = f"{message}, and the follower is off: no post becomes onchain."
         return Finding("webhooks", Level.BAD, message)
     level = Level.GOOD if on else Level.WARNING
-    return Finding("webhooks", level, f"{message}; the follower does without.")
+    return Finding("webhooks", level, f"{message}; the follower works without it.")
 
 
 async def _check_clock(installation: Installation) -> Finding:
     try:
         head = await installation.adapters.chain.head_time()
     except Unavailable:
-        return Finding("clock", Level.WARNING, "Not compared: no node answers.")
+        return Finding("clock", Level.WARNING, "Not compared: no node responds.")
     now = datetime.now(UTC)
     if head - now > CLOCK_TOLERANCE:
         behind = round((head - now).total_seconds())

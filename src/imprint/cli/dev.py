@@ -120,10 +120,10 @@ async def _serve(settings: Settings, chain: DevChain, listener: socket.socket, u
 async def _welcome(service: HttpServer, settings: Settings, chain: DevChain, url: str) -> None:
     while not service.started:  # noqa: ASYNC110 - the server has no event for it
         await asyncio.sleep(STARTED_POLL)
-    parts: list[Table | str] = [_list_places(settings, chain, url), "", _list_steps(url)]
+    tables: list[Table | str] = [_list_places(settings, chain, url), "", _list_steps(url)]
     if chain.accounts:
-        parts[1:1] = ["", _list_accounts(chain)]
-    content = Group(*parts)
+        tables[1:1] = ["", _list_accounts(chain)]
+    content = Group(*tables)
     Console(stderr=True).print(Panel(content, title="Imprint is running", expand=False))
 
 
@@ -149,8 +149,8 @@ def _list_accounts(chain: DevChain) -> Table:
 
 def _list_steps(url: str) -> Table:
     steps = Table.grid(padding=(0, 2))
-    steps.add_row("Walk through all", Text("python examples/publish_a_post.py", "green"))
+    steps.add_row("All steps", Text("python examples/publish_a_post.py", "green"))
     steps.add_row("Newest posts", Text(f"curl {url}/filesMetaData", "green"))
-    steps.add_row("Is it well?", Text(f"curl {url}/readyz", "green"))
+    steps.add_row("Readiness", Text(f"curl {url}/readyz", "green"))
     steps.add_row("Stop", Text("Ctrl+C; the data stays", "dim"))
     return steps

@@ -24,7 +24,7 @@ def events(limit: int, config: Path | None) -> None:
     if report.mismatches:
         console.print(_event_table("Published by somebody who is not the owner", report.mismatches))
     if report.unknown:
-        console.print(_event_table("Of no file here", report.unknown))
+        console.print(_event_table("Without a file here", report.unknown))
     if report.dead_letters:
         console.print(_dead_letter_table(report))
 

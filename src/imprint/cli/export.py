@@ -80,7 +80,7 @@ def verify(file: Path, key_text: str | None) -> None:
     click.echo(f"Chain {manifest.chain_id}, marketplace {manifest.marketplace}.")
     click.echo(f"Signed by the key {opened.key.hex()}")
     if key is None:
-        click.echo("Whether that is the right key only you can tell: give it with --key.")
+        click.echo("Only you can decide whether it is the right key: pass it with --key.")
 
 
 @click.command("import")
@@ -96,9 +96,9 @@ def import_(file: Path, key_text: str | None, config: Path | None) -> None:
     key = _parse_key(key_text)
     with reporting_errors():
         counts = asyncio.run(_import(file, key, config))
-    click.echo(f"{counts[ImportOutcome.ADDED]} files were taken in.")
+    click.echo(f"{counts[ImportOutcome.ADDED]} files were imported.")
     if counts[ImportOutcome.PRESENT]:
-        click.echo(f"{counts[ImportOutcome.PRESENT]} were here before, and stay as they are.")
+        click.echo(f"{counts[ImportOutcome.PRESENT]} were here before and stay as they are.")
     if counts[ImportOutcome.RETIRED]:
         click.echo(f"{counts[ImportOutcome.RETIRED]} were replaced or deleted here since.")
     click.echo("The follower will confirm the posts; `imprint reconcile` does so at once.")
@@ -112,7 +112,7 @@ async def _import(file: Path, key: bytes | None, config: Path | None) -> Counter
             service.check_marketplace(opened)
             with show_progress("Checking files") as progress:
                 check_export(archive, opened, progress)
-            with show_progress("Taking files in") as progress:
+            with show_progress("Importing files") as progress:
                 return await service.run(archive, opened, progress)
 
 

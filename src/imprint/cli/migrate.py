@@ -86,10 +86,10 @@ async def _migrate_content(place: str, afresh: bool, config: Path | None) -> Mig
         try:
             await store.probe()
             with (
-                open_migration_progress(settings, target, afresh) as journal,
+                open_migration_progress(settings, target, afresh) as migrated,
                 show_progress("Copying documents") as progress,
             ):
-                return await build_migration(adapters, target, store, journal).run(progress)
+                return await build_migration(adapters, target, store, migrated).run(progress)
         finally:
             await store.close()
 

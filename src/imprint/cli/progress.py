@@ -1,4 +1,4 @@
-"""Progress bars of long commands, on standard error."""
+"""Progress bars of long commands, shown on standard error."""
 
 import time
 from collections.abc import Iterator

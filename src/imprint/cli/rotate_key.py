@@ -24,7 +24,7 @@ def rotate_key(config: Path | None) -> None:
     """
     with reporting_errors():
         rotated = asyncio.run(_rotate(config))
-    click.echo(f"{rotated.rewrapped} keys are wrapped anew, {rotated.current} already were.")
+    click.echo(f"{rotated.rewrapped} keys were rewrapped, {rotated.current} were current already.")
     if rotated.unreadable:
         click.echo(
             f"{rotated.unreadable} keys open with neither of the given master keys and stay as they"

@@ -10,7 +10,7 @@ from imprint.devchain.evm import BLOCK_GAS_LIMIT, COINBASE, Changes, Log, keccak
 from imprint.devchain.transactions import DYNAMIC_FEE, LEGACY, Transaction
 
 EMPTY_ROOT = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
-"""The root of a trie with nothing in it."""
+"""The root of an empty trie."""
 
 EMPTY_UNCLES = bytes.fromhex("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
 """The hash of an empty list of uncles."""

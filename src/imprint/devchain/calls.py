@@ -14,7 +14,7 @@ GAS_PRICE = 10**9
 """Wei per gas that is suggested to clients, and the default price of their transactions."""
 
 NOBODY = "0x" + "00" * 20
-"""The sender of a call that names none."""
+"""The sender of a call without a sender."""
 
 _ERROR_SELECTOR = bytes.fromhex("08c379a0")
 """Selector of Error(string): revert data with a reason begins with it."""

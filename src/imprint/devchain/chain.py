@@ -153,12 +153,12 @@ class Chain:
                 block, changes = self._build(entry.raw, entry.timestamp)
             except TransactionRefused as error:
                 raise JournalDamaged(
-                    f"the journal holds a transaction that is refused ({error})"
+                    f"the journal contains a transaction that is refused ({error})"
                 ) from error
             self._accept(block, changes)
             hashes.append(block.hash)
         if hashes != [entry.hash for entry in self._journal.entries]:
-            raise JournalDamaged("the journal does not give the blocks it names")
+            raise JournalDamaged("the journal does not reproduce the blocks that it names")
 
     def _mine(self, raw: bytes | None) -> Block:
         timestamp = max(self.head.timestamp + 1, self._clock() + self._ahead)
@@ -180,7 +180,7 @@ class Chain:
             self._by_transaction[block.receipt.transaction.hash] = block
 
     def _build(self, raw: bytes | None, timestamp: int) -> tuple[Block, Changes]:
-        # Code sees nothing of its block that depends on the transaction, so an empty one will do.
+        # Code sees nothing of its block that depends on the transaction, so an empty one is enough.
         draft = build_block(self.head, timestamp, None, Changes())
         if raw is None:
             return draft, Changes()
@@ -246,6 +246,6 @@ class Chain:
         accounts[transaction.sender] = replace(
             sender, nonce=transaction.nonce + 1, balance=sender.balance - fee
         )
-        taker = accounts.get(COINBASE, self.account(COINBASE))
-        accounts[COINBASE] = replace(taker, balance=taker.balance + fee)
+        coinbase = accounts.get(COINBASE, self.account(COINBASE))
+        accounts[COINBASE] = replace(coinbase, balance=coinbase.balance + fee)
         return Changes(accounts, changes.slots)

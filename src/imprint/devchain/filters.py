@@ -28,7 +28,7 @@ class Filter:
     topics: tuple[frozenset[str], ...]
 
     def matches(self, log: JsonObject) -> bool:
-        """Whether a log matches: each topic position must hold one of its alternatives."""
+        """Whether a log matches: each topic position must have one of its alternatives."""
         if self.addresses and log["address"] not in self.addresses:
             return False
         topics = log["topics"]

@@ -34,7 +34,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path | None) -> Self:
-        """Open or create a journal; without a path it lives in memory.
+        """Open or create a journal; without a path it is kept in memory.
 
         A last line that was cut off by a crash is dropped. Raises `JournalInUse` if another process
         has the file open, and `JournalDamaged` for any other damage.

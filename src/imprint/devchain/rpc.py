@@ -60,7 +60,7 @@ class Dispatcher:
         }
 
     def respond(self, body: bytes) -> bytes | None:
-        """Return the response to a request body; None if it holds only notifications."""
+        """Return the response to a request body; None if there are only notifications."""
         try:
             request = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):

@@ -19,7 +19,7 @@ MAX_TRANSACTION_BYTES = 128 * 1024
 _FIELD_COUNT = {LEGACY: 9, ACCESS_LIST: 11, DYNAMIC_FEE: 12}
 
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-"""Half of the curve's order: a signature with a higher s is the malleated twin of a valid one."""
+"""Half of the curve's order: a higher s is the malleated form of a valid signature."""
 
 _PROTECTED_V = 35
 """The lowest v of a legacy signature that includes the chain id (EIP-155)."""

@@ -1,7 +1,7 @@
 """The HTTP server: limits on request heads, graceful shutdown, listening sockets.
 
 uvicorn neither limits nor times the head of a request, which is the request line and the headers:
-a client that never ends it would keep its connection, and everything that it sends, for ever.
+a client that never ends it would keep its connection, and what it sent in memory, forever.
 """
 
 import asyncio
@@ -97,7 +97,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         if not self.pipeline and not self._in_head:
-            # A client that has its response and still sends the body would send for ever.
+            # A client that has its response and still sends the body could send forever.
             self.transport.close()
         super().on_response_complete()
 

@@ -27,7 +27,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 class Supervisor:
     """Keeps `count` workers running; SIGHUP starts a new worker beside each and stops the old ones.
 
-    `work` runs in the worker: it gets the worker's place and returns its exit status. Workers are
+    `work` runs in the worker: it gets the worker's index and returns its exit status. Workers are
     forked after everything is loaded and before anything is opened, so that they share memory but
     no connections.
 
@@ -45,7 +45,7 @@ class Supervisor:
     _status: int = 0
 
     def run(self) -> int:
-        """Supervise the workers until a signal stops them; the exit status of the whole service."""
+        """Supervise the workers until a signal stops them; returns the service's exit status."""
         with _signal_socket() as signals:
             for place in range(self.count):
                 self._start(place)

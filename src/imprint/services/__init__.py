@@ -1,1 +1,1 @@
-"""What Imprint does: one object per group of actions."""
+"""Services: what Imprint does, one object per group of actions."""

@@ -1,4 +1,4 @@
-"""Backup: the catalog and all documents of one moment, saved while the service runs, and restored.
+"""Backup and restore: the catalog and all documents of one moment, saved while the service runs.
 
 The catalog is copied first, as it is at one moment, and then every document that the copy names.
 That order is safe: a document is stored before the catalog names it, it never changes, and only
@@ -46,7 +46,7 @@ class CopyableCatalog(Catalog, Protocol):
     """A catalog that can write a copy of itself."""
 
     async def backup_to(self, path: Path) -> None:
-        """Write a whole copy, as it is at one moment, while others write."""
+        """Write a consistent copy while others write."""
         ...
 
 
@@ -168,9 +168,9 @@ class Restore:
             _, network_name, _, text = entry.name.split("/")
             network, cid = Network(network_name), parse_cid(text)
         except (ValueError, NotACid) as error:
-            raise NotABackup(f"{entry.name} does not belong into a backup.") from error
+            raise NotABackup(f"{entry.name} does not belong in a backup.") from error
         if entry.name != _document_entry(cid, network):
-            raise NotABackup(f"{entry.name} does not belong into a backup.")
+            raise NotABackup(f"{entry.name} does not belong in a backup.")
         document = entry.read(MAX_DOCUMENT)
         if document_cid(document) != cid:
             raise NotABackup(f"The document {cid} is damaged: its bytes have another hash.")
@@ -184,7 +184,7 @@ class Restore:
         catalog = self.open_copy(self.catalog_path)
         try:
             if await _count_documents(catalog) != manifest.documents:
-                raise NotABackup("The catalog names other documents than the backup should have.")
+                raise NotABackup("The catalog names other documents than the manifest.")
             done = 0
             async for cid, network in _named_documents(catalog):
                 if await self.content.read(cid, network) is None:

@@ -1,4 +1,4 @@
-"""Block ranges: logs are read from as many blocks at once as the node allows."""
+"""Block ranges: reads logs from as many blocks at once as the node allows."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Chain sync: the follower keeps the catalog in agreement with the canonical chain.
 
 Deliveries take effect at once but are only claims. The follower reads the marketplace's logs
-itself, applies events that no delivery brought, confirms those that deliveries brought, and undoes
-those that the chain does not have. With every delivery lost, the same state results.
+itself, applies events that were not delivered, confirms those that were, and undoes those that the
+chain does not have. Even if every delivery is lost, the result is the same.
 """
 
 import logging
@@ -32,7 +32,7 @@ from imprint.services.webhooks import record_event
 log = logging.getLogger(__name__)
 
 FOLLOWER_LEASE = "follower"
-"""The lease that the one process which follows holds."""
+"""The lease of the process that follows the chain."""
 
 LEASE_SECONDS = 6.0
 """Seconds until the lease expires after it was last taken: then another process takes over."""
@@ -62,7 +62,7 @@ def same_content(one: PostCreated, other: PostCreated) -> bool:
 
 
 def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
-    """The PostCreated events among the logs, and those that cannot be decoded."""
+    """The PostCreated events among the logs, and dead letters for those that cannot be decoded."""
     events, dead_letters = [], []
     for each in logs:
         if each.topics[:1] != (POST_CREATED,):
@@ -187,7 +187,7 @@ class Follower:
         return tuple(lost)
 
     async def _verify_unconfirmed(self, head: BlockRef) -> None:
-        """Confirm or undo events that only deliveries brought, once the node should have them."""
+        """Confirm or undo events that only deliveries reported, once the node should have them."""
         confirmed, lost = [], []
         for each in await self.catalog.unconfirmed_events(self.chain_id, UNCONFIRMED_BATCH):
             number = each.event.place.block_number
@@ -225,7 +225,7 @@ class Follower:
                     extra=fields,
                 )
             else:
-                log.warning("the chain has its final block again", extra=fields)
+                log.warning("the final block is on the chain again", extra=fields)
         return replaced
 
     async def _next_final(self, final: BlockRef | None, head: BlockRef) -> BlockRef | None:

@@ -1,7 +1,7 @@
 """Content cache: contents that were read recently, so that a popular post is decrypted once.
 
-A cid identifies its bytes for ever, and cached contents were verified against it, so an entry
-cannot become stale. Access is decided before the cache is consulted.
+The bytes of a cid never change, and cached contents were verified against it, so an entry cannot
+become stale. Access is decided before the cache is consulted.
 """
 
 import sys

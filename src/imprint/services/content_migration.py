@@ -1,8 +1,8 @@
-"""Content migration: all documents are copied to another content store, beside a running service.
+"""Content migration: copies all documents to another content store while the service runs.
 
 Documents never change, so a copy stays valid, and what was copied is recorded and skipped by later
-runs. Documents written during a run go to the old store and are copied by the next run. None is
-destroyed meanwhile.
+runs. Documents written during a run go to the old store and are copied by the next run. Garbage
+collection is paused meanwhile.
 """
 
 import asyncio
@@ -61,11 +61,11 @@ class ContentMigration:
                 pending = self.migrated.pending(network, batch)
                 done += len(batch) - len(pending)
                 for start in range(0, len(pending), CONCURRENT_COPIES):
-                    few = pending[start : start + CONCURRENT_COPIES]
-                    await asyncio.gather(*(self._copy(each, network) for each in few))
-                    self.migrated.note(network, few)
-                    copied += len(few)
-                    done += len(few)
+                    group = pending[start : start + CONCURRENT_COPIES]
+                    await asyncio.gather(*(self._copy(each, network) for each in group))
+                    self.migrated.note(network, group)
+                    copied += len(group)
+                    done += len(group)
                     progress(min(done, total), total)
         return MigrationResult(copied, done)
 
@@ -91,4 +91,4 @@ class ContentMigration:
         label = None if file is None else label_of(file)
         await self.target.put(cid, document, network, label)
         if await self.target.read(cid, network) != document:
-            raise NotMigrated(f"The document {cid} did not come back from the other store.")
+            raise NotMigrated(f"The document {cid} could not be read back from the other store.")

@@ -1,4 +1,4 @@
-"""Drafts: the four writes that a wallet signs, which create, update, publish and delete.
+"""Drafts: the four signed writes, which create, update, publish and delete a draft.
 
 Each write runs from cheap to expensive: prove the signer, check that the nonce is unused, check
 that the file is the signer's draft, ask the chain where that matters, store the document, and
@@ -79,12 +79,12 @@ class Drafts:
         """
         write = await self._prove(claim, Action.PUBLISH)
         draft = await self._own_draft(write, cid)
-        picture = await self.images.recode(image)
-        thumbnail = await asyncio.to_thread(document_cid, picture)
+        recoded = await self.images.recode(image)
+        thumbnail = await asyncio.to_thread(document_cid, recoded)
         intent = self._intent(write, thumbnail, Network.PUBLIC)
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
-        await self._put(intent, picture, label)
+        await self._put(intent, recoded, label)
         prepared = await _commit(self.catalog.prepare_draft(write, intent, cid, hashtags))
         _unless_overtaken(prepared)
         return thumbnail
@@ -106,8 +106,8 @@ class Drafts:
     async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
         """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
 
-        The nonce comes before ownership and state: a repeated update would otherwise find its own
-        effect, a draft that is gone, and report that instead of the file that it made.
+        The nonce is checked before ownership and state: a repeated update would otherwise find that
+        its draft is gone, and report that instead of the file that it produced.
         """
         write = self.verifier.verify(claim, action, self.clock())
         if self.rate is not None:

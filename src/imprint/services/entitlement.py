@@ -57,20 +57,20 @@ class Entitlement:
         """How `reader` may read this file as this post; None if the chain's entry disagrees.
 
         The entry must name the owner as author and the file's own cid: any other entry is somebody
-        else's post, or no post. Concurrent questions about the same post and reader share one
-        exchange with the chain.
+        else's post, or no post. Concurrent calls for the same post and reader share one exchange
+        with the chain.
         """
         key = (post_id, reader)
         grant = self._grants.get(key)
         if grant is not None and self.clock() < grant.until and _describes(grant.facts, file):
             _FROM_CACHE.inc()
             return decide_access(grant.facts, reader)
-        asked_before = self._single_flight.is_running(key)
-        access = await self._ask(file, key)
-        if asked_before and access in (None, Access.DENIED):
+        shared = self._single_flight.is_running(key)
+        access = await self._ask_chain(file, key)
+        if shared and access in (None, Access.DENIED):
             # That exchange began before this request, and the reader may have bought in between.
-            # Any exchange that runs for this key now began after it.
-            access = await self._ask(file, key)
+            # An exchange that runs for this key now began after this request.
+            access = await self._ask_chain(file, key)
         return access
 
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
@@ -88,7 +88,7 @@ class Entitlement:
         self._invalidations += 1
         self._grants.clear()
 
-    async def _ask(self, file: File, key: Key) -> Access | None:
+    async def _ask_chain(self, file: File, key: Key) -> Access | None:
         facts = await self._single_flight.run(key, partial(self._fetch, key))
         return decide_access(facts, key[1]) if _describes(facts, file) else None
 
@@ -97,7 +97,7 @@ class Entitlement:
         facts = await self.marketplace.post_facts(*key)
         _FROM_CHAIN.inc()
         granted = decide_access(facts, key[1]) is not Access.DENIED
-        # What was invalidated during the exchange may be what the chain has returned.
+        # An invalidation during the exchange may concern the facts that were returned.
         if granted and self.cache_time and invalidations == self._invalidations:
             self._grants.pop(key, None)
             self._grants[key] = _Grant(facts, asked_at + self.cache_time)
@@ -124,7 +124,7 @@ class EntitlementWatcher:
         self.reader = BlockRangeReader(self.chain)
 
     async def run(self, interval: float) -> None:
-        """Watch for ever. While no node responds, cached decisions expire by themselves."""
+        """Watch until cancelled. While no node responds, cached decisions expire by themselves."""
         await run_periodically("watcher", self.watch_once, interval, optional=True)
 
     async def watch_once(self) -> None:

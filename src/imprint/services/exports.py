@@ -1,7 +1,7 @@
 """Exports: all live files in one CAR with a signed manifest, written, verified and imported.
 
 An export first writes the records of one moment to a spool, then their pages and documents, page by
-page. Documents never change, and none is destroyed meanwhile, so the export holds that moment even
+page. Documents never change, and garbage collection is paused, so the export is consistent even
 while authors write. Only one page and a few documents are in memory at a time.
 """
 
@@ -192,9 +192,9 @@ def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> 
         done += 1
         progress(done, manifest.files)
     if done != manifest.files:
-        raise NotAnExport(f"The manifest speaks of {manifest.files} files, but lists {done}.")
+        raise NotAnExport(f"The manifest counts {manifest.files} files, but lists {done}.")
     if unreached := archive.unreached():
-        raise NotAnExport(f"{unreached} blocks are not those of any file in the manifest.")
+        raise NotAnExport(f"{unreached} blocks belong to no file in the manifest.")
 
 
 def walk_export(archive: Archive, manifest: Manifest) -> Iterator[FileContents]:
@@ -244,7 +244,7 @@ def _check_document(file: File, document: bytes) -> None:
 def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) -> None:
     file, event = exported.file, exported.event
     if manifest.owner not in (None, file.owner):
-        raise NotAnExport(f"The file {file.id} is not of the owner that the export is of.")
+        raise NotAnExport(f"The file {file.id} belongs to another owner than the export.")
     unique = {"id": file.id, "name": file.name, "cid": file.cid, "group": file.group_id}
     if event is not None:
         unique["post"] = str(event.post_id)
@@ -278,8 +278,7 @@ class Import:
     async def run(
         self, archive: Archive, opened: OpenedExport, progress: Progress
     ) -> Counter[ImportOutcome]:
-        """Import an export that `check_export` has verified; returns how many files had which
-        outcome.
+        """Import an export that `check_export` has verified; returns the file count by outcome.
 
         Raises `ImportConflicts`, before anything is written.
         """
@@ -298,8 +297,8 @@ class Import:
         if theirs != (self.chain_id, self.marketplace):
             raise ImportConflicts(
                 [
-                    f"It is of the marketplace {theirs[1]} on chain {theirs[0]}; the settings name "
-                    f"{self.marketplace} on chain {self.chain_id}."
+                    f"It is from the marketplace {theirs[1]} on chain {theirs[0]}; the settings "
+                    f"name {self.marketplace} on chain {self.chain_id}."
                 ]
             )
 

@@ -31,7 +31,7 @@ REPLAY_MEMORY = timedelta(hours=24)
 """How long deliveries and logins are remembered: many times as long as they are accepted."""
 
 COLLECTOR_LEASE = "janitor"
-"""The lease that the one process which collects, or has paused collection, holds."""
+"""The lease of the process that collects garbage, or has paused collection."""
 
 LEASE_TIME = timedelta(minutes=10)
 """How long a round may take; one that takes longer stops before it removes anything more."""
@@ -43,7 +43,7 @@ STRAY_SECONDS = 24 * 3600.0
 """Seconds between two scans: strays come from a loss of power, so the first scan finds them all."""
 
 PAUSE_TIMEOUT = LEASE_TIME + timedelta(minutes=1)
-"""How long to wait for the collector's lease: longer than that of a process that has died."""
+"""How long to wait for the lease: longer than a process that died can have held it."""
 
 _RETRY_SECONDS = 0.2
 """Seconds between two attempts to take the lease."""
@@ -64,7 +64,7 @@ class GarbageCollector:
     holder: str = field(default_factory=lambda: uuid4().hex)
 
     async def run(self, interval: float) -> None:
-        """Collect for ever."""
+        """Collect until cancelled."""
         await run_periodically("janitor", self.collect, interval)
 
     async def collect(self) -> int:
@@ -143,7 +143,7 @@ class StrayScan:
 
 
 class CollectionNotPaused(Exception):
-    """The garbage collector could not be paused, or ran all the same: documents may be missing."""
+    """The garbage collector could not be paused, or may have run: documents may be missing."""
 
 
 @asynccontextmanager
@@ -184,7 +184,7 @@ async def _renew_lease(catalog: Catalog, clock: Clock, holder: str) -> None:
     while True:
         await asyncio.sleep(_RENEW_SECONDS)
         now = clock()
-        # A database that is unavailable for a moment is asked again long before the lease ends.
+        # If the database is unavailable for a moment, the next renewal comes long before the end.
         with suppress(Unavailable):
             if not await catalog.take_lease(COLLECTOR_LEASE, holder, now, now + LEASE_TIME):
                 return

@@ -1,4 +1,4 @@
-"""Key rotation: document keys are wrapped by a new master key; documents stay as they are."""
+"""Key rotation: rewraps document keys with a new master key; documents stay as they are."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class RotationProgress:
 class KeyRotation:
     """Rewraps every key that the current master key has not wrapped.
 
-    Each batch is one transaction, and a wrapped key shows by itself whether it is current: a
-    rotation that was interrupted is simply run again, beside a running service.
+    Each batch is one transaction, and a wrapped key contains the id of its master key: a rotation
+    that was interrupted can be run again. The service may run meanwhile.
     """
 
     catalog: Catalog

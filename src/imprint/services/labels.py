@@ -1,6 +1,6 @@
-"""Labels: a content store's console shows the state of the files whose documents it holds.
+"""Label updates: keep the labels that a content store's console shows in step with the files.
 
-Nothing is decided by a label, so no request waits for one. A label lost in a crash is corrected by
+No decision depends on a label, so no request waits for one. A label lost in a crash is corrected by
 the next change of the file.
 """
 
@@ -35,7 +35,7 @@ class LabelUpdater:
             self._wakeup.set()
 
     async def run(self) -> None:
-        """Update labels for ever, as soon as they are enqueued."""
+        """Update labels as soon as they are enqueued, until cancelled."""
 
         async def wait_and_update() -> None:
             await self._wakeup.wait()

@@ -1,4 +1,4 @@
-"""Periodic task: rounds that repeat until the task is cancelled, whatever a round raises."""
+"""Periodic tasks: rounds that repeat until the task is cancelled, whatever a round raises."""
 
 import asyncio
 import logging

@@ -13,7 +13,7 @@ PROBE_TIMEOUT = 2.0
 """Seconds that a dependency has to respond."""
 
 CACHE_TIME = timedelta(seconds=1)
-"""How long a condition is reused: anybody may ask for it, and a probe writes to disk and calls the
+"""How long a condition is cached: anybody may request it, and a probe writes to disk and calls the
 node."""
 
 
@@ -27,7 +27,7 @@ class Condition:
 
     @property
     def ready(self) -> bool:
-        """Without the chain most reads still work: taking every replica out would end those too."""
+        """Whether requests can be served; most reads still work without the chain."""
         return self.database and self.storage
 
     @property

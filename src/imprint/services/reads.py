@@ -46,7 +46,7 @@ class Reads:
         check_subject(session, reader)
         file, access = await self._bound_post(post_id, reader)
         if access is Access.DENIED:
-            raise Refusal(Code.NOT_ENTITLED, "Reading this post takes a token of it.")
+            raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
         return file
 
     async def free_post(self, post_id: int) -> File:

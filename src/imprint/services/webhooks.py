@@ -1,4 +1,4 @@
-"""Webhooks: deliveries of the chain's events move files from `pending` to `onchain`."""
+"""Webhooks: applies deliveries of the chain's events, which move files to `onchain`."""
 
 import logging
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class AppliedEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """What became of a delivery."""
+    """The result of a delivery."""
 
     duplicate: bool
     ignored: int
@@ -82,7 +82,7 @@ class Webhooks:
 
 
 def record_event(source: str, post_id: int | None, status: EventStatus) -> None:
-    """Count and log an event that a provider or the follower brought and the catalog applied."""
+    """Count and log an event from a provider or the follower that the catalog has applied."""
     EVENTS.labels(source, status.value).inc()
     expected = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
     log.log(

@@ -30,8 +30,8 @@ class SettingsProblems(Exception):
 class Setting:
     """A setting, declared once for the code, the command line and the docs.
 
-    `default` is written as an operator would write it; `{IMPRINT_…}` in it stands for the text of
-    another setting. A setting without a default is either `required`, or None when not given.
+    `default` is written as an operator would write it; `{IMPRINT_…}` in it is replaced by the
+    text of that setting. A setting without a default is either `required`, or None if not given.
     """
 
     name: str

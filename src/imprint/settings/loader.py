@@ -23,7 +23,7 @@ CONFIG_NAME = "IMPRINT_CONFIG"
 """The variable that names the TOML file; it is read from the environment only."""
 
 LONG_NAME = 8
-"""Names with at least so many characters may differ in two edits from the one that was meant."""
+"""Names with at least this many characters may differ from the intended name by two edits."""
 
 _LONGEST_QUOTE = 80
 _IPV6 = re.compile(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
@@ -52,7 +52,7 @@ def read_settings(
     values = _parse(texts, given, problems)
     secrets = _find_secrets(texts)
     problems += _find_lone_previous(texts, secrets)
-    warnings = [f"{name} is no setting and means nothing here." for name in environment.unknown]
+    warnings = [f"{name} is not a setting and is ignored." for name in environment.unknown]
     if check_secrets:
         problems += find_problems(secrets)
         warnings += find_warnings(secrets)
@@ -74,8 +74,8 @@ class _Source:
 
 
 def _read_environment(environ: Mapping[str, str]) -> _Source:
-    # An unknown name is a problem only if it looks misspelled. Others begin like ours by accident:
-    # beside a service called imprint, Kubernetes sets names like IMPRINT_SERVICE_HOST.
+    # An unknown name is a problem only if it looks misspelled. Others share our prefix by accident:
+    # for a service named imprint, Kubernetes sets names like IMPRINT_SERVICE_HOST.
     ours = {k: v for k, v in environ.items() if k.startswith(PREFIX) and k != CONFIG_NAME}
     return _match_names(ours, {each.name: each for each in SETTINGS})
 
@@ -90,7 +90,7 @@ def _read_config(path: Path | None, environ: Mapping[str, str]) -> _Source:
     except (OSError, UnicodeDecodeError) as error:
         return _Source(problems=[f"The settings file {named} cannot be read: {_describe(error)}."])
     except tomllib.TOMLDecodeError as error:
-        return _Source(problems=[f"The settings file {named} is no TOML: {error}."])
+        return _Source(problems=[f"The settings file {named} is not TOML: {error}."])
     texts = {key: _as_text(value) for key, value in table.items()}
     readable = {key: text for key, text in texts.items() if text is not None}
     source = _match_names(readable, {each.key: each for each in SETTINGS})
@@ -100,7 +100,7 @@ def _read_config(path: Path | None, environ: Mapping[str, str]) -> _Source:
         if text is None
     ]
     # Only the operator writes this file, so an unknown name in it is a mistake.
-    source.problems += [f"{name} is no setting." for name in source.unknown]
+    source.problems += [f"{name} is not a setting." for name in source.unknown]
     return source
 
 
@@ -133,7 +133,7 @@ def _match_names(found: Mapping[str, str], known: Mapping[str, Setting]) -> _Sou
                     f"{name} names the file {text}, which cannot be read: {_describe(error)}."
                 )
         elif meant := _suggest(name, known):
-            source.problems.append(f"{name} is no setting. Did you mean {meant}?")
+            source.problems.append(f"{name} is not a setting. Did you mean {meant}?")
         else:
             source.unknown.append(name)
     return source
@@ -144,7 +144,7 @@ def _read_file(path: Path) -> str:
 
 
 def _describe(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or "it is no UTF-8 text").lower()
+    return (getattr(error, "strerror", None) or "it is not UTF-8").lower()
 
 
 def _suggest(name: str, known: Iterable[str]) -> str | None:
@@ -194,7 +194,7 @@ def _fill(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, st
 
 
 def _bracket(text: str) -> str:
-    # Defaults append a port, and an IPv6 address before a port stands in brackets.
+    # Defaults append a port, and an IPv6 address before a port needs brackets.
     return f"[{text}]" if _IPV6.fullmatch(text) else text
 
 

@@ -168,7 +168,7 @@ def _split_url(text: str) -> SplitResult:
         parts = urlsplit(text)
         parts.port  # noqa: B018 - reading the port validates it
     except ValueError as error:
-        raise InvalidSetting("has a host or a port that is none") from error
+        raise InvalidSetting("has an invalid host or port") from error
     if any(char.isspace() or not char.isprintable() for char in text):
         raise InvalidSetting("must not contain spaces or control characters")
     return parts

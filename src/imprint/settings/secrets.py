@@ -1,4 +1,4 @@
-"""Secrets: a value that never prints itself, and the checks of those an operator gives."""
+"""Secrets: values that are never printed, and the checks of those that an operator sets."""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
@@ -83,7 +83,7 @@ class Secret:
         return hash((Secret, self._text))
 
     def __reduce__(self) -> str:
-        raise TypeError("A secret is not written down.")
+        raise TypeError("A secret cannot be pickled.")
 
 
 def find_problems(secrets: Mapping[str, Secret]) -> list[str]:

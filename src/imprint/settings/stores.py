@@ -1,4 +1,4 @@
-"""Where records and documents are kept: one class for each kind of database and content store."""
+"""Database and content store settings: one class for each kind, parsed from text."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -59,15 +59,15 @@ ContentPlace = EmbeddedContent | KuboContent | PinataContent
 
 def parse_database(text: str) -> Database:
     """`sqlite:///relative`, `sqlite:////absolute` or `postgresql://…`."""
-    scheme, mark, rest = text.partition("://")
-    if mark and scheme == "sqlite":
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme == "sqlite":
         path = rest.removeprefix("/")
         if not rest.startswith("/") or not path or "?" in path:
             raise InvalidSetting(
                 "must name a file after sqlite:///, like sqlite:///data/imprint.db"
             )
         return SqliteDatabase(Path(path).expanduser())
-    if mark and scheme in ("postgresql", "postgres") and rest.strip("/"):
+    if separator and scheme in ("postgresql", "postgres") and rest.strip("/"):
         return PostgresqlDatabase(Secret(text))
     raise InvalidSetting("must begin with sqlite:/// or postgresql://")
 
@@ -78,8 +78,8 @@ def parse_content_place(text: str) -> ContentPlace:
         return EmbeddedContent()
     if text in ("pinata", "pinata-public"):
         return PinataContent(public=text == "pinata-public")
-    kind, mark, address = text.partition(":")
-    if mark and kind == "kubo":
+    kind, separator, address = text.partition(":")
+    if separator and kind == "kubo":
         if parse_url(address).username is not None:
             raise InvalidSetting(
                 "must not name a user; that is what IMPRINT_KUBO_AUTHORIZATION is for"
@@ -105,10 +105,10 @@ def parse_base_url(text: str) -> str:
 
 def parse_authorization(text: str) -> Secret:
     """`bearer:token` or `basic:user:password`, the spelling of Kubo's own configuration."""
-    kind, mark, rest = text.partition(":")
+    kind, separator, rest = text.partition(":")
     user, colon, _ = rest.partition(":")
     fits = bool(rest) if kind == "bearer" else kind == "basic" and bool(user) and bool(colon)
-    if not mark or not fits or not text.isprintable() or not text.isascii():
+    if not separator or not fits or not text.isprintable() or not text.isascii():
         raise InvalidSetting("must be like 'bearer:token' or 'basic:user:password'")
     return Secret(text)
 

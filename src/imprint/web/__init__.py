@@ -1,1 +1,1 @@
-"""HTTP in, HTTP out: routing, middleware, requests, responses and problems. No rule lives here."""
+"""The HTTP API: routing, middleware, requests, responses and problems, without domain rules."""

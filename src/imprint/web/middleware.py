@@ -30,7 +30,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """The id of the current request, which every log line of the request carries."""
 
 _GIVEN_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
-"""A request id that is taken from the caller."""
+"""A request id that is accepted from the caller."""
 
 SECURITY_HEADERS = {
     # Documents are written by strangers: a browser must not guess a type for them, run anything in

@@ -1,7 +1,7 @@
 """JSON Schemas of the requests and responses, and the patterns of their strings.
 
-A pattern is stricter than the service in one way: every string that matches it is well-formed. What
-a pattern cannot express, such as the checksum of an address, is in the description.
+Every string that matches a pattern is well-formed; the service also accepts some strings that do
+not match. What a pattern cannot express, such as the checksum of an address, is in the description.
 """
 
 import re

@@ -23,7 +23,7 @@ CONTACT_VALIDITY = timedelta(days=180)
 
 @dataclass(frozen=True, slots=True)
 class AboutRoutes:
-    """Texts made once, at start, and the state of the dependencies."""
+    """Texts that are rendered once, at start, and the state of the dependencies."""
 
     facts: Mapping[str, Any]
     openapi: bytes

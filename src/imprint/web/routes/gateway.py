@@ -26,7 +26,7 @@ RAW_TYPE = "application/vnd.ipld.raw"
 CAR_TYPE = "application/vnd.ipld.car"
 
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
-"""How pictures begin. The media type comes from the bytes, because only these are signed."""
+"""The first bytes of pictures. The media type comes from the bytes, because the cid covers them."""
 
 _OTHER = "application/octet-stream"
 
@@ -154,8 +154,8 @@ class Range:
 def requested_range(request: Request, tag: str, size: int) -> Range | None:
     """The requested part of a document; None is the whole document.
 
-    A range with an `If-Range` of another version is the whole document, too. Raises `OutOfRange`
-    for a range that begins behind the end.
+    A range whose `If-Range` names another version is the whole document, too. Raises `OutOfRange`
+    for a range that begins after the end.
     """
     given = _ONE_RANGE.match(request.headers.get("range", ""))
     if given is None or request.headers.get("if-range", tag) != tag:

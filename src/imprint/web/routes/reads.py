@@ -35,7 +35,7 @@ from imprint.web.responses import (
 
 @dataclass(frozen=True, slots=True)
 class ReadRoutes:
-    """Parameters in, one call of a service, contents and records out."""
+    """Each endpoint parses its parameters, calls one service, and encodes the result."""
 
     login: Login
     reads: Reads

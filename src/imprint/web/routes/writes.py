@@ -1,4 +1,4 @@
-"""The endpoints that wallets sign for: login and the four writes."""
+"""The signed endpoints: login and the four writes."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ from imprint.web.responses import (
 )
 
 SMALL_BODY = 64 * 1024
-"""Bytes of a body that holds a signature and what it signs, and nothing else."""
+"""Bytes of a body with nothing but a signature and the signed data."""
 
 ESCAPED = 6
 """How many times longer JSON may be than its text: the length of an escaped character."""
@@ -43,9 +43,9 @@ ESCAPED = 6
 
 @dataclass(frozen=True, slots=True)
 class WriteRoutes:
-    """Bodies in, claims to the services, records out.
+    """Each endpoint parses a body, passes the claim to a service, and encodes the record.
 
-    Requests are refused for their length first, then for their media type, their cid, their body.
+    A request is checked in this order: its length, its media type, its cid, its body.
     """
 
     login_service: Login
