@@ -1,4 +1,4 @@
-"""A real node with a marketplace on it: transactions, blocks, and chains that change their mind."""
+"""A real node with a marketplace on it: transactions, blocks and reorgs."""
 
 import shutil
 import time

@@ -1,4 +1,4 @@
-"""A service that nobody delivers anything to reads a real node by itself."""
+"""A service without deliveries follows a real node by itself."""
 
 import json
 import time

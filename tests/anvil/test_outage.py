@@ -1,4 +1,4 @@
-"""A node that is gone or silent: nobody is let in, and nobody waits long to hear why."""
+"""A node that is down or silent: access is denied, and the response comes soon."""
 
 import time
 from collections.abc import Callable

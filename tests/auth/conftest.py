@@ -1,4 +1,4 @@
-"""Accounts, clocks and signers that the tests of identity share."""
+"""Accounts, clocks and signers that the tests of authentication share."""
 
 import sys
 from collections.abc import Callable, Mapping

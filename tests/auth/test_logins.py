@@ -1,4 +1,4 @@
-"""Logins: whom a message is for, when it is good, and who signed it."""
+"""Logins: the domain of a message, its validity in time, and its signer."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

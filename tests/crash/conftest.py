@@ -1,13 +1,13 @@
-"""One nursery for all tests of a module."""
+"""One fork server for all tests of a module."""
 
 from collections.abc import Iterator
 
 import pytest
-from tests.crash.nursery import Nursery
+from tests.crash.fork_server import ForkServer
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    opened = Nursery()
+def fork_server() -> Iterator[ForkServer]:
+    opened = ForkServer()
     yield opened
     opened.close()

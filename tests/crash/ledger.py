@@ -1,4 +1,4 @@
-"""The books of a service that is not running, read from its disk and held against each other."""
+"""The records of a service that is not running, read from its disk and compared with each other."""
 
 import json
 import sqlite3

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.crash.nursery import Child, Nursery
+from tests.crash.fork_server import Child, ForkServer
 from tests.crash.system_calls import TRACED, Call, read_trace
 from tests.crash.victim import open_scene
 
@@ -52,11 +52,11 @@ def tracing(pid: int, written: Path) -> Iterator[None]:
         tracer.communicate()
 
 
-async def trace(folder: Path, nursery: Nursery) -> dict[str, list[list[Call]]]:
+async def trace(folder: Path, fork_server: ForkServer) -> dict[str, list[list[Call]]]:
     """The calls between one response and the next, for each kind of write, one write at a time."""
     written = folder / "trace.txt"
     kinds: list[str] = []
-    async with open_scene(folder, nursery) as scene:
+    async with open_scene(folder, fork_server) as scene:
         world, author = scene.world, scene.world.wallet(0)
         await scene.victim.start(world.client)
 
@@ -93,8 +93,8 @@ async def trace(folder: Path, nursery: Nursery) -> dict[str, list[list[Call]]]:
 
 
 @pytest.mark.timeout(300)
-async def test_every_response_comes_after_the_disk(tmp_path: Path, nursery: Nursery):
-    by_kind = await trace(tmp_path, nursery)
+async def test_every_response_comes_after_the_disk(tmp_path: Path, fork_server: ForkServer):
+    by_kind = await trace(tmp_path, fork_server)
     assert set(by_kind) == {"create", "update", "publish", "delete"}
     for kind, writes in by_kind.items():
         assert len(writes) == ROUNDS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.crash.fork_server import ROOT, ForkServer
 from tests.crash.ledger import find_faults, open_intents, stored_documents
-from tests.crash.nursery import ROOT, Nursery
 from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, Wallet, World, open_world, picture, problem
 
@@ -83,11 +83,11 @@ async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
 
 @pytest.mark.parametrize(("kind", "at"), CASES)
 async def test_a_write_cut_off_is_whole_or_absent(
-    tmp_path: Path, nursery: Nursery, kind: str, at: str
+    tmp_path: Path, fork_server: ForkServer, kind: str, at: str
 ):
     before = await prepare(tmp_path)
     target, other = before.drafts
-    async with open_scene(tmp_path, nursery, at) as scene:
+    async with open_scene(tmp_path, fork_server, at) as scene:
         # Not until it is ready: to find that out, it commits something.
         await scene.victim.start(scene.world.client, "/healthz")
         with pytest.raises(httpx2.TransportError):
@@ -113,7 +113,7 @@ async def test_a_write_cut_off_is_whole_or_absent(
 
 
 async def check_repeated(world: World, kind: str, cid: str, again: httpx2.Response) -> None:
-    """The repetition tells what became of the write."""
+    """The response to the repetition has the result of the write."""
     assert problem(again) == (409, "nonce_used")
     file = again.json()["file"]
     if kind == "delete":
@@ -140,7 +140,7 @@ async def check_once(world: World, kind: str, cid: str) -> None:
 
 @pytest.mark.parametrize("at", COLLECTING)
 async def test_a_collection_cut_off_is_finished_by_the_next(
-    tmp_path: Path, nursery: Nursery, at: str
+    tmp_path: Path, fork_server: ForkServer, at: str
 ):
     before = await prepare(tmp_path)
     async with open_world(tmp_path) as world:
@@ -149,7 +149,7 @@ async def test_a_collection_cut_off_is_finished_by_the_next(
         await world.update(author, first["cid"], "Third words.")
         await world.publish(author, before.drafts[1], "later")
         assert len(stored_documents(tmp_path)) == 6
-    async with open_scene(tmp_path, nursery, at, JANITOR_SECONDS="1", GRACE_HOURS="0") as scene:
+    async with open_scene(tmp_path, fork_server, at, JANITOR_SECONDS="1", GRACE_HOURS="0") as scene:
         scene.victim.process.spawn()
         assert await scene.victim.end() == failpoints.KILLED
     assert find_faults(tmp_path, destroyed=True) == []
@@ -160,9 +160,11 @@ async def test_a_collection_cut_off_is_finished_by_the_next(
     assert len(stored_documents(tmp_path)) == 3
 
 
-async def test_a_service_that_nobody_armed_passes_every_failpoint(tmp_path: Path, nursery: Nursery):
+async def test_a_service_that_nobody_armed_passes_every_failpoint(
+    tmp_path: Path, fork_server: ForkServer
+):
     before = await prepare(tmp_path)
-    async with open_scene(tmp_path, nursery) as scene:
+    async with open_scene(tmp_path, fork_server) as scene:
         await scene.victim.start(scene.world.client)
         for kind in ("create", "update"):
             body = await write(scene.world, kind, before.drafts[0])

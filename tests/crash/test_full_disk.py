@@ -10,8 +10,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from tests.crash.fork_server import ForkServer
 from tests.crash.ledger import find_faults
-from tests.crash.nursery import Nursery
 from tests.crash.victim import open_scene
 from tests.world import World, problem
 
@@ -55,8 +55,8 @@ def take_the_rest(path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-async def test_writes_wait_for_space_and_reads_do_not(disk: Path, nursery: Nursery):
-    async with open_scene(disk, nursery) as scene:
+async def test_writes_wait_for_space_and_reads_do_not(disk: Path, fork_server: ForkServer):
+    async with open_scene(disk, fork_server) as scene:
         world, author = scene.world, scene.world.wallet(0)
         await scene.victim.start(world.client)
         ballast = disk / "ballast"

@@ -12,8 +12,8 @@ from statistics import median
 
 import pytest
 from tests.crash.authors import Author
+from tests.crash.fork_server import ForkServer
 from tests.crash.ledger import find_faults, open_intents
-from tests.crash.nursery import Nursery
 from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, open_world
 
@@ -31,10 +31,10 @@ BUSY = 1.5
 
 @pytest.mark.timeout(1800)
 async def test_nothing_acknowledged_is_lost(
-    tmp_path: Path, nursery: Nursery, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, fork_server: ForkServer, capsys: pytest.CaptureFixture[str]
 ):
     chance = random.Random(SEED)
-    async with open_scene(tmp_path, nursery, LOG_LEVEL="warning") as scene:
+    async with open_scene(tmp_path, fork_server, LOG_LEVEL="warning") as scene:
         world = scene.world
         authors = [
             Author(world, world.stranger(), random.Random(chance.random())) for _ in range(AUTHORS)
@@ -78,11 +78,11 @@ async def test_nothing_acknowledged_is_lost(
 
 @pytest.mark.timeout(300)
 async def test_a_killed_service_is_ready_again_within_two_seconds(
-    tmp_path: Path, nursery: Nursery, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, fork_server: ForkServer, capsys: pytest.CaptureFixture[str]
 ):
     command = [sys.executable, "-m", "imprint", "serve"]
     times = []
-    async with open_scene(tmp_path, nursery, command=command) as scene:
+    async with open_scene(tmp_path, fork_server, command=command) as scene:
         await scene.victim.start(scene.world.client)
         for _ in range(STARTS):
             await scene.world.create(scene.world.wallet(0))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 import httpx2
-from tests.crash.nursery import Child, Nursery
+from tests.crash.fork_server import Child, ForkServer
 from tests.processes import Process, free_port
 from tests.world import MovableClock, Node, World
 
@@ -58,12 +58,12 @@ class Running(Protocol):
 class Victim:
     """`imprint serve` on a folder, started as often as it is killed.
 
-    It is a process of its own if `command` says how to run one, and comes from the nursery if not.
+    It is started with `command` if that is given, and otherwise forked by the fork server.
     """
 
     folder: Path
     given: Mapping[str, str]
-    nursery: Nursery
+    fork_server: ForkServer
     failpoint: str = ""
     command: Sequence[str] = ()
     port: int = field(default_factory=free_port)
@@ -76,7 +76,7 @@ class Victim:
         if self.command:
             self.process = Process(self.command, log, environ)
         else:
-            self.process = Child(self.nursery, log, environ, self.failpoint)
+            self.process = Child(self.fork_server, log, environ, self.failpoint)
 
     @property
     def url(self) -> str:
@@ -109,7 +109,11 @@ class Scene:
 
 @asynccontextmanager
 async def open_scene(
-    folder: Path, nursery: Nursery, failpoint: str = "", command: Sequence[str] = (), **given: str
+    folder: Path,
+    fork_server: ForkServer,
+    failpoint: str = "",
+    command: Sequence[str] = (),
+    **given: str,
 ) -> AsyncIterator[Scene]:
     """A chain with a node, and a victim that is not running yet."""
     clock = PresentClock()
@@ -131,7 +135,7 @@ async def open_scene(
         **given,
     }
     environ.pop("PORT", None)
-    victim = Victim(folder, environ, nursery, failpoint, command)
+    victim = Victim(folder, environ, fork_server, failpoint, command)
     settings = read_settings({f"IMPRINT_{name}": text for name, text in environ.items()})
     limits = httpx2.Limits(max_connections=64)
     try:

@@ -1,4 +1,4 @@
-"""Connections: what begins out of bounds is refused or closed, and nothing is kept meanwhile."""
+"""Connections: request heads that are too long or too slow are refused or closed."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ REQUEST = b"GET /any HTTP/1.1\r\nHost: imprint.test\r\n\r\n"
 
 
 async def count_body(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers how long the body is, after a moment."""
+    """Respond with the length of the body, after a moment."""
     size = len(await Request(scope, receive).body())
     await asyncio.sleep(0.05)
     await Response(f"{size} bytes")(scope, receive, send)

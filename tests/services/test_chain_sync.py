@@ -28,7 +28,7 @@ async def test_a_stranger_who_publishes_a_draft_changes_nothing(ledger: Ledger) 
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_an_event_is_applied_once_whoever_brings_it_first(ledger: Ledger) -> None:
+async def test_an_event_is_applied_once_whichever_source_is_first(ledger: Ledger) -> None:
     one, two = await ledger.draft(), await ledger.draft()
     first, second = ledger.post(one, 1), ledger.post(two, 2)
 

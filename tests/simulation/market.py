@@ -1,4 +1,4 @@
-"""The chain's side of a simulation: posts and purchases, and a chain that changes its mind."""
+"""The chain's side of a simulation: posts and purchases, and a chain that reorganizes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

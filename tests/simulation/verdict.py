@@ -1,4 +1,4 @@
-"""The verdict: what the service shows, held against the model."""
+"""The verdict: what the service shows, compared with the model."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A world for a whole module, for tests that bring strangers and leave nothing in their way."""
+"""A world that is shared by a module, for tests that use new accounts and do not disturb others."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""`imprint dev` with settings of one's own: what is given wins, or it is said why it cannot."""
+"""`imprint dev` with other settings: they take precedence, or the command says what is wrong."""
 
 import asyncio
 import re

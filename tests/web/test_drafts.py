@@ -1,4 +1,4 @@
-"""Drafts over HTTP: created, updated and deleted by whoever signs for them, and nobody else."""
+"""Drafts over HTTP: created, updated and deleted by their owner's signature only."""
 
 import copy
 import re

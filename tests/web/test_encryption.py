@@ -1,4 +1,4 @@
-"""Encrypted documents over HTTP: ciphertext on the disk, content for whoever may read it."""
+"""Encrypted documents over HTTP: ciphertext on the disk, content for those who may read it."""
 
 import asyncio
 import json

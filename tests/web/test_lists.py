@@ -111,7 +111,7 @@ async def test_a_list_of_drafts_is_never_cached(town: World) -> None:
     assert (await _drafts(town, town.stranger())).headers["cache-control"] == "no-store"
 
 
-async def test_an_updated_draft_stands_once_and_first(town: World) -> None:
+async def test_an_updated_draft_is_listed_once_and_first(town: World) -> None:
     alice = town.stranger()
     first = await town.create(alice)
     second = await town.create(alice)

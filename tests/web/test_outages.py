@@ -1,4 +1,4 @@
-"""Outages over HTTP: a dependency that does not response makes neither a yes nor a no."""
+"""Outages over HTTP: if a dependency does not respond, access is neither granted nor denied."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Restarts on the same folder: what was confirmed before still holds after."""
+"""Restarts on the same folder: what was confirmed before is there afterwards."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -74,7 +74,7 @@ class Findings:
     """What the whole run found out about one operation."""
 
     statuses: set[int] = field(default_factory=set)
-    complaints: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
         if isinstance(event, events.FatalError):
             raise event.exception
         if isinstance(event, events.NonFatalError):
-            found[event.label].complaints.append(repr(event.value))
+            found[event.label].failures.append(repr(event.value))
         if isinstance(event, events.ScenarioFinished):
             record(event.recorder, found[event.recorder.label])
     return found
@@ -99,14 +99,14 @@ def record(recorder: ScenarioRecorder, findings: Findings) -> None:
         for check in checks:
             if check.status is Status.FAILURE and check.failure_info is not None:
                 request = recorder.cases[case].value.as_curl_command()
-                complaint = f"{check.name}: {check.failure_info.failure}\n{request}"
-                findings.complaints.append(complaint)
+                failure = f"{check.name}: {check.failure_info.failure}\n{request}"
+                findings.failures.append(failure)
 
 
 @pytest.mark.parametrize("label", LABELS)
 def test_every_response_is_as_described(label: str, findings: dict[str, Findings]) -> None:
     assert findings[label].statuses, "nothing was asked"
-    assert not findings[label].complaints, "\n\n".join(findings[label].complaints)
+    assert not findings[label].failures, "\n\n".join(findings[label].failures)
 
 
 def test_nothing_a_client_sends_breaks_the_service(findings: dict[str, Findings]) -> None:

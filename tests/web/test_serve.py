@@ -103,7 +103,7 @@ async def test_a_secret_that_protects_nothing_is_refused(
     assert secret not in said
 
 
-async def test_a_secret_may_stand_in_a_file(town: World, tmp_path: Path) -> None:
+async def test_a_secret_can_be_read_from_a_file(town: World, tmp_path: Path) -> None:
     kept = tmp_path / "secret"
     kept.write_text("too short\n")
     given = _given(town, JWT_SECRET=None, JWT_SECRET_FILE=str(kept))

@@ -1,4 +1,4 @@
-"""`imprint serve` with several workers, as processes: who dies is replaced, and nobody notices."""
+"""`imprint serve` with several workers: one that dies is replaced, and no request fails."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Files that go out into archives and come in from them, in every database."""
+"""Export and import of files, in every database."""
 
 from dataclasses import replace
 

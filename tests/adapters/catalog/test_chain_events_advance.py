@@ -1,4 +1,4 @@
-"""What the follower needs: blocks that leave the chain, what was read, and whose turn it is."""
+"""Steps of the follower: events of replaced blocks, the cursor and the final block."""
 
 from dataclasses import replace
 

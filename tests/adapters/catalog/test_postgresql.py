@@ -1,4 +1,4 @@
-"""What only PostgreSQL can get wrong: transactions that meet, servers that go and come back."""
+"""What is specific to PostgreSQL: conflicting transactions, servers that stop and restart."""
 
 import asyncio
 import time

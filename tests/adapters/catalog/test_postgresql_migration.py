@@ -1,4 +1,4 @@
-"""A catalog that moves to PostgreSQL: all of it, once, and never half of it unnoticed."""
+"""Migration of a catalog to PostgreSQL: complete, resumable, and compared at the end."""
 
 import asyncio
 

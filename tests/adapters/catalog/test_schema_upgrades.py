@@ -1,4 +1,4 @@
-"""A process of one release goes on while one of the next has brought the schema forward."""
+"""A process of one release keeps working after one of the next release migrated the schema."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""What only SQLite can get wrong: locks, full disks, crashes, long reads."""
+"""What is specific to SQLite: locks, full disks, crashes, long reads."""
 
 import asyncio
 import shutil

@@ -23,7 +23,7 @@ from imprint.domain.marketplace import POST_CREATED
 from imprint.domain.posts import BlockRef
 from imprint.services.block_ranges import BlockRangeReader
 
-Answers = list[dict[str, Any]]
+Responses = list[dict[str, Any]]
 
 
 @dataclass
@@ -32,7 +32,7 @@ class ChainNode:
 
     chain: Chain
     limit: int | None = None
-    change: Callable[[list[dict[str, Any]], Answers], Answers | None] = lambda asked, said: said
+    change: Callable[[list[dict[str, Any]], Responses], Responses | None] = lambda asked, sent: sent
     asked: int = 0
     server: TestServer = field(init=False)
 
@@ -49,8 +49,8 @@ class ChainNode:
     async def respond(self, request: web.Request) -> web.Response:
         self.asked += 1
         body = await request.read()
-        said = json.loads(Dispatcher(self.chain, self.limit).respond(body) or b"[]")
-        changed = self.change(json.loads(body), said)
+        sent = json.loads(Dispatcher(self.chain, self.limit).respond(body) or b"[]")
+        changed = self.change(json.loads(body), sent)
         if changed is None:
             await asyncio.sleep(30)
         return web.json_response(changed)
@@ -105,14 +105,14 @@ def block_ref(town: World, number: int = -1) -> BlockRef:
 
 def change_result(
     method: str, change: Callable[[Any], Any]
-) -> Callable[[list[dict[str, Any]], Answers], Answers]:
+) -> Callable[[list[dict[str, Any]], Responses], Responses]:
     """The right responses, but those of one method changed."""
 
-    def apply(asked: list[dict[str, Any]], said: Answers) -> Answers:
-        for call, response in zip(asked, said, strict=True):
+    def apply(asked: list[dict[str, Any]], sent: Responses) -> Responses:
+        for call, response in zip(asked, sent, strict=True):
             if call["method"] == method:
                 response["result"] = change(response["result"])
-        return said
+        return sent
 
     return apply
 
@@ -206,12 +206,12 @@ async def test_the_next_node_serves_when_one_fails(
     town: World, node: ChainNode, spare: ChainNode, source_of_two: JsonRpcChainReader, fault: str
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
-    faults: dict[str, Callable[[list[dict[str, Any]], Answers], Answers | None]] = {
-        "silence": lambda asked, said: None,
+    faults: dict[str, Callable[[list[dict[str, Any]], Responses], Responses | None]] = {
+        "silence": lambda asked, sent: None,
         "nonsense": change_result("eth_getLogs", lambda result: "0x"),
         "another chain": change_result("eth_chainId", lambda result: "0x1"),
-        "a refusal": lambda asked, said: [
-            {"jsonrpc": "2.0", "id": one["id"], "error": {"code": -32005}} for one in said
+        "a refusal": lambda asked, sent: [
+            {"jsonrpc": "2.0", "id": one["id"], "error": {"code": -32005}} for one in sent
         ],
     }
     node.change = faults[fault]
@@ -231,10 +231,10 @@ async def test_a_node_with_a_range_limit_is_read_in_block_ranges(
             town.chain.mine()
     node.limit = limit
     head = block_ref(town)
-    stretches = [each async for each in BlockRangeReader(source).read(0, head.number, head)]
-    logs = [log for stretch in stretches for log in stretch.logs]
+    ranges = [each async for each in BlockRangeReader(source).read(0, head.number, head)]
+    logs = [log for each in ranges for log in each.logs]
     assert sum(log.topics[0] == POST_CREATED for log in logs) == 5
-    assert max(stretch.last - stretch.first + 1 for stretch in stretches) <= limit
+    assert max(each.last - each.first + 1 for each in ranges) <= limit
 
 
 def outside(logs: list[dict[str, Any]]) -> list[dict[str, Any]]:

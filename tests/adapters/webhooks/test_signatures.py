@@ -1,4 +1,4 @@
-"""Verification of a signature that nobody has checked before."""
+"""Verification of signatures."""
 
 import hashlib
 

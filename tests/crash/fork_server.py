@@ -1,7 +1,7 @@
-"""A process that has loaded the service and brings it to life, as often and as fast as needed.
+"""A fork server: a process that has loaded the service and forks a new one on request.
 
-Loading Python's modules takes most of a start. Whoever kills a service hundreds of times forks
-each from here instead; what is forked runs `imprint serve` and owns everything it opens.
+Loading Python's modules takes most of a start, so tests that kill a service hundreds of times fork
+each one from here. A child runs `imprint serve` and owns everything that it opens.
 """
 
 import json
@@ -25,7 +25,7 @@ LOADED = serve.serve
 
 
 @dataclass(slots=True)
-class Nursery:
+class ForkServer:
     """The test's end of the pipe."""
 
     _process: "subprocess.Popen[str] | None" = None
@@ -35,7 +35,7 @@ class Nursery:
         if self._process is None:
             paths = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.crash.nursery"],
+                [sys.executable, "-m", "tests.crash.fork_server"],
                 env={**os.environ, "PYTHONPATH": paths},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -59,9 +59,9 @@ class Nursery:
 
 @dataclass(slots=True)
 class Child:
-    """A service from the nursery; used like a process that the test has started itself."""
+    """A service from the fork server; used like a process that the test has started itself."""
 
-    nursery: Nursery
+    fork_server: ForkServer
     log: Path
     environ: Mapping[str, str]
     failpoint: str = ""
@@ -71,17 +71,17 @@ class Child:
     def spawn(self) -> None:
         """Run it, whatever becomes of it."""
         request = {"run": self.failpoint, "log": str(self.log), "environ": dict(self.environ)}
-        self.pid, self._status = self.nursery.ask(request), None
+        self.pid, self._status = self.fork_server.ask(request), None
 
     @property
     def runs(self) -> bool:
         if self.pid and self._status is None:
-            status = self.nursery.ask({"look": self.pid})
+            status = self.fork_server.ask({"look": self.pid})
             self._status = None if status < 0 else status
         return self.pid != 0 and self._status is None
 
     def wait(self, seconds: float) -> int:
-        """The exit status, as a shell tells it, once the child ends."""
+        """The exit status, as a shell reports it, once the child ends."""
         deadline = time.monotonic() + seconds
         while self.runs:
             assert time.monotonic() < deadline, self.tail()
@@ -134,7 +134,7 @@ def _bring_up(request: dict[str, Any]) -> int:
 
 
 def _look(pid: int) -> int:
-    """The exit status of a child, as a shell tells it; -1 while it runs."""
+    """The exit status of a child, as a shell reports it; -1 while it runs."""
     ended, status = os.waitpid(pid, os.WNOHANG)
     if not ended:
         return -1
