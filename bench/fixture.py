@@ -84,13 +84,13 @@ class Fixture:
         return f"Authorization: Bearer {response['token']}\r\n"
 
     def create(self, author: Wallet | None = None) -> dict[str, Any]:
-        """Create a draft; its record."""
+        """Create a draft; returns its record."""
         body = _draft_by(author or self.alice)
         file: dict[str, Any] = self._call("/create/group", body)["updatedUpload"]
         return file
 
     def publish(self, price: int) -> int:
-        """Publish a post on the chain and deliver its event; its id."""
+        """Publish a post on the chain and deliver its event; returns its id."""
         cid = self.create()["cid"]
         call = keccak256(f"createPost({_POST})".encode())[:4] + encode(
             [_POST], [(cid, "Title", "thumbnail", "", price, [])]

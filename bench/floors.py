@@ -46,7 +46,7 @@ async def _respond(request: Request) -> Response:
     return Response(_BYTES[:size], media_type="application/json")
 
 
-async def _swallow(request: Request) -> Response:
+async def _read_body(request: Request) -> Response:
     await request.body()
     return Response(_BYTES[:512], media_type="application/json")
 
@@ -59,7 +59,7 @@ def empty_app() -> Router:
     routes = [
         Route("/healthz", lambda request: Response(b"")),
         Route("/bytes", _respond),
-        Route("/swallow", _swallow, methods=["POST"]),
+        Route("/body", _read_body, methods=["POST"]),
     ]
     return Router(routes)
 
@@ -91,19 +91,19 @@ class Floors:
         """The sum of reading a body, verifying a signature and a commit."""
 
         def sample() -> float:
-            return 1 / (1 / self._swallow() + time_verification() + commit())
+            return 1 / (1 / self._body_rate() + time_verification() + commit())
 
         return Floor("body + verification + commit", sample)
 
     def delivery(self, commit: Callable[[], float]) -> Floor:
         """The sum of reading a body and a commit."""
-        return Floor("body + commit", lambda: 1 / (1 / self._swallow() + commit()))
+        return Floor("body + commit", lambda: 1 / (1 / self._body_rate() + commit()))
 
     def _rate(self, path: str) -> float:
         return asyncio.run(send_load(self.service.port, [get_request(path)] * RESPONSES)).rate
 
-    def _swallow(self) -> float:
-        body = post_request("/swallow", {"content": "x" * 4800})
+    def _body_rate(self) -> float:
+        body = post_request("/body", {"content": "x" * 4800})
         return asyncio.run(send_load(self.service.port, [body] * RESPONSES)).rate
 
 

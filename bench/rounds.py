@@ -63,7 +63,7 @@ def take_turns(service: Measured, requests: Sequence[bytes], floors: Sequence[Fl
 
 
 def send_timed(service: Measured, requests: Sequence[bytes]) -> tuple[Outcome, float]:
-    """Send a load; the outcome, and the processor time of the service in seconds."""
+    """Send a load; returns the outcome, and the processor time of the service in seconds."""
     before = service.processor_seconds
     outcome = asyncio.run(send_load(service.port, list(requests)))
     time.sleep(0.02)

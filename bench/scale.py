@@ -1,4 +1,4 @@
-"""What a large deployment needs, from measured costs: python -m bench.scale [bench.json]
+"""Calculate what a large deployment needs, from measured costs: python -m bench.scale [bench.json]
 
 Two figures cannot be multiplied out and are simulated, with one seed: how often access must be read
 from the chain when readers are spread over many processes, and how busy a process may be before its

@@ -80,7 +80,7 @@ async def _time_reads(fixture: Fixture, reads: list[bytes], writes: int) -> floa
 
 
 def _loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
-    """Endless requests; where it matters, successive ones ask for different things."""
+    """Endless requests; where it matters, successive ones request different things."""
     cids = [fixture.create()["cid"] for _ in range(REQUESTS)]
     session, stranger = fixture.session(fixture.alice), Wallet(fixture.domain)
     drafts = f"/pendingFilesByOwner?owner={stranger.address}"

@@ -1,4 +1,4 @@
-"""The codecs that Imprint has written itself, each beside the library that it replaces.
+"""Compare our own codecs with the libraries that they replace.
 
     python -m bench.micro.codecs
 

@@ -1,4 +1,4 @@
-"""Our connection pool and asyncpg's: python -m bench.micro.postgresql_pool
+"""Compare our connection pool with asyncpg's: python -m bench.micro.postgresql_pool
 
 Each takes a connection, runs SELECT 1 and gives the connection back, in turns, for a few seconds.
 asyncpg's pool is measured as it is, and without the query that it resets a connection with.

@@ -1,4 +1,4 @@
-"""Compares the cached query parameters with those that Starlette parses for each request.
+"""Compare the cached query parameters with those that Starlette parses for each request.
 
 python -m bench.micro.queries
 """

@@ -1,4 +1,4 @@
-"""Compares the table router and the lean middleware stack with those of Starlette.
+"""Compare the table router and the lean middleware stack with those of Starlette.
 
 python -m bench.micro.routing
 """

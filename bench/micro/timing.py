@@ -1,4 +1,4 @@
-"""Times coroutines against each other on a machine that may be busy."""
+"""Time coroutines in turns, on a machine that may be busy."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,19 +6,19 @@ from collections.abc import Awaitable, Callable, Mapping
 Call = Callable[[], Awaitable[object]]
 
 ROUNDS = 30
-"""Rounds in which every contestant runs once, so that all see the same load."""
+"""Rounds in which every candidate runs once, so that all see the same load."""
 
 CALLS = 500
-"""Calls of a contestant in each round."""
+"""Calls of a candidate in each round."""
 
 
 async def time_calls(
-    contestants: Mapping[str, Call],
+    candidates: Mapping[str, Call],
 ) -> dict[str, float]:
-    """Microseconds of one call of each contestant: the best of all rounds."""
-    best = dict.fromkeys(contestants, float("inf"))
+    """Microseconds of one call of each candidate: the best of all rounds."""
+    best = dict.fromkeys(candidates, float("inf"))
     for _ in range(ROUNDS):
-        for name, call in contestants.items():
+        for name, call in candidates.items():
             started = time.perf_counter()
             for _ in range(CALLS):
                 await call()
