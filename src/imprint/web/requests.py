@@ -245,7 +245,7 @@ MAX_CACHED_QUERY = 512
 
 
 def query_params(request: Request) -> QueryParams:
-    """The query parameters, cached by the query (docs/decisions/parsed-query-cache.md)."""
+    """The query parameters, cached by query string (docs/decisions/query-parameter-cache.md)."""
     query: bytes = request.scope["query_string"]
     return _cached_params(query) if len(query) <= MAX_CACHED_QUERY else QueryParams(query)
 
