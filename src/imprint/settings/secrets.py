@@ -158,7 +158,7 @@ def secret_parts(url: str) -> list[str]:
     arguments = [pair.partition("=")[2] or pair for pair in parts.query.split("&")]
     keys = [parts.password or "", parts.query, *arguments, *parts.path.split("/")]
     if parts.scheme.startswith("http") and parts.username:
-        # A node has no users, so a user name is an API key. The user of a database is no secret.
+        # A node has no users, so a user name is an API key. The user of a database is not a secret.
         keys.append(parts.username)
     spellings = dict.fromkeys([*keys, *map(unquote_plus, keys)])
     return [key for key in spellings if len(key) >= _SHORTEST_KEY]
