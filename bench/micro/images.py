@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from PIL import Image
 
 from imprint.adapters.images import sandbox
-from imprint.adapters.images.recoder import SandboxedRecoder
+from imprint.adapters.images.sandbox import SandboxedRecoder
 
 ROUNDS = 9
 """How often each image is recoded in either way."""

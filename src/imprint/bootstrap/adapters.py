@@ -17,7 +17,7 @@ from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.encryption import AesCipher, PlainCipher
-from imprint.adapters.images.recoder import SandboxedRecoder
+from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.domain.errors import CannotStart, Unavailable

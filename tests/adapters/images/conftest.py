@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from imprint.adapters.images.recoder import SandboxedRecoder
+from imprint.adapters.images.sandbox import SandboxedRecoder
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import zlib
 import pytest
 from PIL import Image
 
-from imprint.adapters.images.recoder import SandboxedRecoder
+from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.domain.errors import Code, Refusal
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 from tests.adapters.images.pictures import chunk, refusal_of, write
 
-from imprint.adapters.images.recoder import SandboxedRecoder
+from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.domain.documents import MAX_IMAGE_BYTES
 from imprint.domain.errors import Code
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from tests.adapters.images.pictures import chunk, refusal_of, write
 
-from imprint.adapters.images.recoder import SandboxedRecoder
+from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.domain.errors import Code
 
 GARBAGE = random.Random(5).randbytes(5000)

@@ -1,176 +1,233 @@
-"""Sandbox script: decodes images in a process with limits.
+"""Image recoder with sandboxed processes, because decoders of images have exploitable bugs.
 
-It is started by its path and imports nothing of the service, so some constants are repeated here;
-a test compares them. Standard input is a socket: a request is the length of an image and its
-bytes. The process sends `ACCEPTED` when it has received them, and later a byte for the outcome,
-the length of the response, and the response.
+A few processes run recoder.py, which decodes an image and encodes it again without metadata. They
+are started when needed, reused, and killed when an image takes too long
+(docs/decisions/image-sandbox.md).
 """
 
-import io
-import resource
-import select
+import asyncio
+import logging
+import os
 import socket
-import struct
+import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
 
-from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin
+from imprint.domain.documents import MAX_IMAGE_BYTES
+from imprint.domain.errors import Code, Refusal, Unavailable
 
-LENGTH = struct.Struct(">I")
-ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
+MAX_WAITING = 16
+"""Images held in memory at once; more are refused as overload."""
 
-MAX_PIXELS = 16_000_000
-"""Pixels of an image: those of a good camera, 64 MB when decoded."""
-
-MEMORY_LIMIT = 512 * 1024 * 1024
-"""Bytes of address space: twice what the largest image was measured to need."""
-
-CPU_LIMIT = 5
-"""Seconds of CPU time for one image: twice what the largest was measured to need."""
-
-IDLE_LIMIT = 60.0
-"""Seconds without a request after which the process exits, to free its memory."""
-
-PNG_LEVEL = 4
-"""zlib level: half the time of the default 6, for a few per cent more bytes."""
-
-JPEG_QUALITIES = (90, 80, 65)
-"""The first quality whose result fits `JPEG_TARGET` is used, otherwise the last."""
-
-JPEG_TARGET = 5_000_000
-"""Bytes of an uploaded image; a recoded one should not have more."""
+WALL_LIMIT = 20.0
+"""Seconds for one image, on a machine that is busy with other work too."""
 
 MAX_RESPONSE = 16_000_000
-"""Bytes of a recoded image; only one crafted to grow exceeds them."""
+"""Bytes of a recoded image; repeated in recoder.py."""
 
-_TRANSPOSITIONS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
-"""The transposition that undoes each value of the EXIF orientation."""
+ACCEPTED, RECODED = b"a", b"r"
+"""Sent by the process after it has received an image, and with a recoded one."""
 
-_ORIENTATION = ExifTags.Base.Orientation
+_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
+"""The first bytes of PNG and JPEG files."""
+
+_SCRIPT = Path(__file__).with_name("recoder.py")
+_log = logging.getLogger(__name__)
 
 
-class InvalidImage(Exception):
-    """The image is broken or too large."""
+class SandboxedRecoder:
+    """`ImageRecoder` with a few sandboxed processes."""
 
+    def __init__(
+        self, processes: int = 1, script: Path = _SCRIPT, wall_limit: float = WALL_LIMIT
+    ) -> None:
+        self._script = script
+        self._wall_limit = wall_limit
+        self._idle: deque[ImageProcess] = deque()
+        self._jobs: set[_Job] = set()
+        self._pool = ThreadPoolExecutor(processes, thread_name_prefix="images")
+        self._closed = False
 
-def recode(data: bytes) -> bytes:
-    """The image of a PNG or JPEG file, turned upright and encoded again without metadata.
+    async def recode(self, image: bytes) -> bytes:
+        """The image encoded again in its own format, without metadata.
 
-    Of an animation, it is the first frame. Raises `InvalidImage` for too many pixels, before
-    anything is decoded, and for a file that cannot be decoded completely.
-    """
-    try:
-        recoded = _recode(data)
-    except InvalidImage:
-        raise
-    except Exception as error:
-        # Decoders raise all kinds of exceptions for hostile files.
-        raise InvalidImage("The file is broken, or is not an image.") from error
-    if len(recoded) > MAX_RESPONSE:
-        raise InvalidImage("The image is too large after it is encoded again.")
-    return recoded
-
-
-def _recode(data: bytes) -> bytes:
-    png = data.startswith(b"\x89PNG")
-    plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
-    image = plugin(io.BytesIO(data))
-    width, height = image.size
-    if width * height > MAX_PIXELS:
-        raise InvalidImage(f"An image has at most {MAX_PIXELS} pixels.")
-    image.load()
-    upright = _simplify(_turn_upright(image))
-    upright.info = {}
-    return _write_png(upright) if png else _write_jpeg(upright)
-
-
-def _turn_upright(image: ImageFile.ImageFile) -> Image.Image:
-    transposition = None
-    with suppress(Exception):  # broken metadata of a valid image is dropped anyway
-        transposition = _TRANSPOSITIONS.get(image.getexif()[_ORIENTATION])
-    return image if transposition is None else image.transpose(transposition)
-
-
-def _simplify(image: Image.Image) -> Image.Image:
-    """The image in a mode without palette and transparency metadata."""
-    if image.mode in ("P", "RGB") and "transparency" in image.info:
-        return image.convert("RGBA")
-    if image.mode in ("1", "L") and "transparency" in image.info:
-        return image.convert("LA")
-    if image.mode in ("P", "CMYK"):
-        return image.convert("RGB")
-    return image
-
-
-def _write_png(image: Image.Image) -> bytes:
-    out = io.BytesIO()
-    image.save(out, "PNG", compress_level=PNG_LEVEL)
-    return out.getvalue()
-
-
-def _write_jpeg(image: Image.Image) -> bytes:
-    for quality in JPEG_QUALITIES:
-        out = io.BytesIO()
-        image.save(out, "JPEG", quality=quality)
-        if out.tell() <= JPEG_TARGET:
-            break
-    return out.getvalue()
-
-
-def confine() -> None:
-    """Limit memory, and forbid opening or writing files and dumping core.
-
-    Modules that Pillow imports lazily are imported before, as no file can be opened after.
-    """
-    Image.preinit()
-    Image.Exif().load(b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0")
-    for kind, limit in (
-        (resource.RLIMIT_AS, MEMORY_LIMIT),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, 3),
-    ):
-        resource.setrlimit(kind, (limit, limit))
-
-
-def serve(connection: socket.socket) -> None:
-    """Recode images one by one until the socket is closed, or idle for `IDLE_LIMIT`."""
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    while poll.poll(IDLE_LIMIT * 1000):
-        data = _receive(connection)
-        if data is None:
-            return
-        connection.sendall(ACCEPTED)
-        spent = int(time.process_time()) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (spent + CPU_LIMIT, resource.RLIM_INFINITY))
+        Refuses `too_large`, `unsupported_media_type`, `invalid_image`.
+        """
+        if len(image) > MAX_IMAGE_BYTES:
+            raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE_BYTES} bytes.")
+        if not image.startswith(_SIGNATURES):
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG or a JPEG file.")
+        if self._closed or len(self._jobs) >= MAX_WAITING:
+            raise _overloaded()
+        job = _Job()
+        self._jobs.add(job)
         try:
-            outcome, response = RECODED, recode(data)
-        except InvalidImage as error:
-            outcome, response = INVALID, str(error).encode()
-        connection.sendall(outcome + LENGTH.pack(len(response)))
-        connection.sendall(response)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._pool, self._recode, image, job)
+        except asyncio.CancelledError:
+            job.abandon()
+            raise
+        finally:
+            self._jobs.discard(job)
+
+    async def close(self) -> None:
+        """Abandon all images and end every process."""
+        self._closed = True
+        for job in self._jobs:
+            job.abandon()
+        await asyncio.to_thread(self._pool.shutdown)
+        while self._idle:
+            self._idle.pop().close()
+
+    def _recode(self, image: bytes, job: "_Job") -> bytes:
+        """Recode an image; if a reused process turns out to be dead, in another one."""
+        while not job.abandoned:
+            process = self._take_process()
+            try:
+                outcome, response = self._exchange(process, image, job)
+            except NotAccepted as error:
+                if process.used:
+                    continue
+                _log.error("The image process does not accept images.")
+                raise _overloaded() from error
+            except ProcessDied as error:
+                if job.abandoned:
+                    break
+                _log.warning("The image process died while it decoded an image.")
+                raise Refusal(Code.INVALID_IMAGE, "The image cannot be decoded.") from error
+            if outcome == RECODED and response.startswith(_SIGNATURES):
+                return response
+            raise Refusal(Code.INVALID_IMAGE, response.decode(errors="replace"))
+        raise _overloaded()
+
+    def _exchange(self, process: "ImageProcess", image: bytes, job: "_Job") -> tuple[bytes, bytes]:
+        healthy = False
+        try:
+            if not job.assign(process):
+                raise ProcessDied
+            response = process.exchange(image, self._wall_limit)
+            healthy = True
+        finally:
+            # Once it is unassigned, the process cannot be killed for a job that is done.
+            if job.assign(None) and healthy:
+                self._idle.append(process)
+            else:
+                process.close()
+        return response
+
+    def _take_process(self) -> "ImageProcess":
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        try:
+            return ImageProcess(self._script)
+        except OSError as error:
+            _log.error("The image process cannot be started: %s", error.strerror)
+            raise _overloaded() from error
 
 
-def _receive(connection: socket.socket) -> bytes | None:
-    with connection.makefile("rb") as stream:
-        head = stream.read(LENGTH.size)
-        if len(head) < LENGTH.size:
-            return None
-        (length,) = LENGTH.unpack(head)
-        data = stream.read(length)
-        return data if len(data) == length else None
+class NotAccepted(Exception):
+    """The process was dead before it had received the image."""
 
 
-if __name__ == "__main__":
-    confine()
-    serve(socket.socket(fileno=sys.stdin.fileno()))
+class ProcessDied(Exception):
+    """The process died, or exceeded its time, while it decoded the image."""
+
+
+class ImageProcess:
+    """A process that runs recoder.py, and the socket to it; all calls block."""
+
+    def __init__(self, script: Path) -> None:
+        self.used = False
+        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)
+        self._socket, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and script)
+                    [sys.executable, "-s", "-S", "-P", str(script)],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    env={"PYTHONPATH": paths},
+                    # Ctrl-C in a terminal must not end it before the service.
+                    start_new_session=True,
+                )
+        except OSError:
+            self._socket.close()
+            raise
+
+    def exchange(self, image: bytes, seconds: float) -> tuple[bytes, bytes]:
+        """The outcome for an image, and the recoded image or the reason of its refusal.
+
+        Raises `NotAccepted` and `ProcessDied`.
+        """
+        deadline = time.monotonic() + seconds
+        try:
+            self._socket.settimeout(seconds)
+            self._socket.sendall(len(image).to_bytes(4))
+            self._socket.sendall(image)
+            accepted = self._receive(1, deadline)
+        except (OSError, ProcessDied) as error:
+            raise NotAccepted from error
+        head = self._receive(5, deadline)
+        length = int.from_bytes(head[1:])
+        if accepted != ACCEPTED or length > MAX_RESPONSE:
+            raise ProcessDied
+        self.used = True
+        return head[:1], self._receive(length, deadline)
+
+    def kill(self) -> None:
+        """Kill the process from any thread; a running `exchange` raises `ProcessDied`."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Kill the process, reap it, and close the socket."""
+        self._process.kill()
+        self._process.wait()
+        self._socket.close()
+
+    def _receive(self, length: int, deadline: float) -> bytes:
+        data = bytearray(length)
+        rest = memoryview(data)
+        while rest:
+            try:
+                self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+                count = self._socket.recv_into(rest)
+            except OSError as error:
+                raise ProcessDied from error
+            if count == 0:
+                raise ProcessDied
+            rest = rest[count:]
+        return bytes(data)
+
+
+class _Job:
+    """One image being recoded, which can be abandoned from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._process: ImageProcess | None = None
+        self.abandoned = False
+
+    def assign(self, process: ImageProcess | None) -> bool:
+        """Set the process that has the image; False if the job has been abandoned."""
+        with self._lock:
+            self._process = process
+            return not self.abandoned
+
+    def abandon(self) -> None:
+        """Mark the job as abandoned, and kill its process."""
+        with self._lock:
+            self.abandoned = True
+            if self._process is not None:
+                self._process.kill()
+
+
+def _overloaded() -> Unavailable:
+    return Unavailable(Code.OVERLOADED, "Images cannot be checked right now.")

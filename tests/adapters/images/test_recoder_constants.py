@@ -1,4 +1,4 @@
-"""Constants that sandbox.py repeats, because it imports nothing of the service."""
+"""Constants that recoder.py repeats, because it imports nothing of the service."""
 
 from imprint.adapters.images import recoder, sandbox
 from imprint.domain.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS
@@ -9,6 +9,6 @@ def test_the_sandbox_and_the_recoder_use_the_same_protocol() -> None:
     assert sandbox.MAX_RESPONSE == recoder.MAX_RESPONSE
 
 
-def test_the_sandbox_uses_the_limits_of_the_domain() -> None:
-    assert sandbox.MAX_PIXELS == MAX_IMAGE_PIXELS
-    assert sandbox.JPEG_TARGET == MAX_IMAGE_BYTES
+def test_the_recoder_uses_the_limits_of_the_domain() -> None:
+    assert recoder.MAX_PIXELS == MAX_IMAGE_PIXELS
+    assert recoder.JPEG_TARGET == MAX_IMAGE_BYTES

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from tests.adapters.images.pictures import refusal_of, write
 
-from imprint.adapters.images.recoder import MAX_WAITING, SandboxedRecoder
+from imprint.adapters.images.sandbox import MAX_WAITING, SandboxedRecoder
 from imprint.domain.errors import Code, Refusal, Unavailable
 
 PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG", "JPEG"))
@@ -201,7 +201,7 @@ async def test_a_process_gets_nothing_of_the_environment(
 KILLED_SERVICE = """
 import asyncio, os, sys
 from pathlib import Path
-from imprint.adapters.images.recoder import SandboxedRecoder
+from imprint.adapters.images.sandbox import SandboxedRecoder
 
 async def main():
     await SandboxedRecoder().recode(sys.stdin.buffer.read())
@@ -234,5 +234,5 @@ def test_a_process_ends_when_the_service_is_killed() -> None:
 
 
 def test_the_service_itself_does_not_load_pillow() -> None:
-    program = "import sys, imprint.adapters.images.recoder; sys.exit('PIL' in sys.modules)"
+    program = "import sys, imprint.adapters.images.sandbox; sys.exit('PIL' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
