@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,8 @@ async def fresh() -> AsyncIterator[SandboxedRecoder]:
     yield opened
     await opened.close()
 
+
+ROOT = Path(__file__).parents[3]
 
 SCRIPT_HEAD = """
 import os, socket, sys, time
@@ -87,9 +90,17 @@ async def test_a_process_that_cannot_start_is_overload_and_not_a_refusal(
 
 
 def children() -> set[int]:
-    """The processes that this one has started and that still run."""
-    listed = Path("/proc/self/task").glob("*/children")
-    return {int(pid) for path in listed for pid in path.read_text().split()}
+    """The processes that this one has started and that still run.
+
+    The kernel's own list, /proc/self/task/*/children, may be incomplete while others start or end.
+    """
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            # The fields after the name, which may hold spaces: state, parent, …
+            if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(int(path.parent.name))
+    return found
 
 
 async def test_no_process_runs_before_the_first_image_and_one_is_reused() -> None:
@@ -200,13 +211,12 @@ async def test_a_process_gets_nothing_of_the_environment(
 
 KILLED_SERVICE = """
 import asyncio, os, sys
-from pathlib import Path
+from tests.adapters.images.test_sandbox_processes import children
 from imprint.adapters.images.sandbox import SandboxedRecoder
 
 async def main():
     await SandboxedRecoder().recode(sys.stdin.buffer.read())
-    for path in Path("/proc/self/task").glob("*/children"):
-        print(path.read_text(), end="", flush=True)
+    print(*children(), flush=True)
     os.kill(os.getpid(), 9)
 
 asyncio.run(main())
@@ -223,7 +233,11 @@ def is_running(process: int) -> bool:
 
 def test_a_process_ends_when_the_service_is_killed() -> None:
     service = subprocess.run(
-        [sys.executable, "-c", KILLED_SERVICE], input=PNG, capture_output=True, check=False
+        [sys.executable, "-c", KILLED_SERVICE],
+        input=PNG,
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
     )
     assert service.returncode == -signal.SIGKILL
     process = int(service.stdout)
