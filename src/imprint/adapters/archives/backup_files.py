@@ -102,7 +102,7 @@ def create_backup(path: Path) -> Iterator[BackupWriter]:
     partial = path.with_name(path.name + ".partial")
     if path.exists() or partial.exists():
         raise BackupUnusable(f"{path if path.exists() else partial} exists already.")
-    try:
+    with _renamed_when_complete(partial, path):
         if path.suffix == ".tar":
             handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as file, StreamedTar.open(fileobj=file, mode="w") as tar:
@@ -110,13 +110,6 @@ def create_backup(path: Path) -> Iterator[BackupWriter]:
         else:
             partial.mkdir(mode=0o700)
             yield FolderBackup(partial)
-        # One sync of everything instead of one for each of many documents.
-        os.sync()
-        partial.rename(path)
-    except OSError as error:
-        raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
-    finally:
-        _remove(partial)
 
 
 def read_entries(path: Path) -> Iterator[BackupEntry]:
@@ -146,15 +139,26 @@ def make_folder(path: Path) -> Iterator[Path]:
         raise BackupUnusable(f"{path} is not empty.")
     if partial.exists():
         raise BackupUnusable(f"{partial} is left over from another attempt; remove it first.")
-    try:
+    with _renamed_when_complete(partial, path):
         partial.mkdir(mode=0o700, parents=True)
         yield partial
+
+
+@contextmanager
+def _renamed_when_complete(partial: Path, path: Path) -> Iterator[None]:
+    """Sync what the block has written and give it its name; if the block fails, remove it."""
+    try:
+        yield
+        # One sync of everything instead of one for each of many documents.
         os.sync()
         partial.rename(path)
     except OSError as error:
         raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
     finally:
-        _remove(partial)
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
 
 
 def _folder_entries(path: Path) -> Iterator[BackupEntry]:
@@ -164,10 +168,3 @@ def _folder_entries(path: Path) -> Iterator[BackupEntry]:
             full = Path(folder, name)
             with full.open("rb") as file:
                 yield FileEntry(full.relative_to(path).as_posix(), file)
-
-
-def _remove(partial: Path) -> None:
-    if partial.is_dir():
-        shutil.rmtree(partial, ignore_errors=True)
-    else:
-        partial.unlink(missing_ok=True)
