@@ -1,0 +1,104 @@
+"""CAR files read by cid: in any order, and never a block that is damaged, missing or changed."""
+
+import pytest
+
+from imprint.adapters.archives.car_file import open_car
+from imprint.domain.car import write_header, write_section
+from imprint.domain.cids import document_cid
+from imprint.domain.exports import NotAnExport
+
+# Larger than the buffer of a file, so that a block is read from the disk again.
+BLOCKS = {document_cid(block): block for block in (bytes([n]) * 50_000 for n in range(3))}
+FIRST, SECOND, THIRD = BLOCKS
+PIECES = [write_header([SECOND]), *(write_section(*each) for each in BLOCKS.items())]
+CAR = b"".join(PIECES)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "export.car"
+    path.write_bytes(CAR)
+    return path
+
+
+def ignore(done, total):
+    pass
+
+
+def test_blocks_are_read_by_cid_in_any_order(path):
+    with open_car(path, ignore) as car:
+        assert car.roots == (SECOND,)
+        for cid in (THIRD, FIRST, THIRD, SECOND):
+            assert car.read(cid) == BLOCKS[cid]
+
+
+def test_a_missing_block_is_refused_by_its_cid(path):
+    missing = document_cid(b"missing")
+    with open_car(path, ignore) as car, pytest.raises(NotAnExport, match=missing):
+        car.read(missing)
+
+
+def test_blocks_are_unreached_until_they_are_read_once(path):
+    with open_car(path, ignore) as car:
+        counts = [car.unreached()]
+        for cid in (FIRST, FIRST, THIRD):
+            car.read(cid)
+            counts.append(car.unreached())
+    assert counts == [3, 2, 2, 1]
+
+
+def test_a_block_that_occurs_twice_counts_once(path):
+    path.write_bytes(CAR + PIECES[1])
+    with open_car(path, ignore) as car:
+        assert car.read(FIRST) == BLOCKS[FIRST]
+        assert car.unreached() == 2
+
+
+def test_a_value_is_noted_once_for_each_kind(path):
+    with open_car(path, ignore) as car:
+        noted = [car.note(*each) for each in (("id", "1"), ("id", "1"), ("id", "2"), ("name", "1"))]
+    assert noted == [True, False, True, True]
+
+
+def test_progress_ends_with_the_whole_file(path):
+    steps = []
+    with open_car(path, lambda done, total: steps.append((done, total))):
+        pass
+    assert [total for _, total in steps] == [len(CAR)] * 3
+    assert [done for done, _ in steps] == [
+        len(b"".join(PIECES[:count])) for count in range(2, len(PIECES) + 1)
+    ]
+
+
+HEADER = len(PIECES[0])
+
+
+@pytest.mark.parametrize("length", [0, 1, HEADER - 1, HEADER + 1, HEADER + 20, len(CAR) - 1])
+def test_a_file_that_is_cut_off_is_refused(path, length):
+    path.write_bytes(CAR[:length])
+    with pytest.raises(NotAnExport), open_car(path, ignore):
+        pass
+
+
+def test_a_damaged_block_is_refused_at_opening(path):
+    path.write_bytes(CAR[:-1] + b"\xff")
+    with pytest.raises(NotAnExport, match=THIRD), open_car(path, ignore):
+        pass
+
+
+def test_a_block_that_changes_after_the_opening_is_refused(path):
+    with open_car(path, ignore) as car:
+        with path.open("r+b") as file:
+            file.seek(HEADER + 1000)
+            file.write(b"\xff")
+        with pytest.raises(NotAnExport, match=FIRST):
+            car.read(FIRST)
+        assert car.read(SECOND) == BLOCKS[SECOND]
+
+
+def test_a_file_that_is_cut_off_after_the_opening_is_refused(path):
+    with open_car(path, ignore) as car:
+        with path.open("r+b") as file:
+            file.truncate(HEADER + 1000)
+        with pytest.raises(NotAnExport, match=FIRST):
+            car.read(FIRST)

@@ -1,0 +1,76 @@
+"""The progress of a content migration: what is noted, for how long, and in which file."""
+
+import sqlite3
+
+import pytest
+
+from imprint.adapters.archives.migration_progress import open_progress
+from imprint.domain.cids import document_cid
+from imprint.domain.files import Network
+from imprint.ports.catalog import StoredDocument
+
+ONE, TWO, THREE = (StoredDocument(document_cid(bytes([n])), readable=False) for n in range(3))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "progress.db"
+
+
+def test_documents_are_pending_in_their_order_until_they_are_noted(path):
+    with open_progress(path) as progress:
+        assert progress.pending(Network.PRIVATE, [THREE, ONE, TWO]) == [THREE, ONE, TWO]
+        progress.note(Network.PRIVATE, [ONE])
+        assert progress.pending(Network.PRIVATE, [THREE, ONE, TWO]) == [THREE, TWO]
+
+
+def test_a_document_is_noted_for_one_network(path):
+    with open_progress(path) as progress:
+        progress.note(Network.PRIVATE, [ONE])
+        assert progress.pending(Network.PUBLIC, [ONE]) == [ONE]
+
+
+def test_a_document_is_known_by_its_cid_alone(path):
+    with open_progress(path) as progress:
+        progress.note(Network.PRIVATE, [ONE])
+        assert progress.pending(Network.PRIVATE, [StoredDocument(ONE.cid, readable=True)]) == []
+
+
+def test_a_document_may_be_noted_again_with_new_ones(path):
+    with open_progress(path) as progress:
+        progress.note(Network.PRIVATE, [ONE])
+        progress.note(Network.PRIVATE, [ONE, TWO, TWO])
+        assert progress.pending(Network.PRIVATE, [ONE, TWO, THREE]) == [THREE]
+
+
+def note_and_stop(path):
+    with open_progress(path) as progress:
+        progress.note(Network.PRIVATE, [ONE])
+        raise InterruptedError
+
+
+def test_what_was_noted_outlasts_a_run_that_stops(path):
+    with pytest.raises(InterruptedError):
+        note_and_stop(path)
+    with open_progress(path) as progress:
+        assert progress.pending(Network.PRIVATE, [ONE, TWO]) == [TWO]
+
+
+def test_another_run_sees_what_is_noted_at_once(path):
+    with open_progress(path) as progress, open_progress(path) as other:
+        progress.note(Network.PRIVATE, [ONE])
+        assert other.pending(Network.PRIVATE, [ONE, TWO]) == [TWO]
+
+
+def test_the_file_is_closed_after_use(path):
+    with open_progress(path) as progress:
+        pass
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        progress.pending(Network.PRIVATE, [ONE])
+
+
+def test_a_file_that_is_not_a_database_is_refused_and_left_alone(path):
+    path.write_text("Dear diary, " * 100)
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"), open_progress(path):
+        pass
+    assert path.read_text() == "Dear diary, " * 100
