@@ -20,7 +20,17 @@ VAGUE_FILES = {"utils", "util", "helpers", "helper", "common", "misc", "base", "
 VAGUE_VERBS = ("get_", "do_", "handle_", "process_", "manage_")
 FRAMEWORK_NAMES = {"get_command"}  # click calls this method of a group
 NOUNS_IN_ING = {"routing"}
-MIRRORED = ("adapters", "auth", "cli", "devchain", "domain", "server", "services", "settings")
+MIRRORED = (
+    "adapters",
+    "auth",
+    "bootstrap",
+    "cli",
+    "devchain",
+    "domain",
+    "server",
+    "services",
+    "settings",
+)
 
 
 def test_no_file_is_too_long():

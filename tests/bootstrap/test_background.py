@@ -1,0 +1,194 @@
+"""Background tasks run as long as the application; the adapters are closed after them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from tests.world import World, open_world
+
+from imprint.bootstrap.adapters import Adapters
+from imprint.bootstrap.background import BackgroundTasks, build_follower
+from imprint.services.entitlement import Entitlement
+from imprint.services.labels import LabelUpdater
+
+IDLE = {"JANITOR_SECONDS": "0", "CHAIN_FOLLOW_SECONDS": "0"}
+CLOSED = ["images closed", "marketplace closed", "content closed", "catalog closed"]
+
+
+@dataclass(slots=True)
+class Recorded:
+    """An adapter that records when it is closed, and otherwise is the one that it wraps."""
+
+    adapter: Any
+    name: str
+    events: list[str]
+
+    async def close(self) -> None:
+        self.events.append(f"{self.name} closed")
+        await self.adapter.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.adapter, name)
+
+
+def recorded(adapters: Adapters, events: list[str]) -> Adapters:
+    names = ("images", "marketplace", "content", "catalog")
+    return replace(
+        adapters, **{name: Recorded(getattr(adapters, name), name, events) for name in names}
+    )
+
+
+@dataclass(slots=True)
+class FailedLabels(LabelUpdater):
+    """Label updates that fail at once."""
+
+    async def run(self) -> None:
+        raise LookupError("a mistake")
+
+
+@dataclass(slots=True)
+class SlowLabels(LabelUpdater):
+    """Label updates that need a while to end after they were cancelled."""
+
+    events: list[str] = field(default_factory=list)
+
+    async def run(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(10):
+                await asyncio.sleep(0)
+            self.events.append("labels ended")
+
+
+def background(
+    world: World,
+    adapters: Adapters | None = None,
+    labels: LabelUpdater | None = None,
+) -> BackgroundTasks:
+    adapters = adapters or world.adapters
+    entitlement = Entitlement(adapters.marketplace, adapters.clock, timedelta(seconds=5))
+    labels = labels or LabelUpdater(adapters.catalog, adapters.content)
+    return BackgroundTasks(world.settings, adapters, entitlement, labels)
+
+
+@asynccontextmanager
+async def started(tasks: BackgroundTasks) -> AsyncIterator[dict[str, asyncio.Task]]:
+    """The tasks that the application starts, by the names of their coroutines."""
+    before = asyncio.all_tasks()
+    async with tasks.lifespan(Starlette()):
+        new = asyncio.all_tasks() - before
+        yield {getattr(task.get_coro(), "__qualname__", ""): task for task in new}
+
+
+async def wait_until(happened: Callable[[], bool]) -> None:
+    for _ in range(2_000):
+        if happened():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("It did not happen.")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (IDLE, {"LabelUpdater.run"}),
+        (
+            IDLE | {"JANITOR_SECONDS": "60"},
+            {"LabelUpdater.run", "GarbageCollector.run", "StrayScan.run"},
+        ),
+        (
+            IDLE | {"CHAIN_FOLLOW_SECONDS": "60"},
+            {"LabelUpdater.run", "Follower.run", "EntitlementWatcher.run"},
+        ),
+    ],
+    ids=["idle", "collecting", "following"],
+)
+async def test_the_settings_decide_which_tasks_run(
+    tmp_path: Path, given: dict[str, str], expected: set[str]
+) -> None:
+    async with open_world(tmp_path, **given) as world, started(background(world)) as tasks:
+        assert tasks.keys() == expected
+
+
+async def test_a_content_store_that_others_use_is_not_scanned(tmp_path: Path) -> None:
+    async with open_world(tmp_path, **IDLE | {"JANITOR_SECONDS": "60"}) as world:
+        shared = replace(world.adapters, inventory=None)
+        async with started(background(world, shared)) as tasks:
+            assert tasks.keys() == {"LabelUpdater.run", "GarbageCollector.run"}
+
+
+async def test_the_follower_reads_the_chain_of_the_settings(tmp_path: Path) -> None:
+    given = {"CHAIN_START_BLOCK": "7", "CHAIN_REORG_DEPTH": "9"}
+    async with open_world(tmp_path, **given) as world:
+        follower = build_follower(world.settings, world.adapters)
+        assert (follower.chain_id, follower.start_block, follower.reorg_depth) == (31337, 7, 9)
+
+
+async def test_an_enqueued_label_is_updated_in_the_background(tmp_path: Path) -> None:
+    async with open_world(tmp_path, **IDLE) as world:
+        file = await world.create(world.wallet(1))
+        shown: list[str] = []
+
+        @dataclass(slots=True)
+        class Console(Recorded):
+            async def relabel(self, cid: str, network: object, label: object) -> None:
+                shown.append(cid)
+
+        console = Console(world.adapters.content, "content", [])
+        labels = LabelUpdater(world.adapters.catalog, console)
+        async with started(background(world, labels=labels)):
+            labels.enqueue(file["cid"])
+            await wait_until(lambda: shown == [file["cid"]])
+
+
+async def test_every_task_is_cancelled_at_shutdown(tmp_path: Path) -> None:
+    given = {"JANITOR_SECONDS": "60", "CHAIN_FOLLOW_SECONDS": "60"}
+    async with open_world(tmp_path, **given) as world:
+        async with started(background(world)) as tasks:
+            await asyncio.sleep(0)
+        assert {name for name, task in tasks.items() if not task.cancelled()} == set()
+        assert len(tasks) == 5
+
+
+async def test_the_adapters_are_closed_only_after_the_last_task_has_ended(tmp_path: Path) -> None:
+    events: list[str] = []
+    async with open_world(tmp_path, **IDLE) as world:
+        adapters = recorded(world.adapters, events)
+        labels = SlowLabels(adapters.catalog, adapters.content, events=events)
+        async with started(background(world, adapters, labels)):
+            await asyncio.sleep(0)
+        assert events == ["labels ended", *CLOSED]
+
+
+async def test_a_task_that_failed_does_not_keep_the_adapters_open(tmp_path: Path) -> None:
+    events: list[str] = []
+    async with open_world(tmp_path, **IDLE) as world:
+        adapters = recorded(world.adapters, events)
+        labels = FailedLabels(adapters.catalog, adapters.content)
+        async with started(background(world, adapters, labels)):
+            await asyncio.sleep(0)
+        assert events == CLOSED
+
+
+async def test_a_task_that_failed_does_not_end_the_others(tmp_path: Path) -> None:
+    async with open_world(tmp_path, **IDLE | {"CHAIN_FOLLOW_SECONDS": "60"}) as world:
+        labels = FailedLabels(world.adapters.catalog, world.adapters.content)
+        async with started(background(world, labels=labels)) as tasks:
+            await wait_until(tasks["FailedLabels.run"].done)
+            assert not tasks["Follower.run"].done()
+
+
+async def test_the_adapters_are_closed_if_the_application_fails(tmp_path: Path) -> None:
+    events: list[str] = []
+    async with open_world(tmp_path, **IDLE) as world:
+        with pytest.raises(LookupError, match="the application"):
+            async with started(background(world, recorded(world.adapters, events))):
+                raise LookupError("the application")
+        assert events == CLOSED

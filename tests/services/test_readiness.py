@@ -1,0 +1,158 @@
+"""Readiness says which dependencies respond, and probes them no more often than needed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from tests.world import MovableClock
+
+from imprint.domain.errors import Unavailable
+from imprint.services import readiness
+from imprint.services.readiness import CACHE_TIME, Condition, Readiness
+
+ALL_WELL = Condition(database=True, storage=True, chain=True)
+
+
+async def respond() -> None:
+    """Respond at once."""
+
+
+async def never_respond() -> None:
+    await asyncio.Event().wait()
+
+
+async def be_unavailable() -> None:
+    raise Unavailable.storage()
+
+
+@dataclass(slots=True)
+class Dependency:
+    """A dependency that responds as a test wants it to."""
+
+    behaviour: Callable[[], Awaitable[object]] = respond
+    probed: int = 0
+
+    async def probe(self) -> None:
+        self.probed += 1
+        await self.behaviour()
+
+
+@dataclass(slots=True)
+class Probed:
+    """Readiness over three dependencies."""
+
+    clock: MovableClock = field(default_factory=MovableClock)
+    database: Dependency = field(default_factory=Dependency)
+    storage: Dependency = field(default_factory=Dependency)
+    chain: Dependency = field(default_factory=Dependency)
+    readiness: Readiness = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.readiness = Readiness(self.database, self.storage, self.chain, self.clock)
+
+
+@pytest.fixture
+def probed() -> Probed:
+    return Probed()
+
+
+@pytest.fixture
+def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "PROBE_TIMEOUT", 0.005)
+
+
+@pytest.mark.parametrize(
+    ("condition", "status", "ready"),
+    [
+        (ALL_WELL, "ready", True),
+        (Condition(database=True, storage=True, chain=False), "degraded", True),
+        (Condition(database=True, storage=False, chain=True), "unavailable", False),
+        (Condition(database=False, storage=True, chain=True), "unavailable", False),
+    ],
+)
+def test_only_the_chain_may_be_missing(condition: Condition, status: str, ready: bool) -> None:
+    assert (condition.status, condition.ready) == (status, ready)
+
+
+@pytest.mark.parametrize("name", ["database", "storage", "chain"])
+async def test_an_unavailable_dependency_is_named(probed: Probed, name: str) -> None:
+    getattr(probed, name).behaviour = be_unavailable
+    condition = await probed.readiness.check()
+    assert {each: getattr(condition, each) for each in ("database", "storage", "chain")} == {
+        each: each != name for each in ("database", "storage", "chain")
+    }
+
+
+@pytest.mark.usefixtures("short_timeout")
+async def test_a_dependency_that_hangs_is_not_waited_for(probed: Probed) -> None:
+    probed.chain.behaviour = never_respond
+    assert (await probed.readiness.check()).status == "degraded"
+
+
+@pytest.mark.usefixtures("short_timeout")
+async def test_the_dependencies_are_probed_at_once(probed: Probed) -> None:
+    meeting = asyncio.Barrier(3)
+    for each in (probed.database, probed.storage, probed.chain):
+        each.behaviour = meeting.wait
+    assert await probed.readiness.check() == ALL_WELL
+
+
+async def test_concurrent_callers_share_one_probe(probed: Probed) -> None:
+    await asyncio.gather(*(probed.readiness.check() for _ in range(5)))
+    assert probed.database.probed == 1
+
+
+async def test_a_cancelled_caller_does_not_end_the_probe_of_others(probed: Probed) -> None:
+    began, responding = asyncio.Event(), asyncio.Event()
+
+    async def respond_when_released() -> None:
+        began.set()
+        await responding.wait()
+
+    probed.database.behaviour = respond_when_released
+    leaving, staying = (asyncio.create_task(probed.readiness.check()) for _ in range(2))
+    await began.wait()
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    responding.set()
+    assert await staying == ALL_WELL
+    assert probed.database.probed == 1
+
+
+async def test_a_condition_is_cached_for_its_time_and_no_longer(probed: Probed) -> None:
+    await probed.readiness.check()
+    probed.storage.behaviour = be_unavailable
+    probed.clock.moment += CACHE_TIME - timedelta(microseconds=1)
+    assert await probed.readiness.check() == ALL_WELL
+    probed.clock.moment += timedelta(microseconds=1)
+    assert (await probed.readiness.check()).status == "unavailable"
+
+
+async def test_the_cache_time_begins_when_the_probe_ends(probed: Probed) -> None:
+    async def respond_late() -> None:
+        probed.clock.moment += CACHE_TIME
+
+    probed.chain.behaviour = respond_late
+    await probed.readiness.check()
+    await probed.readiness.check()
+    assert probed.chain.probed == 1
+
+
+async def test_a_clock_that_is_set_back_does_not_prolong_the_cache(probed: Probed) -> None:
+    await probed.readiness.check()
+    probed.clock.moment -= timedelta(hours=1)
+    await probed.readiness.check()
+    assert probed.database.probed == 2
+
+
+async def test_a_defect_of_a_probe_is_raised_and_not_cached(probed: Probed) -> None:
+    async def fail() -> None:
+        raise KeyError("a mistake")
+
+    probed.storage.behaviour = fail
+    with pytest.raises(KeyError):
+        await probed.readiness.check()
+    probed.storage.behaviour = respond
+    assert await probed.readiness.check() == ALL_WELL

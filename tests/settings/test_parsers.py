@@ -1,0 +1,145 @@
+"""The value that each parser makes of a text, and the sentence with which it refuses others."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from imprint.domain.rate_limits import Rate
+from imprint.settings import parsers
+from imprint.settings.declaration import InvalidSetting
+
+PORT = parsers.integer(0, 65_535)
+TIMEOUT = parsers.seconds(0.5, 60)
+FORMAT = parsers.choice("json", "text")
+NAMES = parsers.several(parsers.parse_text)
+CHECKSUMMED = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "value"),
+    [
+        (parsers.parse_switch, "on", True),
+        (parsers.parse_switch, "YES", True),
+        (parsers.parse_switch, "1", True),
+        (parsers.parse_switch, "Off", False),
+        (parsers.parse_switch, "false", False),
+        (parsers.parse_rate, "30/300", Rate(30, 300)),
+        (parsers.parse_contract, CHECKSUMMED, CHECKSUMMED.lower()),
+        (parsers.parse_host, "imprint.example", "imprint.example"),
+        (parsers.parse_host, "::1", "::1"),
+        (parsers.parse_proxy, "10.0.0.1", "10.0.0.1"),
+        (parsers.parse_domain, "Example.org:3000", "example.org:3000"),
+        (parsers.parse_origin, "https://Example.org:81/", "https://example.org:81"),
+        (parsers.parse_allowed_origin, "*", "*"),
+        (parsers.parse_allowed_origin, "http://A.example", "http://a.example"),
+        (parsers.parse_contact, "mailto:safety@example.org", "mailto:safety@example.org"),
+        (parsers.parse_contact, "https://example.org/safety", "https://example.org/safety"),
+        (PORT, "0", 0),
+        (PORT, "65535", 65_535),
+        (parsers.integer(-5, 5), "-5", -5),
+        (TIMEOUT, "0.5", 0.5),
+        (TIMEOUT, "60", 60.0),
+        (FORMAT, "JSON", "json"),
+    ],
+)
+def test_a_valid_text_has_its_value(parse: Callable[[str], object], text: str, value: object):
+    assert parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "sentence"),
+    [
+        (parsers.parse_text, "", "must be a text without control characters, and not empty"),
+        (parsers.parse_text, "a\0b", "must be a text without control characters, and not empty"),
+        (parsers.parse_path, "a\nb", "must be a text without control characters, and not empty"),
+        (parsers.parse_switch, "enabled", "must be 'on' or 'off'"),
+        (parsers.parse_rate, "30", "must be a count and a number of seconds, like 30/300"),
+        (parsers.parse_rate, "30/0", "must be a count and a number of seconds, like 30/300"),
+        (parsers.parse_contract, "0x" + "0" * 40, "must not be the zero address"),
+        (parsers.parse_host, "-a.example", "must be a host name or an IP address"),
+        (parsers.parse_proxy, "10.0.0.0/8", "must name IP addresses"),
+        (parsers.parse_url, "ftp://a", "must be a URL that begins with http:// or https://"),
+        (parsers.parse_url, "https://é.example", "must be a URL that begins with http"),
+        (parsers.parse_url, "https://a:99999", "has an invalid host or port"),
+        (parsers.parse_url, "https://[::1", "has an invalid host or port"),
+        (PORT, "65536", "must be a whole number from 0 to 65535"),
+        (PORT, "-1", "must be a whole number from 0 to 65535"),
+        (TIMEOUT, "0.4", "must be a number from 0.5 to 60"),
+        (TIMEOUT, "60.1", "must be a number from 0.5 to 60"),
+        (FORMAT, "xml", "must be one of: json, text"),
+    ],
+)
+def test_an_invalid_text_is_refused_with_a_sentence(
+    parse: Callable[[str], object], text: str, sentence: str
+):
+    with pytest.raises(InvalidSetting) as raised:
+        parse(text)
+    assert str(raised.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("text", ["", " 1", "+1", "1.0", "1_0", "0x1", "1e1", "١", "0" * 31])
+def test_a_whole_number_is_written_in_up_to_30_ascii_digits(text: str):
+    with pytest.raises(InvalidSetting):
+        parsers.integer(-(10**40), 10**40)(text)
+
+
+@pytest.mark.parametrize("text", ["", ".5", "1.", "-0", "inf", "nan", "1e0", "1_0"])
+def test_a_duration_is_written_as_a_plain_decimal(text: str):
+    with pytest.raises(InvalidSetting):
+        parsers.seconds(-1e40, 1e40)(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["https://a", "a/b", "a?b", "a#b", "me@a", "a b", "", ":80", "a:port"]
+)
+def test_a_domain_is_only_a_host_and_a_port(text: str):
+    with pytest.raises(InvalidSetting):
+        parsers.parse_domain(text)
+
+
+@pytest.mark.parametrize("after", ["/path", "/?query", "?query", "#fragment"])
+def test_nothing_follows_the_authority_of_an_origin(after: str):
+    with pytest.raises(InvalidSetting, match="must be an origin"):
+        parsers.parse_origin(f"https://example.org{after}")
+
+
+def test_an_origin_names_no_user():
+    with pytest.raises(InvalidSetting, match="must be an origin"):
+        parsers.parse_origin("https://me@example.org")
+
+
+@pytest.mark.parametrize("char", [" ", "\t", "\n", "\r", "\0", "\u200b"])
+@pytest.mark.parametrize("parse", [parsers.parse_url, parsers.parse_secret_url])
+def test_a_url_has_no_spaces_and_no_control_characters(parse: Callable[[str], object], char: str):
+    with pytest.raises(InvalidSetting, match="spaces or control characters"):
+        parse(f"https://example{char}.org/key")
+
+
+def test_a_secret_url_is_not_printed():
+    url = parsers.parse_secret_url("https://node.example/v2/canary")
+    assert url.reveal() == "https://node.example/v2/canary"
+    assert "canary" not in f"{url} {url!r}"
+
+
+def test_a_path_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert parsers.parse_path("~/data") == tmp_path / "data"
+
+
+def test_several_values_keep_their_order_and_lose_duplicates():
+    assert NAMES("b, a ,b,c") == ("b", "a", "c")
+
+
+def test_values_that_differ_only_in_spelling_are_duplicates():
+    assert parsers.several(parsers.parse_domain)("A.example,a.example") == ("a.example",)
+
+
+@pytest.mark.parametrize("text", ["", ",", " , "])
+def test_several_values_may_be_none_at_all(text: str):
+    assert NAMES(text) == ()
+
+
+def test_one_invalid_value_among_several_is_refused():
+    with pytest.raises(InvalidSetting):
+        parsers.several(parsers.parse_proxy)("10.0.0.1,proxy.example")
