@@ -59,12 +59,15 @@ class WebhookProvider(Protocol):
     name: str
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse what `open` would refuse for its headers alone, whatever its body is."""
+        """Refuse a delivery for its headers alone: compression, time, form of the signature.
 
-    def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
-        """Verify a delivery, then decode it. `headers` has lower-case names.
+        Every delivery passes this before its body is read; `open` does not check these again.
+        """
 
-        Refuses `webhook_signature_invalid`, `too_large`, `unsupported_media_type`, and
+    def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
+        """Verify a delivery that passed `check_headers`, then decode it.
+
+        `headers` has lower-case names. Refuses `webhook_signature_invalid`, `too_large`, and
         `invalid_request` for damaged compression. A signed log that cannot be decoded is ignored or
         becomes a dead letter; it is never refused.
         """

@@ -58,13 +58,12 @@ class Webhooks:
         Refuses a delivery that the provider has not signed. One that is signed is never refused
         for its content: the provider would only send it again.
         """
-        now = self.clock()
-        delivery = self.providers[provider].open(headers, body, now)
+        delivery = self.providers[provider].open(headers, body)
         if not (delivery.key or delivery.events or delivery.dead_letters):
             DELIVERIES.labels(provider, "false").inc()
             return DeliveryResult(duplicate=False, ignored=delivery.ignored)
         result = await self.catalog.apply_events(
-            delivery.key, delivery.events, delivery.dead_letters, now
+            delivery.key, delivery.events, delivery.dead_letters, self.clock()
         )
         DELIVERIES.labels(provider, str(result.duplicate).lower()).inc()
         if result.duplicate:

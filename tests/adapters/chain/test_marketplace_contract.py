@@ -121,12 +121,8 @@ async def test_both_providers_deliver_the_same_event(deployed: DeployedMarketpla
     body_b = build_body_b(block, deployed.address)
     sent_a = sign_body_a(body_a, SECRET)
     sent_b = sign_body_b(body_b, SECRET, nonce="n-1", timestamp=int(NOW.timestamp()), compress=True)
-    from_a = ProviderA([SECRET], 31337, deployed.address).open(
-        lower(sent_a.headers), sent_a.body, NOW
-    )
-    from_b = ProviderB([SECRET], 31337, deployed.address).open(
-        lower(sent_b.headers), sent_b.body, NOW
-    )
+    from_a = ProviderA([SECRET], 31337, deployed.address).open(lower(sent_a.headers), sent_a.body)
+    from_b = ProviderB([SECRET], 31337, deployed.address).open(lower(sent_b.headers), sent_b.body)
     assert from_a.events == from_b.events
     (event,) = from_a.events
     assert (event.post_id, event.author, event.cid) == (1, deployed.person(1), CID)

@@ -84,7 +84,7 @@ def log_of_b(post_id: int = 9, **changes: Any) -> Json:
 def deliver(provider: WebhookProvider, headers: Mapping[str, str], body: bytes) -> Delivery:
     """Check the headers, then open the delivery, as the route does."""
     provider.check_headers(headers, NOW)
-    return provider.open(headers, body, NOW)
+    return provider.open(headers, body)
 
 
 def mac(secret: str, signed: bytes) -> str:

@@ -116,13 +116,13 @@ class EmbeddedStore:
     ) -> None:
         """Store a document durably under its cid; a cancelled put stores nothing later."""
         if len(document) <= SMALL_DOCUMENT and network in self._small:
-            _verify(cid, document, network)
+            verify_document(cid, document, network)
             await self._write(network, partial(self._small[network].store, cid, document))
             return
         files, abandoned = self._files[network], Event()
 
         def store() -> None:
-            _verify(cid, document, network)
+            verify_document(cid, document, network)
             files.store(cid, document, abandoned)
 
         try:
@@ -142,7 +142,7 @@ class EmbeddedStore:
             found = None if small is None else small.load(cid)
             if found is None:
                 found = files.load(cid)
-            return None if found is None else _verify(cid, found, network)
+            return None if found is None else verify_document(cid, found, network)
 
         return await self._run(load)
 
@@ -318,8 +318,11 @@ def _file_system_of(folder: Path, mounts: str) -> str:
     return kind
 
 
-def _verify(cid: Cid, document: bytes, network: Network) -> bytes:
-    """The document, if it has this cid; other bytes can only be caused by a fault."""
+def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
+    """The document, if it has this cid.
+
+    Raises `Unavailable` for other bytes and logs it as critical: only a fault causes that.
+    """
     if document_cid(document) != cid:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
         raise Unavailable.storage()

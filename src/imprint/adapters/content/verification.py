@@ -1,26 +1,15 @@
 """Verification of documents that travel to or from a remote content store."""
 
 import asyncio
-import logging
 
-from imprint.domain.cids import Cid, document_cid
+from imprint.adapters.content import embedded
+from imprint.domain.cids import Cid
 from imprint.domain.documents import SMALL_DOCUMENT
-from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
-
-_log = logging.getLogger(__name__)
 
 
 async def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
-    """The document, if it has this cid; a large one is hashed in a thread.
-
-    Raises `Unavailable` for other bytes and logs it as critical: only a fault causes that.
-    """
+    """The same check as in the embedded store; a large document is hashed in a thread."""
     if len(document) <= SMALL_DOCUMENT:
-        found = document_cid(document)
-    else:
-        found = await asyncio.to_thread(document_cid, document)
-    if found != cid:
-        _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
-        raise Unavailable.storage()
-    return document
+        return embedded.verify_document(cid, document, network)
+    return await asyncio.to_thread(embedded.verify_document, cid, document, network)

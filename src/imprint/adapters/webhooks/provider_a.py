@@ -31,7 +31,7 @@ class ProviderA:
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "The delivery must not be compressed.")
         check_spelling(headers.get("x-alchemy-signature", ""))
 
-    def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
+    def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Verify the raw body, then read the logs of its block; the headers have been checked."""
         self._secrets.verify(headers.get("x-alchemy-signature", ""), [body])
         try:

@@ -74,7 +74,7 @@ class ProviderB:
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "Only gzip compression is understood.")
         check_spelling(_signature(headers))
 
-    def open(self, headers: Mapping[str, str], body: bytes, now: datetime) -> Delivery:
+    def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Verify nonce, time and decompressed body, then find the logs at any depth.
 
         The headers have been checked. Also refuses `too_large` and `invalid_request` for a gzipped
