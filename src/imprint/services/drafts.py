@@ -1,15 +1,15 @@
 """Drafts: the four signed writes, which create, update, publish and delete a draft.
 
-Each write runs from cheap to expensive: prove the signer, check that the nonce is unused, check
-that the file is the signer's draft, ask the chain where that matters, store the document, and
-commit once. A crash at any point leaves either the whole effect or none of it: an intent is
-recorded before a document is stored, and the garbage collector removes documents whose intent
-never committed.
+Each write runs from cheap to expensive: prove the signer, check that the nonce is unused, decode
+large content, check that the file is the signer's draft, ask the chain where that matters, store
+the document, and commit once. A crash at any point leaves either the whole effect or none of it:
+an intent is recorded before a document is stored, and the garbage collector removes documents
+whose intent never committed.
 """
 
 import asyncio
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -37,6 +37,9 @@ from imprint.ports.content import DocumentCipher, EncryptedDocument
 
 T = TypeVar("T")
 
+Content = str | Callable[[], str]
+"""A text, or a function that decodes a large one and may refuse it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
@@ -52,20 +55,22 @@ class Drafts:
     rate: Rate | None
     lease: timedelta
 
-    async def create(self, claim: TypedDataClaim, content: str) -> File:
+    async def create(self, claim: TypedDataClaim, content: Content) -> File:
         """Create a draft in a group of its own."""
         write = await self._prove(claim, Action.CREATE)
-        intent, version = await self._put_version(write, new_id(), content)
+        text = content if isinstance(content, str) else await asyncio.to_thread(content)
+        intent, version = await self._put_version(write, new_id(), text)
         return await _commit(self.catalog.add_draft(write, intent, version))
 
-    async def update(self, claim: TypedDataClaim, cid: Cid, content: str) -> File:
+    async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
         """Replace a draft by a new version; the old one is inaccessible at once.
 
         Refuses a file that is unknown, somebody else's, or no longer a draft.
         """
         write = await self._prove(claim, Action.UPDATE)
+        text = content if isinstance(content, str) else await asyncio.to_thread(content)
         draft = await self._own_draft(write, cid)
-        intent, version = await self._put_version(write, draft.group_id, content)
+        intent, version = await self._put_version(write, draft.group_id, text)
         replaced = await _commit(self.catalog.replace_draft(write, intent, cid, version))
         return _unless_overtaken(replaced)
 

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,8 +16,10 @@ from starlette.requests import ClientDisconnect, Request
 
 from imprint.domain.addresses import Address, NotAnAddress, parse_address
 from imprint.domain.cids import Cid, NotACid, parse_cid
+from imprint.domain.documents import ContentTooLarge, NotContent, check_content
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.tags import NotTags, parse_hashtags
+from imprint.web.content_splitter import ContentSplitter
 
 # Request bodies
 
@@ -45,23 +48,35 @@ class ContentBody(SignedBody):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a multipart form."""
+    """The fields of a multipart form; those that are no files are not decoded yet."""
 
-    texts: Mapping[str, str]
+    fields: Mapping[str, bytes]
     files: Mapping[str, bytes]
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """A text field. Refuses a missing one, unless there is a default."""
-        value = self.texts.get(name, None if name in self.files else default)
+    def field(self, name: str, default: bytes | None = None) -> bytes:
+        """A field that is no file. Refuses a missing one, unless there is a default."""
+        value = self.fields.get(name, None if name in self.files else default)
         if value is None:
             raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
         return value
+
+    def text(self, name: str) -> str:
+        """A text field. Refuses a missing one, and one that is not UTF-8."""
+        return decode_text(self.field(name), Code.INVALID_REQUEST)
 
     def file(self, name: str) -> bytes:
         """The bytes of a file. Refuses a missing one."""
         if name not in self.files:
             raise Refusal(Code.INVALID_REQUEST, f"The form needs a file '{name}'.")
         return self.files[name]
+
+
+def decode_text(field: bytes, code: Code) -> str:
+    """The text of a form field. Refuses bytes that are not UTF-8 with this code."""
+    try:
+        return field.decode()
+    except UnicodeDecodeError:
+        raise Refusal(code, "The texts of a form are UTF-8.") from None
 
 
 # Reading a body, in two steps: its headers are checked when it is opened, the rest while it is read
@@ -74,6 +89,13 @@ MAX_LENGTH_DIGITS = 18
 MAX_FORM_FIELDS = 8
 """Text fields of a form; more than any signed form has."""
 
+SMALL_BODY = 64 * 1024
+"""Bytes of a body without its content or image, and of each text field of a form: a signature and
+the signed data are shorter. A body of this size is parsed at once, which takes 4 ms at most."""
+
+ESCAPED = 6
+"""How many times longer JSON may be than its text: the length of an escaped character."""
+
 
 @dataclass(frozen=True, slots=True)
 class UnreadBody:
@@ -85,27 +107,32 @@ class UnreadBody:
 
     async def read(self) -> bytes:
         """The bytes. Refuses `too_large` beyond the limit, and a client that is too slow."""
+        chunks: list[bytes] = []
+        await self.receive(chunks.append)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def receive(self, take: Callable[[bytes], None]) -> None:
+        """Pass on every chunk as it arrives. Refuses as `read` does."""
         try:
             async with asyncio.timeout(self.timeout):
-                return await self._collect()
+                await self._receive(take)
         except TimeoutError:
             raise Refusal(Code.REQUEST_TIMEOUT, "The request took too long to arrive.") from None
         except ClientDisconnect:
             raise Refusal(Code.INVALID_REQUEST, "The request was not sent completely.") from None
 
-    async def _collect(self) -> bytes:
-        chunks: list[bytes] = []
+    async def _receive(self, take: Callable[[bytes], None]) -> None:
         size, more = 0, True
         while more:
             message = await self.request.receive()
             if message["type"] != "http.request":
                 raise ClientDisconnect
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
+            chunk = message.get("body", b"")
+            size += len(chunk)
             if size > self.limit:
                 raise _too_large(self.limit)
+            take(chunk)
             more = message.get("more_body", False)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 class UnreadJson(UnreadBody):
@@ -115,11 +142,53 @@ class UnreadJson(UnreadBody):
 
     async def parse(self, schema: type[Schema]) -> Schema:
         """The value. Refuses `invalid_json`, and `invalid_request` if it is not of this schema."""
-        value = parse_json(await self.read())
-        try:
-            return msgspec.convert(value, schema)
-        except msgspec.ValidationError as error:
-            raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
+        return _convert(parse_json(await self.read()), schema)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadContent(UnreadBody):
+    """A JSON body with content of at most `max_content` bytes of UTF-8."""
+
+    max_content: int
+
+    async def parse(self) -> tuple[ContentBody, str | Callable[[], str]]:
+        """The value and its content; large content is a function that decodes it, once.
+
+        Refuses as `UnreadJson.parse` does, and content that is too large, has NUL characters or
+        lone surrogates. Of large content only the size is checked here; the function refuses the
+        rest. It takes up to a tenth of a second, and is for signers who are known.
+        """
+        sink = _ContentSink(self.max_content)
+        await self.receive(sink.take)
+        if sink.splitter is None:
+            body = _convert(parse_json(sink.body), ContentBody)
+            return body, _check_content(body.content, self.max_content)
+        body = _convert(parse_json(sink.splitter.envelope), ContentBody)
+        return body, partial(self._decode, sink.splitter)
+
+    def _decode(self, splitter: ContentSplitter) -> str:
+        return _check_content(splitter.decode_content(), self.max_content)
+
+
+class _ContentSink:
+    """Keeps a small body as it is, and splits a larger one as it arrives."""
+
+    __slots__ = ("_max_content", "body", "splitter")
+
+    def __init__(self, max_content: int) -> None:
+        self.body = bytearray()
+        self.splitter: ContentSplitter | None = None
+        self._max_content = max_content
+
+    def take(self, chunk: bytes) -> None:
+        if self.splitter is None:
+            self.body += chunk
+            if len(self.body) <= SMALL_BODY:
+                return
+            self.splitter = ContentSplitter(SMALL_BODY, self._max_content)
+            chunk = bytes(self.body)
+            self.body.clear()
+        self.splitter.take(chunk)
 
 
 class UnreadForm(UnreadBody):
@@ -129,18 +198,19 @@ class UnreadForm(UnreadBody):
 
     async def parse(self) -> Form:
         """The form. Refuses one that is malformed, not ended, or has a field twice."""
-        parser = _InMemoryParser(self.request.headers, await self.read())
+        chunks: deque[bytes] = deque()
+        await self.receive(chunks.append)
+        parser = _InMemoryParser(self.request.headers, chunks)
         try:
             form = await parser.parse()
         except (MultiPartException, KeyError, ValueError, AttributeError):
             raise Refusal(Code.INVALID_REQUEST, "The form cannot be read.") from None
-        fields = form.multi_items()
-        texts = {name: value for name, value in fields if isinstance(value, str)}
-        files = {name: await value.read() for name, value in fields if not isinstance(value, str)}
+        items = form.multi_items()
+        files = {name: await value.read() for name, value in items if not isinstance(value, str)}
         await form.close()
-        if len({name for name, _ in fields}) != len(fields):
+        if len({name for name, _ in items}) != len(items):
             raise Refusal(Code.INVALID_REQUEST, "A form field was given twice.")
-        return Form(texts, files)
+        return Form(parser.fields, files)
 
 
 class _InMemoryParser(MultiPartParser):
@@ -148,15 +218,32 @@ class _InMemoryParser(MultiPartParser):
 
     spool_max_size = 64 * 1024 * 1024
 
-    def __init__(self, headers: Headers, body: bytes) -> None:
-        super().__init__(headers, self._chunks(body), max_files=1, max_fields=MAX_FORM_FIELDS)
+    def __init__(self, headers: Headers, chunks: deque[bytes]) -> None:
+        super().__init__(
+            headers,
+            self._feed(chunks),
+            max_files=1,
+            max_fields=MAX_FORM_FIELDS,
+            max_part_size=SMALL_BODY,
+        )
+        self.fields: dict[str, bytes] = {}
         self.is_ended = False
+
+    def on_part_end(self) -> None:
+        # Starlette decodes fields, and replaces what is not in the charset of the client's choice.
+        if self._current_part.file is None:
+            self.fields[self._current_part.field_name] = bytes(self._current_part.data)
+        super().on_part_end()
 
     def on_end(self) -> None:
         self.is_ended = True
 
-    async def _chunks(self, body: bytes) -> AsyncGenerator[bytes, None]:
-        yield body
+    async def _feed(self, chunks: deque[bytes]) -> AsyncGenerator[bytes, None]:
+        while chunks:
+            yield chunks.popleft()
+            if chunks:
+                # A form of 5 MB takes 12 ms, in which other requests have their turns.
+                await asyncio.sleep(0)
         if not self.is_ended:
             # Raised while the parser reads, because then it closes a file whose end never came.
             raise MultiPartException("The form has no end.")
@@ -174,13 +261,20 @@ class BodyReader:
         return UnreadBody(request, limit, self.timeout)
 
     def open_json(self, request: Request, limit: int) -> UnreadJson:
-        """The JSON body of at most `limit` bytes. Also refuses another media type."""
+        """The JSON body of at most `limit` bytes. Also refuses other and compressed media."""
         _check_length(request, limit)
         _check_media_type(request, "application/json")
         return UnreadJson(request, limit, self.timeout)
 
+    def open_content(self, request: Request, max_content: int) -> UnreadContent:
+        """The JSON body with content of at most `max_content` bytes of UTF-8. Refuses as above."""
+        limit = ESCAPED * max_content + SMALL_BODY
+        _check_length(request, limit)
+        _check_media_type(request, "application/json")
+        return UnreadContent(request, limit, self.timeout, max_content)
+
     def open_form(self, request: Request, limit: int) -> UnreadForm:
-        """The multipart form of at most `limit` bytes. Also refuses another media type."""
+        """The multipart form of at most `limit` bytes. Refuses as above."""
         _check_length(request, limit)
         _check_media_type(request, "multipart/form-data")
         return UnreadForm(request, limit, self.timeout)
@@ -200,6 +294,19 @@ def _check_media_type(request: Request, expected: str) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != expected:
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, f"The body must be {expected}.")
+    for coding in request.headers.getlist("content-encoding"):
+        if coding.strip().lower() not in ("", "identity"):
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "The body must not be compressed.")
+
+
+def _check_content(content: str, limit: int) -> str:
+    try:
+        check_content(content, limit)
+    except ContentTooLarge as error:
+        raise Refusal(Code.TOO_LARGE, str(error)) from None
+    except NotContent as error:
+        raise Refusal(Code.INVALID_REQUEST, str(error)) from None
+    return content
 
 
 def _too_large(limit: int) -> Refusal:
@@ -208,20 +315,24 @@ def _too_large(limit: int) -> Refusal:
 
 # Strict JSON
 
+_PAIRED = re.compile(
+    r"(?:[^\\]++|\\(?:[^u]|u(?:[^dD]|[dD][0-7])|u[dD][89abAB]..\\u[dD][c-fC-F]))*+", re.DOTALL
+)
+"""JSON in which every escaped surrogate is one of a pair."""
 
-def parse_json(body: bytes | str) -> Any:
+
+def parse_json(body: bytes | bytearray) -> Any:
     """A JSON value.
 
     Refuses `invalid_json`, which includes a key given twice, NaN, Infinity and lone surrogates.
     """
     try:
-        text = body if isinstance(body, str) else body.decode()
+        text = body.decode()
         value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
-        if "\\u" in text:
-            # Only an escape can produce a lone surrogate, which UTF-8 cannot encode.
-            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        raise Refusal(Code.INVALID_JSON, "The body is not valid JSON.") from None
+        raise _invalid_json() from None
+    if "\\u" in text and not _PAIRED.fullmatch(text):
+        raise _invalid_json()
     return value
 
 
@@ -234,6 +345,17 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _convert(value: Any, schema: type[Schema]) -> Schema:
+    try:
+        return msgspec.convert(value, schema)
+    except msgspec.ValidationError as error:
+        raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
+
+
+def _invalid_json() -> Refusal:
+    return Refusal(Code.INVALID_JSON, "The body is not valid JSON.")
 
 
 # Query parameters

@@ -8,16 +8,15 @@ from starlette.responses import Response
 from imprint import failpoints
 from imprint.auth.logins import LoginClaim
 from imprint.auth.typed_data import TypedDataClaim
-from imprint.domain.documents import ContentTooLarge, NotContent, check_content
 from imprint.domain.errors import Code, Refusal
 from imprint.services.drafts import Drafts
 from imprint.services.login import Login
 from imprint.web.requests import (
+    SMALL_BODY,
     BodyReader,
-    ContentBody,
     LoginBody,
     SignedBody,
-    UnreadJson,
+    decode_text,
     parse_json,
     parse_tags,
     query_cid,
@@ -33,12 +32,6 @@ from imprint.web.responses import (
     json_response,
     login_response,
 )
-
-SMALL_BODY = 64 * 1024
-"""Bytes of a body with nothing but a signature and the signed data."""
-
-ESCAPED = 6
-"""How many times longer JSON may be than its text: the length of an escaped character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +53,24 @@ class WriteRoutes:
         return json_response(login_response(await self.login_service.sign_in(claim)), PRIVATE)
 
     async def create(self, request: Request) -> Response:
-        body = await self._parse_content(self._open_content(request))
-        file = await self.drafts.create(_claim(body), body.content)
+        body, content = await self.bodies.open_content(request, self.max_content).parse()
+        file = await self.drafts.create(_claim(body), content)
         return _write_response(CreatedResponse(file_record(file)))
 
     async def update(self, request: Request) -> Response:
-        unread = self._open_content(request)
+        unread = self.bodies.open_content(request, self.max_content)
         cid = query_cid(request)
-        body = await self._parse_content(unread)
-        file = await self.drafts.update(_claim(body), cid, body.content)
+        body, content = await unread.parse()
+        file = await self.drafts.update(_claim(body), cid, content)
         return _write_response(UpdatedResponse(file_record(file)))
 
     async def publish(self, request: Request) -> Response:
         unread = self.bodies.open_form(request, self.max_image + SMALL_BODY)
         cid = query_cid(request)
         form = await unread.parse()
-        salt = parse_json(form.text("salt"))
+        salt = parse_json(form.field("salt"))
         claim = TypedDataClaim(salt, form.text("address"), form.text("signature"))
-        hashtags = parse_tags(form.text("hashtags", ""))
+        hashtags = parse_tags(decode_text(form.field("hashtags", b""), Code.INVALID_TAGS))
         image = form.file("file")
         if len(image) > self.max_image:
             raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
@@ -90,19 +83,6 @@ class WriteRoutes:
         body = await unread.parse(SignedBody)
         file = await self.drafts.delete(_claim(body), cid)
         return _write_response(DeletedResponse(DeletedFile(file.id, "deleted")))
-
-    def _open_content(self, request: Request) -> UnreadJson:
-        return self.bodies.open_json(request, ESCAPED * self.max_content + SMALL_BODY)
-
-    async def _parse_content(self, unread: UnreadJson) -> ContentBody:
-        body = await unread.parse(ContentBody)
-        try:
-            check_content(body.content, self.max_content)
-        except ContentTooLarge as error:
-            raise Refusal(Code.TOO_LARGE, str(error)) from None
-        except NotContent as error:
-            raise Refusal(Code.INVALID_REQUEST, str(error)) from None
-        return body
 
 
 def _claim(body: SignedBody) -> TypedDataClaim:

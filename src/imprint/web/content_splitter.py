@@ -1,0 +1,145 @@
+"""Content splitter: the content of a large JSON body apart from the rest, without parsing it.
+
+An unknown client must not have megabytes parsed. The rest, which is small, is parsed at once and
+says who signed; the content is decoded when that is proven.
+"""
+
+import re
+
+import msgspec
+
+from imprint.domain.errors import Code, Refusal
+
+MAX_TOKENS = 4096
+"""Brackets, colons and strings besides the content; a signed write has about 70."""
+
+MAX_DEPTH = 500
+"""How deep a body is nested; the parser of small bodies gives up at twice as much."""
+
+_TOKEN = re.compile(rb'["{}\[\]:]')
+_INSIDE_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_CONTENT_KEY = re.compile(rb"(?:[conte]|\\u00[67][0-9a-fA-F]){7}")
+_TEXT = msgspec.json.Decoder(str)
+
+
+class ContentSplitter:
+    """Splits a JSON object, chunk by chunk, into its member `content` and its envelope.
+
+    The envelope is the body with an empty string in the place of the content. Only brackets, colons
+    and strings are recognized, with one search for each. Whether it all is JSON is not checked: if
+    the envelope is, and the content can be decoded, then the body is.
+    """
+
+    def __init__(self, max_envelope: int, max_content: int) -> None:
+        self.envelope = bytearray()
+        self._content: bytearray | None = None
+        self._max_envelope = max_envelope
+        self._max_content = max_content
+        self._tokens = 0
+        self._depth = 0
+        self._string: bytearray | None = None
+        """Where the string goes that has begun."""
+        self._is_escaped = False
+        """Whether the next byte of the string comes after a backslash."""
+        self._key = slice(0, 0)
+        """Where the last string of the outermost object is in the envelope."""
+        self._value: int | None = None
+        """Where the value begins in the envelope, if the last key is `content`."""
+        self._least_size = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Take the next chunk.
+
+        Refuses `too_large` for an envelope or content that is too long, `invalid_request` for too
+        many tokens, `invalid_json` for deep nesting or a second content.
+        """
+        place = 0
+        while place < len(chunk):
+            if self._string is None:
+                place = self._read_token(chunk, place)
+            else:
+                place = self._read_string(self._string, chunk, place)
+            if len(self.envelope) > self._max_envelope:
+                detail = f"A body without its content may have at most {self._max_envelope} bytes."
+                raise Refusal(Code.TOO_LARGE, detail)
+
+    def decode_content(self) -> str:
+        """The content, which is forgotten then.
+
+        Refuses `invalid_json` for what cannot be in a JSON string, such as lone surrogates.
+        """
+        content, self._content = self._content or bytearray(), None
+        content += b'"'
+        try:
+            return _TEXT.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise _invalid_json() from None
+
+    def _read_token(self, chunk: bytes, start: int) -> int:
+        """Read up to the next token and the token; returns the place after it."""
+        found = _TOKEN.search(chunk, start)
+        end = len(chunk) if found is None else found.end()
+        self.envelope += memoryview(chunk)[start:end]
+        if found is None:
+            return end
+        self._tokens += 1
+        if self._tokens > MAX_TOKENS:
+            raise Refusal(Code.INVALID_REQUEST, "The body has too many members.")
+        match found[0]:
+            case b'"':
+                self._string = self.envelope if self._depth != 1 else self._begin_string()
+            case b":":
+                if self._depth == 1:
+                    self._end_key()
+            case b"{" | b"[":
+                self._depth += 1
+                if self._depth > MAX_DEPTH:
+                    raise _invalid_json()
+            case _:
+                self._depth -= 1
+        return end
+
+    def _end_key(self) -> None:
+        key, self._key = self.envelope[self._key], slice(0, 0)
+        if _CONTENT_KEY.fullmatch(key) and _TEXT.decode(b'"%b"' % bytes(key)) == "content":
+            self._value = len(self.envelope)
+
+    def _begin_string(self) -> bytearray:
+        """Where a string of the outermost object goes."""
+        value, self._value = self._value, None
+        if value is None or self.envelope[value:-1].strip():
+            self._key = slice(len(self.envelope), None)
+            return self.envelope
+        if self._content is not None:
+            raise _invalid_json()
+        self._content = bytearray(b'"')
+        return self._content
+
+    def _read_string(self, string: bytearray, chunk: bytes, start: int) -> int:
+        """Read up to the end of the string or of the chunk; returns the place after it."""
+        found = _INSIDE_STRING.match(chunk, start + self._is_escaped)
+        end = len(chunk) if found is None else found.end()
+        ends = chunk[end : end + 1] == b'"'
+        # The match stops before a backslash only if that is the last byte.
+        self._is_escaped = end < len(chunk) and not ends
+        string += memoryview(chunk)[start : len(chunk) if self._is_escaped else end]
+        if string is self._content:
+            self._measure(string, end - start + self._is_escaped)
+        if ends:
+            if string is self.envelope and self._depth == 1:
+                self._key = slice(self._key.start, len(string))
+            self.envelope += b'"'
+            self._string = None
+        return end + 1
+
+    def _measure(self, content: bytearray, added: int) -> None:
+        """Count the bytes added to the content: an escape of 2 or 6 bytes is one byte at least."""
+        start = len(content) - added
+        escapes = content.count(b"\\", start) + 4 * content.count(b"\\u", start - 1)
+        self._least_size += added - escapes
+        if self._least_size > self._max_content:
+            raise Refusal(Code.TOO_LARGE, f"Content has at most {self._max_content} bytes.")
+
+
+def _invalid_json() -> Refusal:
+    return Refusal(Code.INVALID_JSON, "The body is not valid JSON.")
