@@ -182,35 +182,24 @@ def test_a_nonce_is_any_text_of_1_to_200_characters(
 @pytest.mark.parametrize(
     ("seconds", "code"),
     [
-        (-61, Code.SIGNATURE_STALE),
+        (-60.9, Code.SIGNATURE_STALE),
+        (-60.000001, Code.SIGNATURE_STALE),
         (-60, None),
-        (-59, None),
+        (-59.999999, None),
         (0, None),
-        (59, None),
+        (59.999999, None),
         (60, None),
-        (61, Code.SIGNATURE_STALE),
+        (60.000001, Code.SIGNATURE_STALE),
+        (60.9, Code.SIGNATURE_STALE),
     ],
 )
 def test_a_timestamp_is_within_sixty_seconds_of_now(
-    seconds: int, code: Code | None, signer: LocalAccount, sign_envelope: Sign, refused: Refused
+    seconds: float, code: Code | None, signer: LocalAccount, sign_envelope: Sign, refused: Refused
 ) -> None:
     said = envelope()
     signature = sign_envelope(signer, said)
     now = NOW + timedelta(seconds=seconds)
     assert refused(lambda: verify(said, signature, signer.address, now=now)) is code
-
-
-def test_fractions_of_our_second_count_in_neither_direction(
-    signer: LocalAccount, sign_envelope: Sign, refused: Refused
-) -> None:
-    said = envelope()
-    signature = sign_envelope(signer, said)
-    for seconds in (-60, -59.001, 60, 60.999):
-        verify(said, signature, signer.address, now=NOW + timedelta(seconds=seconds))
-    for seconds in (-60.001, 61):
-        now = NOW + timedelta(seconds=seconds)
-        code = refused(lambda now=now: verify(said, signature, signer.address, now=now))
-        assert code is Code.SIGNATURE_STALE
 
 
 @pytest.mark.parametrize("timestamp", ["0", "000000000000", "999999999999", "253402300800"])

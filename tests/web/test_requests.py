@@ -399,7 +399,7 @@ async def test_an_unusual_charset_of_a_form_is_no_error(
 @pytest.mark.parametrize(
     ("salt", "code"),
     [
-        (b"[" * 100_000, "invalid_json"),
+        (b"[" * 60_000, "invalid_json"),
         (b'{"domain": {}, "domain": {}}', "invalid_json"),
         (b'{"domain": NaN}', "invalid_json"),
         (rb'{"domain": "\ud800"}', "invalid_json"),

@@ -105,8 +105,7 @@ class WriteVerifier:
         """
         nonce, timestamp = self._read_envelope(claim.envelope, action)
         signer = parse_signer(claim.address)
-        # Both sides in whole seconds, because the timestamp has no fraction.
-        if abs(int(now.timestamp()) - int(timestamp)) > FRESHNESS_SECONDS:
+        if abs(now.timestamp() - int(timestamp)) > FRESHNESS_SECONDS:
             raise Refusal(
                 Code.SIGNATURE_STALE,
                 f"The timestamp is more than {FRESHNESS_SECONDS} seconds away from now.",
