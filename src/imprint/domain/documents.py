@@ -9,6 +9,9 @@ MAX_IMAGE_BYTES = 5_000_000
 MAX_IMAGE_PIXELS = 16_000_000
 """The most pixels of an image: 64 MB when decoded."""
 
+MAX_IMAGE_SIDE = 8192
+"""The most pixels of a side of an image."""
+
 SMALL_DOCUMENT = 64 * 1024
 """The largest small document in bytes: it is hashed on the event loop and may be cached."""
 

@@ -84,6 +84,9 @@ class Catalog(Protocol):
     async def admit(self, key: str, rate: Rate, now: datetime) -> None:
         """Count one request of `key`, for all processes together. Raises `RateLimited`."""
 
+    async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
+        """Count so many requests of `key` more, at most until its next one has to wait."""
+
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
         """Spend the nonce of a login, apart from those of writes; False if it was spent before."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.files import Label, Network
 
@@ -61,10 +62,11 @@ class Inventory(Protocol):
 class ImageRecoder(Protocol):
     """Checks that bytes are an image, and encodes it again without metadata."""
 
-    async def recode(self, image: bytes) -> bytes:
+    async def recode(self, image: bytes, signer: Address) -> bytes:
         """The image, encoded again in its own format (PNG or JPEG), without metadata.
 
-        Refuses `unsupported_media_type`, `too_large`, `invalid_image`.
+        Images of one signer are recoded one after the other. Refuses `unsupported_media_type`,
+        `too_large`, `invalid_image`, and `rate_limited` if too many of this signer are waiting.
         """
 
     async def close(self) -> None:

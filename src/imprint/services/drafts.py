@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from imprint import failpoints
 from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
+from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.documents import SALT_LENGTH, SMALL_DOCUMENT, write_document
 from imprint.domain.errors import Code, Refusal
@@ -36,6 +37,9 @@ from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, Marketplac
 from imprint.ports.content import DocumentCipher, EncryptedDocument
 
 T = TypeVar("T")
+
+INVALID_IMAGE_COST = 9
+"""Writes that an invalid image counts as in the rate limit of its signer, besides its own."""
 
 Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
@@ -84,7 +88,7 @@ class Drafts:
         """
         write = await self._prove(claim, Action.PUBLISH)
         draft = await self._own_draft(write, cid)
-        recoded = await self.images.recode(image)
+        recoded = await self._recode(image, write)
         thumbnail = await asyncio.to_thread(document_cid, recoded)
         intent = self._intent(write, thumbnail, Network.PUBLIC)
         await self._begin(intent)
@@ -116,7 +120,7 @@ class Drafts:
         """
         write = self.verifier.verify(claim, action, self.clock())
         if self.rate is not None:
-            await self.catalog.admit(f"write {write.signer}", self.rate, write.at)
+            await self.catalog.admit(_rate_key(write.signer), self.rate, write.at)
         await self.catalog.check_nonce(write.signer, write.nonce)
         return write
 
@@ -131,6 +135,20 @@ class Drafts:
         if file.state is not State.PENDING:
             raise Refusal(Code.NOT_PENDING, "Only a pending file can be changed.")
         return file
+
+    async def _recode(self, image: bytes, write: Write) -> bytes:
+        """Recode an image; one that is invalid counts as several writes of its signer.
+
+        It may have taken as long as the sandbox allows.
+        """
+        try:
+            return await self.images.recode(image, write.signer)
+        except Refusal as refusal:
+            if refusal.code is Code.INVALID_IMAGE and self.rate is not None:
+                await self.catalog.charge(
+                    _rate_key(write.signer), self.rate, INVALID_IMAGE_COST, self.clock()
+                )
+            raise
 
     async def _put_version(
         self, write: Write, group_id: str, content: str
@@ -186,6 +204,10 @@ class Drafts:
     async def _put(self, intent: Intent, document: bytes, label: Label) -> None:
         await self.content.put(intent.cid, document, intent.network, label)
         failpoints.reach("after_put")
+
+
+def _rate_key(signer: Address) -> str:
+    return f"write {signer}"
 
 
 async def _commit(change: Awaitable[T]) -> T:

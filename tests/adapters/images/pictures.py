@@ -8,7 +8,10 @@ import pytest
 from PIL import Image
 
 from imprint.adapters.images.sandbox import SandboxedRecoder
+from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
+
+ALICE, BOB = Address("0x" + "a1" * 20), Address("0x" + "b0" * 20)
 
 
 def write(picture: Image.Image, form: str = "PNG", **options: object) -> bytes:
@@ -23,5 +26,5 @@ def chunk(kind: bytes, body: bytes) -> bytes:
 
 async def refusal_of(recoder: SandboxedRecoder, image: bytes) -> Code:
     with pytest.raises(Refusal) as refused:
-        await recoder.recode(image)
+        await recoder.recode(image, ALICE)
     return refused.value.code

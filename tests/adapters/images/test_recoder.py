@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 from PIL import Image, PngImagePlugin
-from tests.adapters.images.pictures import chunk, refusal_of, write
+from tests.adapters.images.pictures import ALICE, chunk, refusal_of, write
 
 from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.domain.documents import MAX_IMAGE_BYTES
@@ -62,7 +62,7 @@ def segment_markers(jpeg: bytes) -> set[int]:
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "1", "I;16"])
 async def test_a_png_comes_back_pixel_by_pixel(recoder: SandboxedRecoder, mode: str) -> None:
     picture = draw("L").convert("I").convert("I;16") if mode == "I;16" else draw(mode)
-    recoded = show(await recoder.recode(write(picture)))
+    recoded = show(await recoder.recode(write(picture), ALICE))
     assert recoded.format == "PNG"
     assert recoded.mode == mode
     assert recoded.tobytes() == picture.tobytes()
@@ -70,7 +70,7 @@ async def test_a_png_comes_back_pixel_by_pixel(recoder: SandboxedRecoder, mode: 
 
 async def test_a_png_with_a_palette_comes_back_without_one(recoder: SandboxedRecoder) -> None:
     image = write(draw("P"))
-    recoded = show(await recoder.recode(image))
+    recoded = show(await recoder.recode(image, ALICE))
     assert recoded.mode == "RGB"
     assert recoded.tobytes() == show(image).convert("RGB").tobytes()
 
@@ -80,7 +80,7 @@ async def test_a_transparent_colour_stays_transparent(
     recoder: SandboxedRecoder, mode: str, transparent: object
 ) -> None:
     image = write(draw(mode), transparency=transparent)
-    recoded = show(await recoder.recode(image))
+    recoded = show(await recoder.recode(image, ALICE))
     assert recoded.convert("RGBA").tobytes() == show(image).convert("RGBA").tobytes()
     assert recoded.getextrema()[-1] == (0, 255)
 
@@ -89,7 +89,7 @@ async def test_a_png_of_sixteen_bits_a_colour_is_recoded(recoder: SandboxedRecod
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 1, 16, 2, 0, 0, 0))
     row = b"\0" + bytes.fromhex("ffff000000000000ffff8080")
     image = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(row))
-    recoded = show(await recoder.recode(image + chunk(b"IEND", b"")))
+    recoded = show(await recoder.recode(image + chunk(b"IEND", b""), ALICE))
     assert recoded.tobytes() == bytes.fromhex("ff000000ff80")
 
 
@@ -98,7 +98,7 @@ async def test_a_jpeg_comes_back_as_nearly_the_same_jpeg(
     recoder: SandboxedRecoder, options: dict[str, object]
 ) -> None:
     image = write(draw(), "JPEG", **options)
-    recoded = show(await recoder.recode(image))
+    recoded = show(await recoder.recode(image, ALICE))
     assert (recoded.format, recoded.mode, recoded.size) == ("JPEG", "RGB", (48, 32))
     pairs = zip(recoded.tobytes(), show(image).tobytes(), strict=True)
     assert sum(abs(a - b) for a, b in pairs) / (48 * 32 * 3) < 3
@@ -109,14 +109,14 @@ async def test_grey_and_cmyk_jpegs_are_recoded(
     recoder: SandboxedRecoder, mode: str, becomes: str
 ) -> None:
     image = write(draw(mode), "JPEG")
-    recoded = show(await recoder.recode(image))
+    recoded = show(await recoder.recode(image, ALICE))
     assert recoded.mode == becomes
     assert_close(look(recoded), look(show(image)))
 
 
 async def test_the_same_file_gives_the_same_bytes(recoder: SandboxedRecoder) -> None:
     for image in (write(draw()), write(draw(), "JPEG")):
-        assert await recoder.recode(image) == await recoder.recode(image)
+        assert await recoder.recode(image, ALICE) == await recoder.recode(image, ALICE)
 
 
 async def test_a_png_keeps_nothing_but_its_pixels(recoder: SandboxedRecoder) -> None:
@@ -128,7 +128,7 @@ async def test_a_png_keeps_nothing_but_its_pixels(recoder: SandboxedRecoder) -> 
     exif[0x010E] = SCRIPT.decode()
     image = write(draw(), pnginfo=notes, exif=exif, icc_profile=SCRIPT, dpi=(300, 300))
     assert SCRIPT in image
-    recoded = await recoder.recode(image + SCRIPT)
+    recoded = await recoder.recode(image + SCRIPT, ALICE)
     assert set(chunk_names(recoded)) == {b"IHDR", b"IDAT", b"IEND"}
     assert SCRIPT not in recoded
 
@@ -139,7 +139,7 @@ async def test_text_in_the_palette_does_not_survive(recoder: SandboxedRecoder) -
     picture.putdata([place % 9 for place in range(256)])
     image = write(picture)
     assert SCRIPT in image
-    assert SCRIPT not in await recoder.recode(image)
+    assert SCRIPT not in await recoder.recode(image, ALICE)
 
 
 async def test_a_jpeg_keeps_nothing_but_its_pixels(recoder: SandboxedRecoder) -> None:
@@ -151,7 +151,7 @@ async def test_a_jpeg_keeps_nothing_but_its_pixels(recoder: SandboxedRecoder) ->
         draw(), "JPEG", comment=SCRIPT, exif=exif, icc_profile=SCRIPT, xmp=SCRIPT, qtables=tables
     )
     assert show(image).getexif().get_ifd(0x8825)
-    recoded = await recoder.recode(image + SCRIPT)
+    recoded = await recoder.recode(image + SCRIPT, ALICE)
     assert segment_markers(recoded) == {0xE0, 0xDB, 0xC0, 0xC4}
     assert not show(recoded).getexif()
     assert b"script" not in recoded
@@ -177,21 +177,21 @@ async def test_an_image_is_turned_upright_before_its_orientation_is_dropped(
     turned = draw() if orientation == 1 else draw().transpose(TURNS[orientation])
     exif = Image.Exif()
     exif[0x0112] = orientation
-    recoded = show(await recoder.recode(write(turned, form, exif=exif)))
+    recoded = show(await recoder.recode(write(turned, form, exif=exif), ALICE))
     assert recoded.size == (48, 32)
     assert_close(look(recoded), look(draw()))
 
 
 async def test_an_image_with_broken_metadata_is_recoded(recoder: SandboxedRecoder) -> None:
     image = write(draw(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff garbage")
-    assert show(await recoder.recode(image)).size == (48, 32)
+    assert show(await recoder.recode(image, ALICE)).size == (48, 32)
 
 
 async def test_an_animation_becomes_its_first_frame(recoder: SandboxedRecoder) -> None:
     second = Image.new("RGB", (48, 32), "black")
     image = write(draw(), save_all=True, append_images=[second, draw().rotate(180)])
     assert b"acTL" in image
-    recoded = await recoder.recode(image)
+    recoded = await recoder.recode(image, ALICE)
     assert show(recoded).tobytes() == draw().tobytes()
     assert set(chunk_names(recoded)) == {b"IHDR", b"IDAT", b"IEND"}
 
@@ -224,5 +224,5 @@ async def test_other_formats_than_png_and_jpeg_are_unsupported(
 async def test_more_bytes_than_allowed_are_too_large(recoder: SandboxedRecoder) -> None:
     image = write(draw())
     padded = image + bytes(MAX_IMAGE_BYTES - len(image))
-    assert show(await recoder.recode(padded)).size == (48, 32)
+    assert show(await recoder.recode(padded, ALICE)).size == (48, 32)
     assert await refusal_of(recoder, padded + b"\0") is Code.TOO_LARGE

@@ -1,7 +1,7 @@
 """Constants that recoder.py repeats, because it imports nothing of the service."""
 
 from imprint.adapters.images import recoder, sandbox
-from imprint.domain.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS
+from imprint.domain.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 
 
 def test_the_sandbox_and_the_recoder_use_the_same_protocol() -> None:
@@ -11,4 +11,5 @@ def test_the_sandbox_and_the_recoder_use_the_same_protocol() -> None:
 
 def test_the_recoder_uses_the_limits_of_the_domain() -> None:
     assert recoder.MAX_PIXELS == MAX_IMAGE_PIXELS
+    assert recoder.MAX_SIDE == MAX_IMAGE_SIDE
     assert recoder.JPEG_TARGET == MAX_IMAGE_BYTES

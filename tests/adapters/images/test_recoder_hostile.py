@@ -8,10 +8,10 @@ import zlib
 
 import pytest
 from PIL import Image
-from tests.adapters.images.pictures import chunk, refusal_of, write
+from tests.adapters.images.pictures import ALICE, chunk, refusal_of, write
 
 from imprint.adapters.images.sandbox import SandboxedRecoder
-from imprint.domain.errors import Code
+from imprint.domain.errors import Code, Refusal
 
 GARBAGE = random.Random(5).randbytes(5000)
 PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG", "JPEG"))
@@ -74,7 +74,7 @@ async def test_a_jpeg_that_claims_to_be_enormous_is_invalid(recoder: SandboxedRe
 
 
 async def test_an_image_of_the_largest_size_is_recoded(recoder: SandboxedRecoder) -> None:
-    image = await recoder.recode(write(Image.new("RGB", (4000, 4000), "teal"), "PNG"))
+    image = await recoder.recode(write(Image.new("RGB", (4000, 4000), "teal"), "PNG"), ALICE)
     assert Image.open(io.BytesIO(image)).size == (4000, 4000)
 
 
@@ -86,9 +86,111 @@ async def test_a_text_chunk_that_decompresses_to_megabytes_is_invalid(
     assert await refusal_of(recoder, PNG[:33] + text + PNG[33:]) is Code.INVALID_IMAGE
 
 
-@pytest.mark.parametrize("size", [(16_000, 1_000), (1_000, 16_000), (1, 1_000_000)])
-async def test_only_the_number_of_pixels_counts_and_not_their_shape(
+@pytest.mark.parametrize("size", [(8192, 1953), (1953, 8192), (8192, 1), (1, 8192)])
+async def test_the_longest_side_is_recoded(
     recoder: SandboxedRecoder, size: tuple[int, int]
 ) -> None:
-    image = await recoder.recode(write(Image.new("1", size), "PNG"))
+    image = await recoder.recode(write(Image.new("1", size), "PNG"), ALICE)
     assert Image.open(io.BytesIO(image)).size == size
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG"])
+@pytest.mark.parametrize("size", [(8193, 1), (1, 8193)])
+async def test_a_longer_side_is_invalid(
+    recoder: SandboxedRecoder, form: str, size: tuple[int, int]
+) -> None:
+    image = write(Image.new("1", size), form)
+    assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
+
+
+@pytest.mark.parametrize("missing", range(1, 21))
+async def test_a_png_cut_short_by_a_few_bytes_is_invalid(
+    recoder: SandboxedRecoder, missing: int
+) -> None:
+    assert await refusal_of(recoder, PNG[:-missing]) is Code.INVALID_IMAGE
+
+
+@pytest.mark.parametrize("missing", range(1, 21))
+async def test_a_jpeg_cut_short_by_a_few_bytes_is_invalid(
+    recoder: SandboxedRecoder, missing: int
+) -> None:
+    assert await refusal_of(recoder, JPEG[:-missing]) is Code.INVALID_IMAGE
+
+
+@pytest.mark.parametrize("kind", [b"IHDR", b"IDAT", b"IEND"])
+async def test_a_png_with_a_damaged_chunk_is_invalid(
+    recoder: SandboxedRecoder, kind: bytes
+) -> None:
+    image = bytearray(PNG)
+    place = image.index(kind)
+    (length,) = struct.unpack(">I", image[place - 4 : place])
+    image[place + 4 + length] ^= 1
+    assert await refusal_of(recoder, bytes(image)) is Code.INVALID_IMAGE
+
+
+def progressive(size: tuple[int, int], scans: int) -> bytes:
+    """A progressive JPEG file whose last scan is repeated until there are that many."""
+    image = write(Image.new("RGB", size, "teal"), "JPEG", progressive=True)
+    last = image[image.rindex(b"\xff\xda") : -2]
+    return image[:-2] + last * (scans - image.count(b"\xff\xda")) + image[-2:]
+
+
+@pytest.mark.parametrize(("size", "scans"), [((100, 100), 100), ((4000, 4000), 20)])
+async def test_a_jpeg_of_as_many_scans_as_allowed_is_recoded(
+    recoder: SandboxedRecoder, size: tuple[int, int], scans: int
+) -> None:
+    recoded = await recoder.recode(progressive(size, scans), ALICE)
+    assert Image.open(io.BytesIO(recoded)).size == size
+
+
+@pytest.mark.parametrize(("size", "scans"), [((100, 100), 101), ((4000, 4000), 21)])
+async def test_a_jpeg_of_more_scans_is_invalid_before_it_is_decoded(
+    recoder: SandboxedRecoder, size: tuple[int, int], scans: int
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        await recoder.recode(progressive(size, scans), ALICE)
+    assert (refused.value.code, refused.value.detail) == (
+        Code.INVALID_IMAGE,
+        "The image has too many scans.",
+    )
+
+
+async def test_what_looks_like_a_scan_in_the_metadata_of_a_jpeg_is_none(
+    recoder: SandboxedRecoder,
+) -> None:
+    comment = b"\xff\xfe\x10\x02" + b"\xff\xda\xff\xd9" * 1024
+    recoded = await recoder.recode(JPEG[:2] + comment + JPEG[2:], ALICE)
+    assert Image.open(io.BytesIO(recoded)).size == (48, 32)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        PNG[:33] + chunk(b"teXt", b"") * 10_000 + PNG[33:],
+        PNG[:33] + chunk(b"IDAT", b"") * 10_000 + PNG[33:],
+        PNG[:-12] + chunk(b"teXt", b"") * 10_000 + PNG[-12:],
+        JPEG[:2] + b"\xff\xfe\0\x02" * 10_000 + JPEG[2:],
+        JPEG[:2] + b"\xff" * 100_000 + JPEG[2:],
+    ],
+    ids=["chunks", "pixel chunks", "chunks at the end", "segments", "fill bytes"],
+)
+async def test_an_image_in_too_many_pieces_is_invalid(
+    recoder: SandboxedRecoder, image: bytes
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        await recoder.recode(image, ALICE)
+    assert refused.value.code is Code.INVALID_IMAGE
+    assert refused.value.detail.startswith(("The image has too many", "The file is cut short"))
+
+
+async def test_an_image_that_grows_beyond_its_limit_is_invalid(
+    recoder: SandboxedRecoder,
+) -> None:
+    side = 2400
+    row = b"\4" + random.Random(3).randbytes(3 * side)
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    pixels = chunk(b"IDAT", zlib.compress(row * side))
+    image = PNG[:8] + header + pixels + PNG[-12:]
+    with pytest.raises(Refusal) as refused:
+        await recoder.recode(image, ALICE)
+    assert refused.value.detail == "The image is too large after it is encoded again."

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.adapters.images.pictures import refusal_of, write
+from tests.adapters.images.pictures import ALICE, BOB, refusal_of, write
 
-from imprint.adapters.images.sandbox import MAX_WAITING, SandboxedRecoder
-from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.adapters.images.sandbox import MAX_OF_SIGNER, MAX_WAITING, SandboxedRecoder
+from imprint.domain.addresses import Address
+from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 
 PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG", "JPEG"))
 
@@ -85,7 +86,7 @@ async def test_a_process_that_cannot_start_is_overload_and_not_a_refusal(
     misbehaving: Callable[[str], SandboxedRecoder],
 ) -> None:
     with pytest.raises(Unavailable) as refused:
-        await misbehaving("sys.exit(1)").recode(PNG)
+        await misbehaving("sys.exit(1)").recode(PNG, ALICE)
     assert refused.value.code is Code.OVERLOADED
 
 
@@ -107,10 +108,10 @@ async def test_no_process_runs_before_the_first_image_and_one_is_reused() -> Non
     before = children()
     recoder = SandboxedRecoder()
     assert children() == before
-    await recoder.recode(PNG)
+    await recoder.recode(PNG, ALICE)
     first = children() - before
     assert len(first) == 1
-    await recoder.recode(JPEG)
+    await recoder.recode(JPEG, ALICE)
     await refusal_of(recoder, b"\x89PNG\r\n\x1a\n")
     assert children() - before == first
     await recoder.close()
@@ -124,7 +125,7 @@ def limits_of(process: int) -> dict[str, str]:
 
 async def test_a_process_is_confined(fresh: SandboxedRecoder) -> None:
     before = children()
-    await fresh.recode(PNG)
+    await fresh.recode(PNG, ALICE)
     (process,) = children() - before
     soft_limits = limits_of(process)
     assert soft_limits["Max address space"] == str(512 * 1024 * 1024)
@@ -136,10 +137,10 @@ async def test_a_process_is_confined(fresh: SandboxedRecoder) -> None:
 
 async def test_a_process_that_was_killed_is_replaced(fresh: SandboxedRecoder) -> None:
     before = children()
-    await fresh.recode(PNG)
+    await fresh.recode(PNG, ALICE)
     (process,) = children() - before
     os.kill(process, signal.SIGKILL)
-    assert width_of(await fresh.recode(PNG)) == 48
+    assert width_of(await fresh.recode(PNG, ALICE)) == 48
     assert process not in children()
 
 
@@ -147,15 +148,15 @@ async def test_a_cancelled_image_ends_its_process_and_the_next_one_is_fine(
     fresh: SandboxedRecoder,
 ) -> None:
     before = children()
-    await fresh.recode(PNG)
+    await fresh.recode(PNG, ALICE)
     (process,) = children() - before
     noise = Image.frombytes("L", (2000, 2000), os.urandom(4_000_000))
-    running = asyncio.ensure_future(fresh.recode(write(noise, "PNG", compress_level=0)))
+    running = asyncio.ensure_future(fresh.recode(write(noise, "PNG", compress_level=0), ALICE))
     await asyncio.sleep(0.03)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert width_of(await fresh.recode(PNG)) == 48
+    assert width_of(await fresh.recode(PNG, ALICE)) == 48
     assert process not in children()
 
 
@@ -164,7 +165,7 @@ async def test_closing_ends_running_processes(
 ) -> None:
     before = children()
     recoder = misbehaving(ACCEPT + "time.sleep(60)")
-    running = [asyncio.ensure_future(recoder.recode(PNG)) for _ in range(3)]
+    running = [asyncio.ensure_future(recoder.recode(PNG, ALICE)) for _ in range(3)]
     await asyncio.sleep(0.1)
     await recoder.close()
     for outcome in await asyncio.gather(*running, return_exceptions=True):
@@ -175,17 +176,18 @@ async def test_closing_ends_running_processes(
 async def test_a_closed_recoder_is_unavailable(fresh: SandboxedRecoder) -> None:
     await fresh.close()
     with pytest.raises(Unavailable):
-        await fresh.recode(PNG)
+        await fresh.recode(PNG, ALICE)
 
 
 async def test_more_images_than_can_wait_are_unavailable(
     misbehaving: Callable[[str], SandboxedRecoder],
 ) -> None:
     recoder = misbehaving(ACCEPT + "time.sleep(60)")
-    waiting = [asyncio.ensure_future(recoder.recode(PNG)) for _ in range(MAX_WAITING)]
+    signers = [Address(f"0x{number:040x}") for number in range(MAX_WAITING)]
+    waiting = [asyncio.ensure_future(recoder.recode(PNG, signer)) for signer in signers]
     await asyncio.sleep(0)
     with pytest.raises(Unavailable):
-        await recoder.recode(PNG)
+        await recoder.recode(PNG, ALICE)
     await recoder.close()
     await asyncio.gather(*waiting, return_exceptions=True)
 
@@ -193,9 +195,33 @@ async def test_more_images_than_can_wait_are_unavailable(
 async def test_several_images_at_once_are_all_recoded() -> None:
     recoder = SandboxedRecoder(processes=2)
     images = [write(Image.new("L", (40 + number, 9)), "PNG") for number in range(8)]
-    recoded = await asyncio.gather(*(recoder.recode(image) for image in images))
+    signers = [Address(f"0x{number:040x}") for number in range(8)]
+    recoded = await asyncio.gather(*map(recoder.recode, images, signers))
     assert [width_of(image) for image in recoded] == list(range(40, 48))
     await recoder.close()
+
+
+async def test_signers_have_their_images_recoded_in_turns(fresh: SandboxedRecoder) -> None:
+    done: list[Address] = []
+
+    async def recode(signer: Address) -> None:
+        await fresh.recode(PNG, signer)
+        done.append(signer)
+
+    await asyncio.gather(*map(recode, [ALICE, ALICE, ALICE, BOB, BOB]))
+    assert done == [ALICE, BOB, ALICE, BOB, ALICE]
+
+
+async def test_a_signer_with_too_many_images_has_to_wait_and_others_need_not(
+    fresh: SandboxedRecoder,
+) -> None:
+    held = [asyncio.ensure_future(fresh.recode(PNG, ALICE)) for _ in range(MAX_OF_SIGNER)]
+    await asyncio.sleep(0)
+    with pytest.raises(RateLimited):
+        await fresh.recode(PNG, ALICE)
+    assert width_of(await fresh.recode(PNG, BOB)) == 48
+    assert [width_of(image) for image in await asyncio.gather(*held)] == [48] * MAX_OF_SIGNER
+    assert width_of(await fresh.recode(PNG, ALICE)) == 48
 
 
 async def test_a_process_gets_nothing_of_the_environment(
@@ -205,17 +231,18 @@ async def test_a_process_gets_nothing_of_the_environment(
     collect = 'names = ",".join(os.environ).encode(); '
     send = 'wire.sendall(b"i" + len(names).to_bytes(4) + names); time.sleep(60)'
     with pytest.raises(Refusal) as refused:
-        await misbehaving(ACCEPT + collect + send).recode(PNG)
+        await misbehaving(ACCEPT + collect + send).recode(PNG, ALICE)
     assert set(refused.value.detail.split(",")) <= {"PYTHONPATH", "LC_CTYPE"}
 
 
 KILLED_SERVICE = """
 import asyncio, os, sys
+from tests.adapters.images.pictures import ALICE
 from tests.adapters.images.test_sandbox_processes import children
 from imprint.adapters.images.sandbox import SandboxedRecoder
 
 async def main():
-    await SandboxedRecoder().recode(sys.stdin.buffer.read())
+    await SandboxedRecoder().recode(sys.stdin.buffer.read(), ALICE)
     print(*children(), flush=True)
     os.kill(os.getpid(), 9)
 

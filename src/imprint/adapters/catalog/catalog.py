@@ -126,6 +126,9 @@ class CatalogBase(ABC):
     async def admit(self, key: str, rate: Rate, now: datetime) -> None:
         await self.transact((), _admit, key, rate, now, durable=False)
 
+    async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
+        await self.transact((), _charge, key, rate, count, now, durable=False)
+
     # Files and lists
 
     async def file_by_cid(self, cid: Cid) -> File | None:
@@ -273,3 +276,17 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime) -> None:
         row = await tx.fetchone(sql.RATE_LIMIT, key=key)
         until = latest if row is None else row["until"]
         raise RateLimited(max(1, -(-(until + share - latest) // _SECOND)))
+
+
+async def _charge(tx: Transaction, key: str, rate: Rate, count: int, now: datetime) -> None:
+    """Move the moment of a key forward by the shares of `count` requests, within its period."""
+    share = rate.seconds * _SECOND // rate.count * count
+    latest = micros(now) + rate.seconds * _SECOND
+    await tx.execute(
+        sql.CHARGE,
+        key=key,
+        now=micros(now),
+        share=share,
+        first=min(micros(now) + share, latest),
+        latest=latest,
+    )

@@ -140,6 +140,11 @@ ON CONFLICT (key) DO UPDATE
 SET until = CASE WHEN paces.until > :now THEN paces.until ELSE :now END + :share
 WHERE CASE WHEN paces.until > :now THEN paces.until ELSE :now END + :share <= :latest
 RETURNING 1"""
+CHARGE = """
+INSERT INTO paces (key, until) VALUES (:key, :first)
+ON CONFLICT (key) DO UPDATE
+SET until = CASE WHEN paces.until <= :now THEN :first
+    WHEN paces.until + :share > :latest THEN :latest ELSE paces.until + :share END"""
 RATE_LIMIT = "SELECT until FROM paces WHERE key = :key"
 FORGET_RATE_LIMITS = "DELETE FROM paces WHERE until < :before"
 

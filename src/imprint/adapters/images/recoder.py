@@ -7,12 +7,14 @@ the length of the response, and the response.
 """
 
 import io
+import re
 import resource
 import select
 import socket
 import struct
 import sys
 import time
+import zlib
 from contextlib import suppress
 
 from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin
@@ -22,6 +24,21 @@ ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
 """Pixels of an image: those of a good camera, 64 MB when decoded."""
+
+MAX_SIDE = 8192
+"""Pixels of a side of an image."""
+
+MAX_SCANS = 100
+"""Scans of a JPEG file; encoders write up to 18."""
+
+MAX_SCANNED = 20 * MAX_PIXELS
+"""Pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
+
+MAX_SEGMENTS = 10_000
+"""Chunks of a PNG file and segments of a JPEG file: twice what 5 MB in small chunks have."""
+
+MAX_FILL = 64
+"""Bytes between two segments of a JPEG file before its pixels; Pillow reads them one by one."""
 
 MEMORY_LIMIT = 512 * 1024 * 1024
 """Bytes of address space: twice what the largest image was measured to need."""
@@ -65,32 +82,74 @@ class InvalidImage(Exception):
 def recode(data: bytes) -> bytes:
     """The image of a PNG or JPEG file, turned upright and encoded again without metadata.
 
-    Of an animation, it is the first frame. Raises `InvalidImage` for too many pixels, before
-    anything is decoded, and for a file that cannot be decoded completely.
+    Of an animation, it is the first frame. Raises `InvalidImage` for too many pixels or scans,
+    before anything is decoded, and for a file that is cut short or cannot be decoded completely.
     """
     try:
-        recoded = _recode(data)
+        return _recode(data)
     except InvalidImage:
         raise
     except Exception as error:
         # Decoders raise all kinds of exceptions for hostile files.
         raise InvalidImage("The file is broken, or is not an image.") from error
-    if len(recoded) > MAX_RESPONSE:
-        raise InvalidImage("The image is too large after it is encoded again.")
-    return recoded
 
 
 def _recode(data: bytes) -> bytes:
     png = data.startswith(b"\x89PNG")
+    scans = _check_chunks(data) if png else _count_scans(data)
     plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
     image = plugin(io.BytesIO(data))
     width, height = image.size
-    if width * height > MAX_PIXELS:
-        raise InvalidImage(f"An image has at most {MAX_PIXELS} pixels.")
+    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
+        detail = f"An image has at most {MAX_PIXELS} pixels, and {MAX_SIDE} on a side."
+        raise InvalidImage(detail)
+    if scans > MAX_SCANS or width * height * scans > MAX_SCANNED:
+        raise InvalidImage("The image has too many scans.")
     image.load()
     upright = _simplify(_turn_upright(image))
     upright.info = {}
     return _write_png(upright) if png else _write_jpeg(upright)
+
+
+_START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
+_CHUNK = struct.Struct(">I4s")
+_CRC = struct.Struct(">I")
+_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+"""A marker of JPEG other than those within the pixels of a scan."""
+
+
+def _check_chunks(data: bytes) -> int:
+    """Check that a PNG file has all its chunks, which are one scan.
+
+    Decoders do without the last ones, so that a file cut short would pass.
+    """
+    place = 8
+    for _ in range(MAX_SEGMENTS):
+        length, kind = _CHUNK.unpack_from(data, place)
+        end = place + _CHUNK.size + length
+        (crc,) = _CRC.unpack_from(data, end)
+        # The case of the first letter tells whether a chunk is critical or can be ignored.
+        if kind[:1].isupper() and zlib.crc32(memoryview(data)[place + 4 : end]) != crc:
+            raise InvalidImage("The file is damaged.")
+        if kind == b"IEND":
+            return 1
+        place = end + _CRC.size
+    raise InvalidImage("The image has too many chunks.")
+
+
+def _count_scans(data: bytes) -> int:
+    """Count the scans of a JPEG file. Raises `InvalidImage` if it has no end."""
+    place, scans = 2, 0
+    for _ in range(MAX_SEGMENTS):
+        found = _MARKER.search(data, place)
+        if found is None or (scans == 0 and found.start() - place > MAX_FILL):
+            raise InvalidImage("The file is cut short, or is not an image.")
+        marker, place = found[0][1], found.end()
+        if marker == _END_OF_IMAGE:
+            return scans
+        scans += marker == _START_OF_SCAN
+        place += int.from_bytes(data[place : place + 2])
+    raise InvalidImage("The image has too many segments.")
 
 
 def _turn_upright(image: ImageFile.ImageFile) -> Image.Image:
@@ -111,15 +170,24 @@ def _simplify(image: Image.Image) -> Image.Image:
     return image
 
 
+class _Output(io.BytesIO):
+    """A file in memory of at most `MAX_RESPONSE` bytes."""
+
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+        if self.tell() + len(data) > MAX_RESPONSE:
+            raise InvalidImage("The image is too large after it is encoded again.")
+        return super().write(data)
+
+
 def _write_png(image: Image.Image) -> bytes:
-    out = io.BytesIO()
+    out = _Output()
     image.save(out, "PNG", compress_level=PNG_LEVEL)
     return out.getvalue()
 
 
 def _write_jpeg(image: Image.Image) -> bytes:
     for quality in JPEG_QUALITIES:
-        out = io.BytesIO()
+        out = _Output()
         image.save(out, "JPEG", quality=quality)
         if out.tell() <= JPEG_TARGET:
             break

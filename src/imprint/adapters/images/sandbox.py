@@ -17,11 +17,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
+from imprint.domain.addresses import Address
 from imprint.domain.documents import MAX_IMAGE_BYTES
-from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 
 MAX_WAITING = 16
 """Images held in memory at once; more are refused as overload."""
+
+MAX_OF_SIGNER = MAX_WAITING // 4
+"""Images of one signer held in memory at once, of which one is being recoded."""
+
+RETRY_AFTER = 2
+"""Seconds after which a signer with too many images should retry."""
 
 WALL_LIMIT = 20.0
 """Seconds for one image, on a machine that is busy with other work too."""
@@ -49,13 +56,16 @@ class SandboxedRecoder:
         self._wall_limit = wall_limit
         self._idle: deque[ImageProcess] = deque()
         self._jobs: set[_Job] = set()
+        self._turns: dict[Address, _Turns] = {}
         self._pool = ThreadPoolExecutor(processes, thread_name_prefix="images")
         self._closed = False
 
-    async def recode(self, image: bytes) -> bytes:
+    async def recode(self, image: bytes, signer: Address) -> bytes:
         """The image encoded again in its own format, without metadata.
 
-        Refuses `too_large`, `unsupported_media_type`, `invalid_image`.
+        A signer has one turn after the other, so that the images of one cannot keep those of
+        others waiting. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,
+        `rate_limited`.
         """
         if len(image) > MAX_IMAGE_BYTES:
             raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE_BYTES} bytes.")
@@ -63,16 +73,30 @@ class SandboxedRecoder:
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG or a JPEG file.")
         if self._closed or len(self._jobs) >= MAX_WAITING:
             raise _overloaded()
+        turns = self._turns.setdefault(signer, _Turns())
+        if turns.taken >= MAX_OF_SIGNER:
+            raise RateLimited(RETRY_AFTER)
         job = _Job()
         self._jobs.add(job)
+        turns.taken += 1
+        try:
+            async with turns.lock:
+                return await self._run(image, job)
+        finally:
+            self._jobs.discard(job)
+            turns.taken -= 1
+            if turns.taken == 0:
+                del self._turns[signer]
+
+    async def _run(self, image: bytes, job: "_Job") -> bytes:
+        if job.abandoned:
+            raise _overloaded()
         try:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._pool, self._recode, image, job)
         except asyncio.CancelledError:
             job.abandon()
             raise
-        finally:
-            self._jobs.discard(job)
 
     async def close(self) -> None:
         """Abandon all images and end every process."""
@@ -205,6 +229,16 @@ class ImageProcess:
                 raise ProcessDied
             rest = rest[count:]
         return bytes(data)
+
+
+class _Turns:
+    """The images of one signer: how many there are, and the lock that the running one has."""
+
+    __slots__ = ("lock", "taken")
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.taken = 0
 
 
 class _Job:
