@@ -1,5 +1,6 @@
 """Publishing over HTTP: a thumbnail that is nothing but a picture, and hashtags."""
 
+import asyncio
 import io
 import json
 import struct
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from PIL import Image
 from tests.world import World, open_world, picture, problem
+
+from imprint.adapters.images.sandbox import MAX_OF_SIGNER
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -210,6 +213,10 @@ BAD_IMAGES = {
     "a JPEG's beginning alone": (lambda: b"\xff\xd8\xff\xe0", (400, "invalid_image")),
     "a bomb": (lambda: _png_header(60_000, 60_000), (400, "invalid_image")),
     "17 megapixels": (lambda: _png_header(4250, 4000), (400, "invalid_image")),
+    "a side of 8 193 pixels": (lambda: _png_header(8193, 1), (400, "invalid_image")),
+    "a JPEG without an end": (lambda: picture("JPEG")[:-2], (400, "invalid_image")),
+    "a PNG without its last byte": (lambda: picture()[:-1], (400, "invalid_image")),
+    "a PNG without its last 20 bytes": (lambda: picture()[:-20], (400, "invalid_image")),
     "no width": (lambda: _png_header(0, 10), (400, "invalid_image")),
 }
 
@@ -249,6 +256,39 @@ async def test_a_refused_image_spends_no_nonce(town: World) -> None:
     assert problem(refused) == (415, "unsupported_media_type")
     taken = await town.send_publish(alice, file["cid"], nonce="kept")
     assert taken.status_code == 200
+
+
+async def test_invalid_images_count_as_many_writes_of_their_signer(tmp_path: Path) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="60/60") as world:
+        alice, bob = world.wallet(1), world.wallet(2)
+        hers, his = await world.create(alice), await world.create(bob)
+        found = [
+            problem(await world.send_publish(alice, hers["cid"], image=picture()[:-1]))
+            for _ in range(34)
+        ]
+        assert found == [(400, "invalid_image")] * 6 + [(429, "rate_limited")] * 28
+        for _ in range(30):
+            assert (await world.send_publish(bob, his["cid"])).status_code == 200
+
+
+async def test_other_refusals_count_as_one_write(tmp_path: Path) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="5/60") as world:
+        alice = world.wallet(1)
+        file = await world.create(alice)
+        for _ in range(3):
+            refused = await world.send_publish(alice, file["cid"], image=b"GIF89a")
+            assert problem(refused) == (415, "unsupported_media_type")
+        assert (await world.send_publish(alice, file["cid"])).status_code == 200
+
+
+async def test_a_signer_who_publishes_many_images_at_once_has_to_wait(town: World) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    sent = [town.send_publish(alice, file["cid"]) for _ in range(MAX_OF_SIGNER + 3)]
+    responses = await asyncio.gather(*sent)
+    refused = [response for response in responses if response.status_code != 200]
+    assert [problem(response) for response in refused] == [(429, "rate_limited")] * 3
+    assert {response.headers["retry-after"] for response in refused} == {"2"}
 
 
 async def test_no_image_is_decoded_before_the_signer_is_known(town: World) -> None:

@@ -54,6 +54,37 @@ async def test_a_forgotten_key_begins_anew(world):
         await spend(world)
 
 
+@pytest.mark.parametrize("spent", [0, 1])
+async def test_a_charge_counts_as_so_many_requests(world, spent):
+    for _ in range(spent):
+        await spend(world)
+    await world.catalog.charge("write 0x1", RATE, 2 - spent, world.now)
+    await spend(world)
+    with pytest.raises(RateLimited):
+        await spend(world)
+
+
+@pytest.mark.parametrize("spent", [0, 1, 3])
+async def test_a_charge_above_the_limit_fills_it_and_no_more(world, spent):
+    for _ in range(spent):
+        await spend(world)
+    for _ in range(5):
+        await world.catalog.charge("write 0x1", RATE, 100, world.now)
+    with pytest.raises(RateLimited) as refused:
+        await spend(world)
+    assert refused.value.retry_after == 20
+    await spend(world, after=20)
+
+
+async def test_a_charge_after_a_while_counts_from_then(world):
+    await spend(world)
+    later = world.now + timedelta(seconds=300)
+    await world.catalog.charge("write 0x1", RATE, 2, later)
+    await spend(world, after=300)
+    with pytest.raises(RateLimited):
+        await spend(world, after=300)
+
+
 async def test_a_lease_has_one_holder_until_it_ends(world):
     take, minute = world.catalog.take_lease, timedelta(minutes=1)
     assert await take("follow", "one", world.now, world.now + minute)
