@@ -15,6 +15,7 @@ FACTS: dict[str, Any] = {
         "content_bytes": 4194304,
         "thumbnail_bytes": 5000000,
         "thumbnail_pixels": 16000000,
+        "thumbnail_side": 8192,
         "hashtags": MAX_TAGS,
         "hashtag_length": MAX_TAG_LENGTH,
         "nonce_length": 200,

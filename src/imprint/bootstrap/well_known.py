@@ -7,7 +7,7 @@ from imprint.auth.login_message import MAX_MESSAGE_BYTES
 from imprint.auth.logins import LOGIN_FRESHNESS
 from imprint.auth.typed_data import MAX_NONCE_LENGTH
 from imprint.domain.addresses import checksum_address
-from imprint.domain.documents import MAX_IMAGE_PIXELS
+from imprint.domain.documents import MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.settings import Settings
@@ -38,6 +38,7 @@ def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
             "content_bytes": settings.limits.content_bytes,
             "thumbnail_bytes": settings.limits.image_bytes,
             "thumbnail_pixels": MAX_IMAGE_PIXELS,
+            "thumbnail_side": MAX_IMAGE_SIDE,
             "hashtags": MAX_TAGS,
             "hashtag_length": MAX_TAG_LENGTH,
             "nonce_length": MAX_NONCE_LENGTH,

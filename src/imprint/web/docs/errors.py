@@ -3,22 +3,23 @@
 from imprint.domain.errors import Code
 
 MEANINGS: dict[Code, str] = {
-    Code.INVALID_REQUEST: "A field is missing, repeated, of the wrong type, or contains a NUL; or "
-    "the request is not valid HTTP, or its headers are too long.",
+    Code.INVALID_REQUEST: "A field is missing, repeated, of the wrong type, not UTF-8, or contains "
+    "a NUL; a large body has too many members; or the request is not valid HTTP, or its headers "
+    "are too long.",
     Code.INVALID_JSON: "The body is not JSON, is nested too deeply, repeats a member name, or "
     "contains a lone surrogate.",
     Code.INVALID_CID: "The parameter is not a cid, is missing, or is repeated.",
     Code.INVALID_ADDRESS: "Not an address, or its mixed case does not match EIP-55.",
     Code.INVALID_POST_ID: "Not a decimal number below 2^256.",
     Code.INVALID_TAGS: "A hashtag is empty, too long, or contains a character other than letters, "
-    "digits, `_` and `-`; or there are too many hashtags.",
+    "digits, `_` and `-`; there are too many hashtags; or they are not UTF-8.",
     Code.INVALID_PAGE_TOKEN: "The page token was changed, was not issued here, or has expired.",
     Code.INVALID_TYPED_DATA: "The typed data is not exactly that of this endpoint, chain and "
     "signing domain.",
     Code.INVALID_LOGIN_MESSAGE: "The message does not follow EIP-4361, or is for another address, "
     "domain or chain.",
-    Code.INVALID_IMAGE: "The file starts like a PNG or JPEG, but cannot be decoded, or has too "
-    "many pixels.",
+    Code.INVALID_IMAGE: "The file starts like a PNG or JPEG, but cannot be decoded, is cut short, "
+    "or has too many pixels, scans or chunks.",
     Code.SIGNATURE_INVALID: "The signature is malformed, or was not made by the given address.",
     Code.SIGNATURE_STALE: "The timestamp of a write is more than 60 seconds before or after now; "
     "or a login message is too old, from the future, expired or not yet valid.",
@@ -41,8 +42,9 @@ MEANINGS: dict[Code, str] = {
     Code.ALREADY_ONCHAIN: "The file is published on the chain and cannot be deleted.",
     Code.NOT_CACHED: "The request accepts only what is cached (`only-if-cached`), and this "
     "document is not.",
-    Code.TOO_LARGE: "The body, the content or the picture is too large.",
-    Code.UNSUPPORTED_MEDIA_TYPE: "The body or the picture has a media type that is not accepted.",
+    Code.TOO_LARGE: "The body, the content, the picture, or the body without them is too large.",
+    Code.UNSUPPORTED_MEDIA_TYPE: "The body or the picture has a media type that is not accepted, "
+    "or the body is compressed.",
     Code.RANGE_NOT_SATISFIABLE: "The range starts after the end of the document; `Content-Range` "
     "gives its size.",
     Code.RATE_LIMITED: "Too many requests: try again after `Retry-After` seconds.",

@@ -59,7 +59,8 @@ Contents and thumbnails carry an `ETag`, which is their quoted cid. Send it as `
 ## Limits
 
 - Content: {content_bytes} bytes of UTF-8.
-- Thumbnails: {thumbnail_bytes} bytes, {thumbnail_pixels} pixels.
+- A signed request without its content or picture: 65 536 bytes.
+- Thumbnails: {thumbnail_bytes} bytes, {thumbnail_pixels} pixels, {thumbnail_side} on a side.
 - Hashtags: {hashtags}, of {hashtag_length} characters each.
 - Nonces: {nonce_length} characters. Login messages: {login_message_bytes} bytes.
 

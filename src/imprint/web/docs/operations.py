@@ -115,7 +115,9 @@ PUBLISH_DRAFT = Operation(
     "Stores a public thumbnail and the hashtags. Sign typed data of the type `PublishFile` with "
     "the action `publish`, and send its JSON as the form field `salt`.\n\n"
     "The picture must be a PNG or JPEG; its bytes decide, not its name. The service re-encodes it "
-    "without metadata. Publishing again replaces thumbnail and hashtags.\n\n"
+    "without metadata, the pictures of one signer one after the other. A picture that is "
+    "`invalid_image` counts as 10 writes in the rate limit of its signer. Publishing again "
+    "replaces thumbnail and hashtags.\n\n"
     "The file stays `pending`. To publish it, call `createPost` of the marketplace contract with "
     "the draft's cid and this `thumbnailCid`; it becomes `onchain` when the event arrives.",
     Response("The thumbnail's cid: fetch it from `GET /ipfs/{thumbnailCid}`.", "PublishedAnswer"),

@@ -261,8 +261,9 @@ def _login_message(facts: Mapping[str, Any]) -> Schema:
 
 def _publish_form(limits: Mapping[str, Any]) -> Schema:
     file = _string(
-        f"A PNG or JPEG of at most {limits['thumbnail_bytes']} bytes and "
-        f"{limits['thumbnail_pixels']} pixels, sent as a file.",
+        f"A PNG or JPEG of at most {limits['thumbnail_bytes']} bytes, "
+        f"{limits['thumbnail_pixels']} pixels, and {limits['thumbnail_side']} pixels on a side, "
+        "sent as a file.",
         format="binary",
     )
     fields = {"file": file, **_signed(Action.PUBLISH), "hashtags": ref("HashtagsOrNone")}
