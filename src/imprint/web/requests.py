@@ -331,7 +331,8 @@ def parse_json(body: bytes | bytearray) -> Any:
         value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise _invalid_json() from None
-    if "\\u" in text and not _PAIRED.fullmatch(text):
+    # The searches are cheap, and few texts have escaped surrogates.
+    if ("\\ud" in text or "\\uD" in text) and not _PAIRED.fullmatch(text):
         raise _invalid_json()
     return value
 
