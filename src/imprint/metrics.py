@@ -15,6 +15,10 @@ RESPONSE_SECONDS = Histogram(
     ["path"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5),
 )
+CONNECTIONS = Gauge("imprint_connections", "Open connections.")
+CONNECTIONS_CLOSED = Counter(
+    "imprint_connections_closed", "Connections that a limit closed, by the limit.", ["limit"]
+)
 DELIVERIES = Counter("imprint_deliveries", "Verified deliveries.", ["provider", "duplicate"])
 EVENTS = Counter(
     "imprint_events", "Events by who brought them and what came of it.", ["source", "status"]

@@ -33,8 +33,8 @@ OPERATIONS_BY_PLACE = {
     for method, operation in methods.items()
 }
 
-NEVER_AN_OPERATION = {Code.METHOD_NOT_ALLOWED}
-"""Returned only for requests that match no operation."""
+NEVER_AN_OPERATION = {Code.METHOD_NOT_ALLOWED, Code.NOT_IMPLEMENTED}
+"""Returned only for requests that match no operation, or before one is looked for."""
 
 
 def request_example(path: str) -> dict[str, Any]:

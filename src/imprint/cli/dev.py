@@ -19,6 +19,7 @@ from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import (
     config_option,
     configure_service_logging,
+    connection_limits,
     open_checked_adapters,
 )
 from imprint.domain.addresses import checksum_address, parse_address
@@ -101,6 +102,7 @@ async def _serve(settings: Settings, chain: DevChain, listener: socket.socket, u
     service = HttpServer(
         build_service(settings, adapters, chain.url),
         listener,
+        limits=connection_limits(settings),
         keep_alive=settings.limits.keep_alive_seconds,
         shutdown_timeout=5,
     )

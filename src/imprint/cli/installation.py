@@ -11,6 +11,7 @@ import click
 
 from imprint.bootstrap import Adapters, check_chain, open_adapters
 from imprint.logs import configure_logging
+from imprint.server.connection_limits import ConnectionLimits, raise_file_limit
 from imprint.settings import Settings, read_settings
 from imprint.web.middleware import request_id
 
@@ -65,3 +66,15 @@ async def open_checked_adapters(settings: Settings) -> Adapters:
         await adapters.close()
         raise
     return adapters
+
+
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    """The limits on connections that the settings and this process allow."""
+    limits = settings.limits
+    return ConnectionLimits.within(
+        raise_file_limit() - settings.storage.connections,
+        connections=limits.connections,
+        per_address=limits.connections_per_address,
+        proxies=settings.server.trusted_proxies,
+        write_seconds=limits.write_seconds,
+    )

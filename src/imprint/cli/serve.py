@@ -20,6 +20,7 @@ from imprint.cli.errors import report_cannot_start, reporting_errors
 from imprint.cli.installation import (
     config_option,
     configure_service_logging,
+    connection_limits,
     open_checked_adapters,
 )
 from imprint.domain.errors import CannotStart
@@ -87,6 +88,7 @@ async def _serve(settings: Settings, sockets: _Sockets, index: int) -> None:
     service = HttpServer(
         build_service(settings, adapters),
         sockets.service,
+        limits=connection_limits(settings),
         keep_alive=limits.keep_alive_seconds,
         shutdown_timeout=limits.shutdown_seconds,
     )

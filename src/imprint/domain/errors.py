@@ -51,6 +51,7 @@ class Code(StrEnum):
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     RATE_LIMITED = "rate_limited"
+    NOT_IMPLEMENTED = "not_implemented"
     CHAIN_UNAVAILABLE = "chain_unavailable"
     STORAGE_UNAVAILABLE = "storage_unavailable"
     DATABASE_UNAVAILABLE = "database_unavailable"

@@ -4,13 +4,29 @@ The limiter here works within one process and counts the requests of an IP addre
 signed writes also have a limit per signer, which `Catalog.admit` counts for all processes.
 """
 
+import ipaddress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 
 from imprint.domain.errors import RateLimited
 
 MAX_KEYS = 100_000
 """The most keys in memory; the least recently used one is evicted first."""
+
+
+@lru_cache(maxsize=4096)
+def client_key(address: str) -> str:
+    """What stands for all addresses that one client has: of an IPv6 address, its /64."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(ip, ipaddress.IPv4Address):
+        return str(ip)
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((int(ip), 64), strict=False))
 
 
 @dataclass(frozen=True, slots=True)

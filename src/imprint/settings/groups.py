@@ -332,6 +332,27 @@ class Limits:
         "512",
     )
 
+    connections: int = setting(
+        "MAX_CONNECTIONS",
+        "How many connections a process has open at most; more are closed at once. The limit of"
+        " open files may allow fewer.",
+        integer(1, 1_000_000),
+        "4096",
+    )
+    connections_per_address: int = setting(
+        "MAX_CONNECTIONS_PER_ADDRESS",
+        "How many connections of one IP address, or of one IPv6 /64, a process has open at most;"
+        " more get 503. Trusted proxies have no such limit.",
+        integer(1, 1_000_000),
+        "128",
+    )
+    write_seconds: float = setting(
+        "WRITE_TIMEOUT_SECONDS",
+        "How long a client may take no byte of a response before its connection is aborted.",
+        seconds(0.1, 600),
+        "15",
+    )
+
     def enforced(self, rate: Rate) -> Rate | None:
         """The rate, or None while rate limits are off."""
         return rate if self.rate_limits else None

@@ -50,6 +50,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
     415: (Code.UNSUPPORTED_MEDIA_TYPE,),
     416: (Code.RANGE_NOT_SATISFIABLE,),
     429: (Code.RATE_LIMITED,),
+    501: (Code.NOT_IMPLEMENTED,),
     503: (
         Code.CHAIN_UNAVAILABLE,
         Code.STORAGE_UNAVAILABLE,

@@ -5,7 +5,7 @@ from imprint.domain.errors import Code
 MEANINGS: dict[Code, str] = {
     Code.INVALID_REQUEST: "A field is missing, repeated, of the wrong type, not UTF-8, or contains "
     "a NUL; a large body has too many members; or the request is not valid HTTP, or its headers "
-    "are too long.",
+    "are too long, too many, repeated or missing.",
     Code.INVALID_JSON: "The body is not JSON, is nested too deeply, repeats a member name, or "
     "contains a lone surrogate.",
     Code.INVALID_CID: "The parameter is not a cid, is missing, or is repeated.",
@@ -48,13 +48,14 @@ MEANINGS: dict[Code, str] = {
     Code.RANGE_NOT_SATISFIABLE: "The range starts after the end of the document; `Content-Range` "
     "gives its size.",
     Code.RATE_LIMITED: "Too many requests: try again after `Retry-After` seconds.",
+    Code.NOT_IMPLEMENTED: "The body has a `Transfer-Encoding` other than `chunked`.",
     Code.CHAIN_UNAVAILABLE: "The chain cannot be reached, so access can be neither granted nor "
     "denied.",
     Code.STORAGE_UNAVAILABLE: "The content store cannot be reached, or the document in it is "
     "missing or damaged.",
     Code.DATABASE_UNAVAILABLE: "The database cannot be reached.",
-    Code.OVERLOADED: "The service is handling too many requests at once: try again after "
-    "`Retry-After` seconds.",
+    Code.OVERLOADED: "The service is handling too many requests at once, or has too many "
+    "connections of this client: try again after `Retry-After` seconds.",
 }
 """A sentence for each code."""
 

@@ -1,58 +1,27 @@
-"""Connections: request heads that are too long or too slow are refused or closed."""
+"""Connections: request heads that are too long, too slow or not allowed are refused or closed."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import logging
 from pathlib import Path
 
 import pytest
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from tests.server.connections import REQUEST, connected, problem, read_all, split
 from tests.world import open_world
 
-from imprint.server.http import MAX_HEAD_BYTES, BoundedHttpProtocol, HttpServer, listen
-from imprint.web.middleware import MAX_DRAINED
+from imprint.domain.files import new_id
+from imprint.metrics import RESPONSES
+from imprint.server.connection import MAX_HEAD_BYTES, MAX_HEADERS
+from imprint.server.connection_limits import ConnectionLimits
+from imprint.web.middleware import MAX_DRAINED, SECURITY_HEADERS
 
-REQUEST = b"GET /any HTTP/1.1\r\nHost: imprint.test\r\n\r\n"
-
-
-async def count_body(scope: Scope, receive: Receive, send: Send) -> None:
-    """Respond with the length of the body, after a moment."""
-    size = len(await Request(scope, receive).body())
-    await asyncio.sleep(0.05)
-    await Response(f"{size} bytes")(scope, receive, send)
-
-
-@asynccontextmanager
-async def connected(
-    app: ASGIApp = count_body,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    listener = listen("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    server = HttpServer(app, listener, shutdown_timeout=1, has_lifespan=False)
-    running = asyncio.create_task(server.run())
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        server.stop()
-        await running
-
-
-async def read_all(reader: asyncio.StreamReader) -> bytes:
-    async with asyncio.timeout(5):
-        return await reader.read()
+UNREADABLE = (400, "invalid_request", "The request cannot be read.")
+HURRIED = ConnectionLimits(head_seconds=0.2)
 
 
 def refusal(response: bytes) -> str:
-    head, _, body = response.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 400 ")
-    assert b"content-type: application/problem+json" in head
-    assert json.loads(body)["code"] == "invalid_request"
-    return str(json.loads(body)["detail"])
+    status, code, detail = problem(response)
+    assert (status, code) == (400, "invalid_request")
+    return detail
 
 
 async def _pour(writer: asyncio.StreamWriter, size: int) -> None:
@@ -64,7 +33,7 @@ async def _pour(writer: asyncio.StreamWriter, size: int) -> None:
 HEADS = {
     "a long target": b"GET /" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\n\r\n",
     "a long header": b"GET / HTTP/1.1\r\nX: " + b"a" * MAX_HEAD_BYTES + b"\r\n\r\n",
-    "many headers": b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * MAX_HEAD_BYTES + b"\r\n",
+    "long headers": b"GET / HTTP/1.1\r\n" + (b"X: " + b"a" * 2000 + b"\r\n") * 40 + b"\r\n",
     "a header without an end": b"GET / HTTP/1.1\r\nX: " + b"a" * 2 * MAX_HEAD_BYTES,
 }
 
@@ -77,7 +46,7 @@ async def test_a_head_that_is_too_long_is_refused(head: bytes) -> None:
 
 
 async def test_headers_after_a_body_are_counted_too() -> None:
-    chunked = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
+    chunked = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
     async with connected() as (reader, writer):
         writer.write(chunked + b"X: a\r\n" * MAX_HEAD_BYTES)
         assert str(MAX_HEAD_BYTES) in refusal(await read_all(reader))
@@ -107,7 +76,7 @@ async def test_what_is_no_http_gets_the_body_of_all_refusals() -> None:
 
 async def test_a_long_body_is_no_long_head() -> None:
     size = 4 * MAX_HEAD_BYTES
-    asked = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
+    asked = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
     async with connected() as (reader, writer):
         for _ in range(2):
             writer.write(asked + REQUEST[:10])
@@ -116,21 +85,14 @@ async def test_a_long_body_is_no_long_head() -> None:
             await reader.readuntil(b"0 bytes")
 
 
-@pytest.fixture
-def head_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BoundedHttpProtocol, "head_seconds", 0.2)
-
-
-@pytest.mark.usefixtures("head_seconds")
 async def test_a_connection_that_never_asks_anything_is_closed() -> None:
-    async with connected() as (reader, _):
+    async with connected(limits=HURRIED) as (reader, _):
         assert await read_all(reader) == b""
 
 
-@pytest.mark.usefixtures("head_seconds")
 @pytest.mark.parametrize("byte", [b"a", b"\r\n"], ids=["a letter", "an empty line"])
 async def test_a_head_that_trickles_is_given_up(byte: bytes) -> None:
-    async with connected() as (reader, writer):
+    async with connected(limits=HURRIED) as (reader, writer):
         writer.write(REQUEST)
         await reader.readuntil(b"0 bytes")
         ended = asyncio.ensure_future(read_all(reader))
@@ -143,10 +105,9 @@ async def test_a_head_that_trickles_is_given_up(byte: bytes) -> None:
         assert isinstance(ended.exception(), ConnectionError | None)
 
 
-@pytest.mark.usefixtures("head_seconds")
 async def test_a_request_that_came_in_time_gets_its_response_however_long_it_takes() -> None:
-    async with connected() as (reader, writer):
-        writer.write(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n")
+    async with connected(limits=HURRIED) as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
         await asyncio.sleep(0.5)
         writer.write(b"a")
         assert b"1 bytes" in await reader.readuntil(b"1 bytes")
@@ -155,7 +116,7 @@ async def test_a_request_that_came_in_time_gets_its_response_however_long_it_tak
 async def test_a_refusal_reaches_a_client_that_sends_all_before_it_listens(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, connected(world.app) as (reader, writer):
         size = 20_000_000
-        head = b"POST /create/group HTTP/1.1\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        head = b"POST /create/group HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
         writer.write(head % size)
         for _ in range(size // 50_000):
             writer.write(bytes(50_000))
@@ -165,7 +126,9 @@ async def test_a_refusal_reaches_a_client_that_sends_all_before_it_listens(tmp_p
 
 async def test_a_body_without_an_end_ends_with_its_connection(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, connected(world.app) as (_, writer):
-        writer.write(b"POST /create/group HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        writer.write(
+            b"POST /create/group HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
         with pytest.raises(ConnectionError):
             await _pour(writer, 4 * MAX_DRAINED)
 
@@ -173,7 +136,7 @@ async def test_a_body_without_an_end_ends_with_its_connection(tmp_path: Path) ->
 async def test_a_body_that_stops_being_http_is_refused_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    head = b"POST /create/group HTTP/1.1\r\nContent-Type: application/json\r\n"
+    head = b"POST /create/group HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
     async with open_world(tmp_path) as world, connected(world.app) as (reader, writer):
         writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
         await asyncio.sleep(0.05)

@@ -1,0 +1,472 @@
+"""One HTTP connection: what it may send, how much of it is kept, and how long it may be silent.
+
+uvicorn limits neither the head of a request, which is the request line and the headers, nor the
+number of requests that wait behind the running one, nor the time in which a client takes a
+response: a client could keep its connection, and what it sent in memory, forever.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+import httptools
+from starlette.responses import Response
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from imprint.domain.errors import Code, Problem, Refusal, Unavailable
+from imprint.domain.files import new_id
+from imprint.metrics import CONNECTIONS_CLOSED, RESPONSES
+from imprint.server.connection_limits import Admission, OpenConnections
+from imprint.web.middleware import (
+    DRAIN_SECONDS,
+    MAX_DRAINED,
+    OTHER_PATHS,
+    SECURITY_HEADERS,
+    request_id,
+)
+from imprint.web.problems import problem_response
+
+log = logging.getLogger("imprint.request")
+
+MAX_HEAD_BYTES = 64 * 1024
+"""Bytes of a request line and its headers together; browsers send far less."""
+
+MAX_HEADERS = 128
+"""Headers of a request; a short one takes many times its length in memory."""
+
+MAX_QUEUED = 16
+"""Requests of a connection that wait for the running one."""
+
+MAX_UNPARSED_BYTES = 64 * 1024
+"""Bytes kept behind a full queue; a connection with more is closed after the queue."""
+
+WRITE_CHECKS = 4
+"""How often in the write timeout the progress of a client that takes a response is checked."""
+
+_HEADER_SEPARATORS = len(b": \r\n")
+
+_SHORTEST_REQUEST = len(b"GET / HTTP/1.1\r\n\r\n")
+"""In a slice of this size at most one request ends."""
+
+_LINES_OF_REQUEST = 3
+"""The fewest lines of a request: the request line, `Host` and the empty line."""
+
+_UNQUEUED_BYTES = MAX_QUEUED * _SHORTEST_REQUEST
+"""Bytes that cannot contain more requests than may wait."""
+
+_HOST, _AUTHORIZATION, _TRANSFER_ENCODING, _CONTENT_LENGTH, _EXPECT = 1, 2, 4, 8, 16
+_INSPECTED = {
+    b"host": _HOST,
+    b"authorization": _AUTHORIZATION,
+    b"transfer-encoding": _TRANSFER_ENCODING,
+    b"content-length": _CONTENT_LENGTH,
+    b"expect": _EXPECT,
+}
+"""A bit for each header that has a rule of its own here."""
+
+_UNREPEATABLE = _HOST | _AUTHORIZATION
+
+
+class _Unreadable(Exception):
+    """The request breaks a rule; the connection knows the refusal."""
+
+
+class _Flow(FlowControl):
+    """Flow control that resumes reading only if it is not `held`.
+
+    uvicorn resumes whenever the application waits for a message or has sent a response, whatever
+    is in the queue.
+    """
+
+    held = False
+
+    def resume_reading(self) -> None:
+        if not self.held:
+            super().resume_reading()
+
+
+class HttpConnection(HttpToolsProtocol):
+    """A connection with bounds on everything that its client can make it keep or wait for.
+
+    Requests that arrive while one is running wait in `pipeline`. Reading is paused while any is
+    there, and what one read brought beyond the queue stays in `_unparsed`. The next request is
+    started when the client has taken the response to the one before.
+    """
+
+    flow: _Flow
+
+    def __init__(self, *args: Any, opened: OpenConnections, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._opened = opened
+        self._limits = opened.limits
+        self._is_counted = False
+        self._running: RequestResponseCycle | None = None
+        # The request that is being received.
+        self._in_head = True
+        self._received = 0
+        self._head_size = 0
+        self._seen = 0
+        self._body_left = 0
+        self._problem: Problem | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        # What is left to do when no request is running or waiting.
+        self._unparsed = b""
+        self._refusal: Problem | None = None
+        self._is_last = False
+        self._ignores_input = False
+        # Bytes that the client has yet to take.
+        self._progress_check: asyncio.TimerHandle | None = None
+        self._unsent = 0
+        self._stalled_checks = 0
+
+    # The transport
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.flow = _Flow(transport)
+        # Writing is paused while a single byte is unsent: then a connection buffers one piece of
+        # a response at most, and only clients that are slower than us cost a timer.
+        transport.set_write_buffer_limits(high=0)
+        admission = self._opened.add(self._address)
+        self._is_counted = admission is not Admission.FULL
+        if admission is Admission.ADMITTED:
+            self._start_deadline()
+            return
+        self._ignores_input = True
+        if admission is Admission.FULL:
+            transport.abort()
+            return
+        detail = "There are too many connections from this address."
+        self._send_refusal(Unavailable(Code.OVERLOADED, detail))
+        if admission is Admission.DROPPED:
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_deadline()
+        self._stop_progress_checks()
+        if self._is_counted:
+            self._opened.remove(self._address)
+        self.pipeline.clear()
+        self._unparsed = b""
+        if self._running is not None and not self._running.response_complete:
+            # uvicorn tells only the request that came last.
+            self._running.disconnected = True
+            self._running.message_event.set()
+        super().connection_lost(exc)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep a half-closed connection open until complete requests have their responses."""
+        if not self._drop_incomplete() or not self._is_busy:
+            return False
+        self._is_last = self.flow.held = True
+        return True
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._progress_check is None:
+            self._stalled_checks = 0
+            self._unsent = self.transport.get_write_buffer_size()
+            self._schedule_progress_check()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_progress_checks()
+        if self._running is not None and self._running.response_complete:
+            self._go_on()
+
+    # The parser
+
+    def data_received(self, data: bytes) -> None:
+        size = len(data)
+        self._received += size
+        if self._ignores_input:
+            if self._received > MAX_DRAINED:
+                self.transport.close()
+            return
+        self._unset_keepalive_if_required()
+        room = MAX_QUEUED - len(self.pipeline)
+        if (
+            size <= _UNQUEUED_BYTES
+            or size <= self._body_left
+            or data.count(b"\r") < room * _LINES_OF_REQUEST
+        ):
+            self._parse(data)
+        else:
+            self._parse_within_queue(data)
+        if self.pipeline:
+            self.flow.held = True
+        if self._in_head and not self._ignores_input and not self.transport.is_closing():
+            self._limit_head()
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # The response closes the connection; nothing after this request is read.
+            self._ignores_input = True
+        except httptools.HttpParserError:
+            self._refuse(self._problem or _unreadable("The request cannot be read."))
+
+    def _parse_within_queue(self, data: bytes) -> None:
+        """Parse until the queue is full, and keep the rest."""
+        start = 0
+        while start < len(data) and not self._ignores_input:
+            if len(self.pipeline) >= MAX_QUEUED:
+                self._unparsed = data[start:]
+                break
+            end = start + max(self._body_left, _SHORTEST_REQUEST)
+            self._parse(data[start:end])
+            start = end
+        if len(self._unparsed) > MAX_UNPARSED_BYTES:
+            CONNECTIONS_CLOSED.labels("pipelining").inc()
+            self._unparsed = b""
+            self._ignores_input = self._is_last = True
+            self._drop_incomplete()
+
+    def _limit_head(self) -> None:
+        if self._received > MAX_HEAD_BYTES:
+            # A header that has not ended yet has reached no callback that counts it.
+            self._refuse(_head_too_long())
+        elif self._deadline is None:
+            self._start_deadline()
+
+    def on_message_begin(self) -> None:
+        self._head_size = self._seen = self._body_left = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value) + _HEADER_SEPARATORS)
+        if not self._in_head:
+            # A trailer of a chunked body: the application has the headers already.
+            return
+        name = name.lower()
+        value = value.rstrip(b" \t")
+        if name in _INSPECTED:
+            self._inspect(name, value)
+        self.headers.append((name, value))
+        if len(self.headers) > MAX_HEADERS:
+            self._fail(_unreadable(f"A request has at most {MAX_HEADERS} headers."))
+
+    def on_headers_complete(self) -> None:
+        if not self._seen & _HOST and self.parser.get_http_version() >= "1.1":
+            self._fail(_unreadable("The header Host is missing."))
+        is_upgrade = self.parser.should_upgrade()
+        if is_upgrade and (self._body_left or self._seen & _TRANSFER_ENCODING):
+            # The parser takes the body for bytes of the other protocol.
+            self._fail(_unreadable("A request with a body cannot upgrade the connection."))
+        super().on_headers_complete()
+        if is_upgrade:
+            self.cycle.keep_alive = False
+        self._in_head = False
+        self._cancel_deadline()
+
+    def on_body(self, body: bytes) -> None:
+        self._body_left -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_head = True
+        self._received = self._body_left = 0
+        super().on_message_complete()
+
+    def _inspect(self, name: bytes, value: bytes) -> None:
+        bit = _INSPECTED[name]
+        if self._seen & bit & _UNREPEATABLE:
+            self._fail(_unreadable(f"The header {name.decode().title()} is repeated."))
+        self._seen |= bit
+        if bit == _CONTENT_LENGTH:
+            self._body_left = int(value)
+        elif bit == _EXPECT:
+            self.expect_100_continue = value.lower() == b"100-continue"
+        elif bit == _TRANSFER_ENCODING and value.lower() != b"chunked":
+            detail = "The only Transfer-Encoding that is understood is chunked."
+            self._fail(Refusal(Code.NOT_IMPLEMENTED, detail))
+
+    def _count(self, size: int) -> None:
+        self._head_size += size
+        if self._head_size > MAX_HEAD_BYTES:
+            self._fail(_head_too_long())
+
+    def _fail(self, problem: Problem) -> None:
+        self._problem = problem
+        raise _Unreadable
+
+    # Responses
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether a request is running or waiting."""
+        running = self._running
+        return bool(self.pipeline) or (running is not None and not running.response_complete)
+
+    def _drop_incomplete(self) -> bool:
+        """Forget the last request if its body is incomplete; False if it is running already."""
+        if self.cycle is None or not self.cycle.more_body or not self._is_busy:
+            return True
+        if self.pipeline:
+            self.pipeline.popleft()
+            return True
+        return False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        self.server_state.total_requests += 1
+        if not self.pipeline and not self._in_head:
+            # A client that has its response and still sends the body could send forever.
+            self.transport.close()
+        if self.flow.write_paused:
+            # The client has yet to take this response; `resume_writing` goes on.
+            self.flow.pause_reading()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Start the next request; without one, end the connection or wait for more."""
+        if self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        if self._unparsed and not self.pipeline:
+            unparsed, self._unparsed = self._unparsed, b""
+            self._parse_within_queue(unparsed)
+        self.flow.held = bool(self.pipeline or self._unparsed or self._is_last)
+        if self._is_busy:
+            self.flow.resume_reading()
+        elif self._refusal is not None:
+            self._send_refusal(self._refusal)
+        elif self._is_last:
+            self.transport.close()
+        else:
+            self.flow.resume_reading()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    # Refusals
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        self._refuse(_unreadable("The request cannot be read."))
+
+    def _refuse(self, problem: Problem) -> None:
+        """Send a refusal after the responses to the requests before it, and read no more."""
+        self._cancel_deadline()
+        self._ignores_input = True
+        self._unparsed = b""
+        if not self._drop_incomplete():
+            # The application must not wait for the rest of the body.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self._send_refusal(None if self.cycle.response_started else problem)
+        elif self._is_busy or self.flow.write_paused:
+            self._refusal = problem
+            self.flow.pause_reading()
+            self.flow.held = True
+        else:
+            self._send_refusal(problem)
+
+    def _send_refusal(self, problem: Problem | None) -> None:
+        self._ignores_input, self._refusal = True, None
+        if problem is not None:
+            self.transport.write(self._serialize(problem))
+        # A client that is still sending when the connection is closed never sees the response.
+        self._cancel_deadline()
+        self._deadline = self.loop.call_later(DRAIN_SECONDS, self.transport.close)
+        self.transport.write_eof()
+        self.flow.held = False
+        self.flow.resume_reading()
+
+    def _serialize(self, problem: Problem) -> bytes:
+        """The response to what is no request, counted and logged like all others."""
+        response = problem_response(problem)
+        token = request_id.set(new_id())
+        fields = {"status": response.status_code, "code": problem.code}
+        RESPONSES.labels(OTHER_PATHS, response.status_code, problem.code).inc()
+        log.info("answered", extra={"method": None, "path": None, **fields, "milliseconds": 0})
+        headers = [
+            *self.server_state.default_headers,
+            *response.raw_headers,
+            (b"x-request-id", request_id.get().encode()),
+            *_SECURITY_HEADERS,
+            (b"connection", b"close"),
+        ]
+        request_id.reset(token)
+        return _serialize(response, headers)
+
+    # Timers
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else "-"
+
+    def _start_deadline(self) -> None:
+        self._deadline = self.loop.call_later(self._limits.head_seconds, self._on_deadline)
+
+    def _on_deadline(self) -> None:
+        self._deadline = None
+        if self._is_busy or self.flow.write_paused:
+            # The client waits for the response to an earlier request, or takes it.
+            self._start_deadline()
+        else:
+            self.transport.close()
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _schedule_progress_check(self) -> None:
+        seconds = self._limits.write_seconds / WRITE_CHECKS
+        self._progress_check = self.loop.call_later(seconds, self._check_progress)
+
+    def _check_progress(self) -> None:
+        """Abort the connection if its client has taken no byte for the write timeout.
+
+        Closing would wait for the client, even after the last response.
+        """
+        unsent = self.transport.get_write_buffer_size()
+        self._stalled_checks = self._stalled_checks + 1 if unsent >= self._unsent else 0
+        self._unsent = unsent
+        if self._stalled_checks < WRITE_CHECKS:
+            self._schedule_progress_check()
+            return
+        self._progress_check = None
+        CONNECTIONS_CLOSED.labels("write_timeout").inc()
+        self.transport.abort()
+
+    def _stop_progress_checks(self) -> None:
+        if self._progress_check is not None:
+            self._progress_check.cancel()
+            self._progress_check = None
+
+
+_SECURITY_HEADERS = [
+    (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
+]
+
+
+def _unreadable(detail: str) -> Refusal:
+    return Refusal(Code.INVALID_REQUEST, detail)
+
+
+def _head_too_long() -> Refusal:
+    return _unreadable(f"The request line and headers have at most {MAX_HEAD_BYTES} bytes.")
+
+
+def _serialize(response: Response, headers: list[tuple[bytes, bytes]]) -> bytes:
+    lines = [name + b": " + value + b"\r\n" for name, value in headers]
+    head = STATUS_LINE[response.status_code] + b"".join(lines) + b"\r\n"
+    return head + bytes(response.body)

@@ -1,0 +1,112 @@
+"""A server on loopback, and connections to it."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from imprint.server.connection_limits import ConnectionLimits
+from imprint.server.http import HttpServer, listen
+
+REQUEST = b"GET /any HTTP/1.1\r\nHost: imprint.test\r\n\r\n"
+SECONDS = 20
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def count_body(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond with the length of the body, after a moment."""
+    size = len(await Request(scope, receive).body())
+    await asyncio.sleep(0.05)
+    await Response(f"{size} bytes")(scope, receive, send)
+
+
+async def name_path(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond with the path, in a header and in the body."""
+    await Response(scope["path"])(scope, receive, send)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server listens."""
+
+    port: int
+
+    async def connect(self, source: str = "127.0.0.1") -> Streams:
+        return await asyncio.open_connection("127.0.0.1", self.port, local_addr=(source, 0))
+
+    async def connect_deaf(self) -> socket.socket:
+        """A connection whose client reads nothing, and whose system accepts little for it."""
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", self.port))
+        return client
+
+
+@asynccontextmanager
+async def serving(
+    app: ASGIApp = count_body, limits: ConnectionLimits | None = None, keep_alive: int = 5
+) -> AsyncIterator[Place]:
+    listener = listen("127.0.0.1", 0)
+    # What is sent and not read must not vanish in a buffer of the system.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    server = HttpServer(
+        app,
+        listener,
+        limits=limits,
+        shutdown_timeout=1,
+        has_lifespan=False,
+        keep_alive=keep_alive,
+    )
+    running = asyncio.create_task(server.run())
+    try:
+        yield Place(listener.getsockname()[1])
+    finally:
+        server.stop()
+        await running
+
+
+@asynccontextmanager
+async def connected(
+    app: ASGIApp = count_body, limits: ConnectionLimits | None = None
+) -> AsyncIterator[Streams]:
+    async with serving(app, limits) as place:
+        reader, writer = await place.connect()
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+
+
+async def read_all(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(SECONDS):
+        return await reader.read()
+
+
+def split(responses: bytes) -> list[tuple[int, dict[str, str], bytes]]:
+    """Status, headers and body of each response, all of which have a `Content-Length`."""
+    found = []
+    while responses:
+        head, _, responses = responses.partition(b"\r\n\r\n")
+        status, *lines = head.decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in lines)
+        size = int(headers["content-length"])
+        found.append((int(status.split()[1]), headers, responses[:size]))
+        responses = responses[size:]
+    return found
+
+
+def problem(response: bytes) -> tuple[int, str, str]:
+    """Status, code and detail of the only response."""
+    ((status, headers, body),) = split(response)
+    assert headers["content-type"] == "application/problem+json"
+    content: dict[str, Any] = json.loads(body)
+    return status, content["code"], content["detail"]
