@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from imprint.server.connection import HttpConnection
 from imprint.server.connection_limits import ConnectionLimits
 from imprint.server.http import HttpServer, listen
 
@@ -67,9 +68,11 @@ async def serving(
         keep_alive=keep_alive,
     )
     running = asyncio.create_task(server.run())
+    _servers.append(server)
     try:
         yield Place(listener.getsockname()[1])
     finally:
+        _servers.remove(server)
         server.stop()
         await running
 
@@ -84,6 +87,21 @@ async def connected(
             yield reader, writer
         finally:
             writer.close()
+
+
+_servers: list[HttpServer] = []
+
+
+def connections() -> list[HttpConnection]:
+    """The open connections, as their servers see them."""
+    found = [each for server in _servers for each in server._server.server_state.connections]
+    return [each for each in found if isinstance(each, HttpConnection)]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not condition():  # noqa: ASYNC110 - most conditions have no event
+            await asyncio.sleep(0.01)
 
 
 async def read_all(reader: asyncio.StreamReader) -> bytes:

@@ -5,7 +5,8 @@ import logging
 from pathlib import Path
 
 import pytest
-from tests.server.connections import REQUEST, connected, problem, read_all, split
+from starlette.types import Receive, Scope, Send
+from tests.server.connections import REQUEST, connected, count_body, problem, read_all, split
 from tests.world import open_world
 
 from imprint.domain.files import new_id
@@ -14,7 +15,6 @@ from imprint.server.connection import MAX_HEAD_BYTES, MAX_HEADERS
 from imprint.server.connection_limits import ConnectionLimits
 from imprint.web.middleware import MAX_DRAINED, SECURITY_HEADERS
 
-UNREADABLE = (400, "invalid_request", "The request cannot be read.")
 HURRIED = ConnectionLimits(head_seconds=0.2)
 
 
@@ -116,8 +116,8 @@ async def test_a_request_that_came_in_time_gets_its_response_however_long_it_tak
 async def test_a_refusal_reaches_a_client_that_sends_all_before_it_listens(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, connected(world.app) as (reader, writer):
         size = 20_000_000
-        head = b"POST /create/group HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-        writer.write(head % size)
+        head = b"POST /create/group HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+        writer.write(head + b"Content-Length: %d\r\n\r\n" % size)
         for _ in range(size // 50_000):
             writer.write(bytes(50_000))
             await writer.drain()
@@ -143,3 +143,139 @@ async def test_a_body_that_stops_being_http_is_refused_once(
         writer.write(b"no length\r\n")
         assert refusal(await read_all(reader)) == "The request cannot be read."
     assert [line for line in caplog.messages if "xception" in line] == []
+
+
+TOO_MANY = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * MAX_HEADERS + b"\r\n"
+
+REFUSED = {
+    "two hosts": (b"GET / HTTP/1.1\r\nHost: a\r\nHOST: a\r\n\r\n", "Host is repeated"),
+    "no host": (b"GET / HTTP/1.1\r\n\r\n", "Host is missing"),
+    "two authorizations": (
+        b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n\r\n",
+        "Authorization is repeated",
+    ),
+    "many headers": (TOO_MANY, str(MAX_HEADERS)),
+    "an upgrade with a body": (
+        b"POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"
+        b"Content-Length: 40\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n12345",
+        "cannot upgrade",
+    ),
+    "two lengths": (
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
+        "cannot be read",
+    ),
+    "a length and an encoding": (
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"0\r\n\r\n",
+        "cannot be read",
+    ),
+    "an encoding and a length": (
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n"
+        b"0\r\n\r\n",
+        "cannot be read",
+    ),
+    "lines without carriage returns": (b"GET / HTTP/1.1\nHost: a\n\n", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("sent", "reason"), REFUSED.values(), ids=REFUSED.keys())
+async def test_a_head_that_breaks_a_rule_is_refused(sent: bytes, reason: str) -> None:
+    async with connected() as (reader, writer):
+        writer.write(sent)
+        assert reason in refusal(await read_all(reader))
+
+
+async def test_http_1_0_needs_no_host() -> None:
+    async with connected() as (reader, writer):
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        ((status, _, _),) = split(await read_all(reader))
+        assert status == 200
+
+
+ENCODINGS = ["gzip, chunked", "gzip", "identity", "chunked;q=1", "x"]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+async def test_a_transfer_encoding_other_than_chunked_is_not_implemented(encoding: str) -> None:
+    async with connected() as (reader, writer):
+        head = f"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: {encoding}\r\n\r\n"
+        writer.write(head.encode() + b"0\r\n\r\n")
+        assert problem(await read_all(reader))[:2] == (501, "not_implemented")
+
+
+async def test_white_space_around_header_values_is_stripped() -> None:
+    found: list[tuple[bytes, bytes]] = []
+
+    async def keep_headers(scope: Scope, receive: Receive, send: Send) -> None:
+        found.extend(scope["headers"])
+        await count_body(scope, receive, send)
+
+    async with connected(keep_headers) as (reader, writer):
+        writer.write(
+            b"POST / HTTP/1.1\r\nHost: \t imprint.test \t \r\nX-Inner:  a \t b  \r\nX-Empty:  \r\n"
+            b"Transfer-Encoding: Chunked \r\nConnection: close\r\n\r\n1\r\na\r\n0\r\n\r\n"
+        )
+        assert b"1 bytes" in await read_all(reader)
+    assert dict(found) == {
+        b"host": b"imprint.test",
+        b"x-inner": b"a \t b",
+        b"x-empty": b"",
+        b"transfer-encoding": b"Chunked",
+        b"connection": b"close",
+    }
+
+
+async def test_trailers_are_no_headers() -> None:
+    found: list[tuple[bytes, bytes]] = []
+
+    async def keep_headers(scope: Scope, receive: Receive, send: Send) -> None:
+        await count_body(scope, receive, send)
+        found.extend(scope["headers"])
+
+    async with connected(keep_headers) as (reader, writer):
+        writer.write(
+            b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+            b"0\r\nAuthorization: Bearer a\r\n\r\n"
+        )
+        assert b"0 bytes" in await read_all(reader)
+    assert [name for name, _ in found] == [b"host", b"transfer-encoding", b"connection"]
+
+
+async def test_a_request_that_asks_for_another_protocol_is_answered_and_the_last_one() -> None:
+    async with connected() as (reader, writer):
+        upgrade = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+        writer.write(upgrade + REQUEST)
+        ((status, headers, _),) = split(await read_all(reader))
+        assert (status, headers["connection"]) == (200, "close")
+
+
+SPOKEN = {
+    "no http": (b"HELLO\r\n\r\n", 400, "invalid_request"),
+    "a head that is too long": (HEADS["a long target"], 400, "invalid_request"),
+    "another encoding": (
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: br\r\n\r\n",
+        501,
+        "not_implemented",
+    ),
+}
+
+
+@pytest.mark.parametrize(("sent", "status", "code"), SPOKEN.values(), ids=SPOKEN.keys())
+async def test_a_refusal_has_the_headers_of_all_responses_and_is_counted_and_logged(
+    sent: bytes, status: int, code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    counter = RESPONSES.labels("other", status, code)
+    before = counter._value.get()
+    caplog.set_level(logging.INFO, "imprint.request")
+    async with connected() as (reader, writer):
+        writer.write(sent)
+        ((found, headers, _),) = split(await read_all(reader))
+    assert found == status
+    assert {name.lower(): value.lower() for name, value in SECURITY_HEADERS.items()}.items() <= (
+        headers.items()
+    )
+    assert len(headers["x-request-id"]) == len(new_id())
+    assert headers["connection"] == "close"
+    assert counter._value.get() == before + 1
+    (record,) = [each for each in caplog.records if each.name == "imprint.request"]
+    assert (vars(record)["status"], vars(record)["code"]) == (status, code)

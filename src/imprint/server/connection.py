@@ -7,6 +7,8 @@ response: a client could keep its connection, and what it sent in memory, foreve
 
 import asyncio
 import logging
+import socket
+import struct
 from typing import Any
 
 import httptools
@@ -47,6 +49,9 @@ MAX_UNPARSED_BYTES = 64 * 1024
 
 WRITE_CHECKS = 4
 """How often in the write timeout the progress of a client that takes a response is checked."""
+
+_DISCARD_UNSENT = struct.pack("ii", 1, 0)
+"""The `SO_LINGER` of a socket that is reset when it is closed."""
 
 _HEADER_SEPARATORS = len(b": \r\n")
 
@@ -312,10 +317,11 @@ class HttpConnection(HttpToolsProtocol):
         """Forget the last request if its body is incomplete; False if it is running already."""
         if self.cycle is None or not self.cycle.more_body or not self._is_busy:
             return True
-        if self.pipeline:
-            self.pipeline.popleft()
-            return True
-        return False
+        if not self.pipeline:
+            return False
+        self.pipeline.popleft()
+        self._in_head = True
+        return True
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
@@ -445,6 +451,9 @@ class HttpConnection(HttpToolsProtocol):
             return
         self._progress_check = None
         CONNECTIONS_CLOSED.labels("write_timeout").inc()
+        # Without this the system keeps what it has buffered, for minutes.
+        peer: socket.socket = self.transport.get_extra_info("socket")
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DISCARD_UNSENT)
         self.transport.abort()
 
     def _stop_progress_checks(self) -> None:
