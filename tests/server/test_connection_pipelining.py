@@ -209,6 +209,15 @@ async def test_a_refusal_waits_for_every_response_before_it(waiting: int) -> Non
     assert len(gate.paths) == waiting + 1
 
 
+@pytest.mark.parametrize("count", [MAX_QUEUED, MAX_QUEUED + 1, 50])
+async def test_what_is_no_http_behind_a_full_queue_is_refused_last(count: int) -> None:
+    async with connected(Gated()) as (reader, writer):
+        writer.write(b"".join(get(number) for number in range(count)) + b"HELLO\r\n\r\n" + get(7))
+        *responses, last = split(await read_all(reader))
+    assert [body for _, _, body in responses] == [b"/%d" % number for number in range(count)]
+    assert last[0] == 400
+
+
 async def test_a_body_that_cannot_be_read_spoils_only_its_own_request() -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
@@ -246,7 +255,7 @@ class Gated:
     """An application that responds late enough for the end of the input to be seen before."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
         await name_path(scope, receive, send)
 
 

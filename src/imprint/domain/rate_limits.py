@@ -4,29 +4,36 @@ The limiter here works within one process and counts the requests of an IP addre
 signed writes also have a limit per signer, which `Catalog.admit` counts for all processes.
 """
 
-import ipaddress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from imprint.domain.errors import RateLimited
 
 MAX_KEYS = 100_000
 """The most keys in memory; the least recently used one is evicted first."""
 
+CLIENT_PREFIX = 64
+"""Bits of an IPv6 address that name a client: a network gives each customer all of the others."""
 
-@lru_cache(maxsize=4096)
+
+@lru_cache(maxsize=8192)
 def client_key(address: str) -> str:
-    """What stands for all addresses that one client has: of an IPv6 address, its /64."""
+    """The key of the client with this IP address, the same for every spelling of it.
+
+    An IPv6 address counts as its /64, and one that an IPv4 address is mapped to as that. A text
+    that is not an address is its own key.
+    """
     try:
-        ip = ipaddress.ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return address
-    if isinstance(ip, ipaddress.IPv4Address):
-        return str(ip)
-    if ip.ipv4_mapped is not None:
-        return str(ip.ipv4_mapped)
-    return str(ipaddress.ip_network((int(ip), 64), strict=False))
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(IPv6Network((int(parsed), CLIENT_PREFIX), strict=False))
 
 
 @dataclass(frozen=True, slots=True)

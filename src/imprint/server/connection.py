@@ -313,6 +313,10 @@ class HttpConnection(HttpToolsProtocol):
         running = self._running
         return bool(self.pipeline) or (running is not None and not running.response_complete)
 
+    @property
+    def _holds_reading(self) -> bool:
+        return bool(self.pipeline or self._unparsed or self._refusal or self._is_last)
+
     def _drop_incomplete(self) -> bool:
         """Forget the last request if its body is incomplete; False if it is running already."""
         if self.cycle is None or not self.cycle.more_body or not self._is_busy:
@@ -348,14 +352,14 @@ class HttpConnection(HttpToolsProtocol):
         if self._unparsed and not self.pipeline:
             unparsed, self._unparsed = self._unparsed, b""
             self._parse_within_queue(unparsed)
-        self.flow.held = bool(self.pipeline or self._unparsed or self._is_last)
+        self.flow.held = self._holds_reading
         if self._is_busy:
             self.flow.resume_reading()
         elif self._refusal is not None:
             self._send_refusal(self._refusal)
         elif self._is_last:
             self.transport.close()
-        else:
+        elif not self._ignores_input:
             self.flow.resume_reading()
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
