@@ -6,6 +6,7 @@ response: a client could keep its connection, and what it sent in memory, foreve
 """
 
 import asyncio
+import contextlib
 import logging
 import socket
 import struct
@@ -457,7 +458,8 @@ class HttpConnection(HttpToolsProtocol):
         CONNECTIONS_CLOSED.labels("write_timeout").inc()
         # Without this the system keeps what it has buffered, for minutes.
         peer: socket.socket = self.transport.get_extra_info("socket")
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DISCARD_UNSENT)
+        with contextlib.suppress(OSError):
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DISCARD_UNSENT)
         self.transport.abort()
 
     def _stop_progress_checks(self) -> None:
