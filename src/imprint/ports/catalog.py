@@ -81,8 +81,12 @@ class Catalog(Protocol):
         loss. Raises `Unavailable` for storage while the same document is being destroyed.
         """
 
-    async def admit(self, key: str, rate: Rate, now: datetime) -> None:
-        """Count one request of `key`, for all processes together. Raises `RateLimited`."""
+    async def admit(self, key: str, rate: Rate, now: datetime, cost: int = 1) -> None:
+        """Count a request of `key` as `cost` of its rate, for all processes together.
+
+        A cost above the whole rate counts as the whole. Raises `RateLimited`, with the seconds to
+        wait rounded up: at least one, and no more than the period of the rate.
+        """
 
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
         """Count so many requests of `key` more, at most until its next one has to wait."""

@@ -85,6 +85,42 @@ async def test_a_charge_after_a_while_counts_from_then(world):
         await spend(world, after=300)
 
 
+async def test_a_request_counts_as_much_as_it_costs(world):
+    rate = Rate(100, 60)
+    await world.catalog.admit("bytes 0x1", rate, world.now, cost=60)
+    with pytest.raises(RateLimited) as refused:
+        await world.catalog.admit("bytes 0x1", rate, world.now, cost=41)
+    assert refused.value.retry_after == 1
+    await world.catalog.admit("bytes 0x1", rate, world.now, cost=40)
+
+
+async def test_a_cost_above_the_whole_rate_takes_the_whole_period(world):
+    await world.catalog.admit("bytes 0x1", Rate(100, 60), world.now, cost=1000)
+    with pytest.raises(RateLimited) as refused:
+        await world.catalog.admit("bytes 0x1", Rate(100, 60), world.now, cost=1000)
+    assert refused.value.retry_after == 60
+    await world.catalog.admit("bytes 0x1", Rate(100, 60), world.later(seconds=60), cost=1000)
+
+
+@pytest.mark.parametrize("after", [0.000001, 0.5, 18.999999, 19, 19.999999])
+async def test_the_wait_is_rounded_up_and_then_long_enough(world, after):
+    for _ in range(3):
+        await spend(world)
+    with pytest.raises(RateLimited) as refused:
+        await spend(world, after=after)
+    assert 20 - after <= refused.value.retry_after < 21 - after
+    await spend(world, after=after + refused.value.retry_after)
+
+
+async def test_the_wait_is_never_longer_than_the_period(world):
+    ahead = world.now + timedelta(seconds=45)
+    for _ in range(3):
+        await world.catalog.admit("write 0x1", RATE, ahead)
+    with pytest.raises(RateLimited) as refused:
+        await spend(world)
+    assert refused.value.retry_after == 60
+
+
 async def test_a_lease_has_one_holder_until_it_ends(world):
     take, minute = world.catalog.take_lease, timedelta(minutes=1)
     assert await take("follow", "one", world.now, world.now + minute)

@@ -123,8 +123,8 @@ class CatalogBase(ABC):
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
         return await self.transact((), drafts.spend_login_nonce, address, nonce, at)
 
-    async def admit(self, key: str, rate: Rate, now: datetime) -> None:
-        await self.transact((), _admit, key, rate, now, durable=False)
+    async def admit(self, key: str, rate: Rate, now: datetime, cost: int = 1) -> None:
+        await self.transact((), _admit, key, rate, now, cost, durable=False)
 
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
         await self.transact((), _charge, key, rate, count, now, durable=False)
@@ -255,14 +255,14 @@ async def _release_lease(tx: Transaction, name: str, holder: str) -> None:
     await tx.execute(sql.RELEASE_LEASE, name=name, holder=holder)
 
 
-async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime) -> None:
-    """Count one request of a key, for all processes together. Raises `RateLimited`.
+async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:
+    """Count a request of a key, for all processes together. Raises `RateLimited`.
 
     One moment is stored for each key. A request moves it forward by its share of the period,
     starting from now if it has passed. A request that would move it more than a whole period
-    ahead of now is refused.
+    ahead of now is refused. One that costs more than the whole rate takes the whole period.
     """
-    share = rate.seconds * _SECOND // rate.count
+    share = rate.seconds * _SECOND * min(cost, rate.count) // rate.count
     latest = micros(now) + rate.seconds * _SECOND
     admitted = await tx.fetchone(
         sql.ADMIT,
@@ -275,7 +275,9 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime) -> None:
     if admitted is None:
         row = await tx.fetchone(sql.RATE_LIMIT, key=key)
         until = latest if row is None else row["until"]
-        raise RateLimited(max(1, -(-(until + share - latest) // _SECOND)))
+        wait = -(-(until + share - latest) // _SECOND)
+        # The clock of another process may be ahead of this one.
+        raise RateLimited(min(max(1, wait), rate.seconds))
 
 
 async def _charge(tx: Transaction, key: str, rate: Rate, count: int, now: datetime) -> None:
