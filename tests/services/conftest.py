@@ -78,7 +78,9 @@ class Ledger:
     async def _begin(self, write: Write, version: Version) -> Intent:
         until = self.clock.now() + timedelta(minutes=10)
         name = f"intent-{next(self._numbers)}"
-        intent = Intent(name, write, version.cid, Network.PRIVATE, until, version.number)
+        intent = Intent(
+            name, write, version.cid, version.size, Network.PRIVATE, until, version.number
+        )
         assert await self.catalog.begin_write(intent) is None
         return intent
 

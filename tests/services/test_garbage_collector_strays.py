@@ -87,7 +87,7 @@ async def test_a_document_whose_write_is_under_way_is_not_a_stray(world: World):
     cid = document_cid(STRAY)
     write = Write(Address(world.wallet(0).address), Action.CREATE, "nonce", world.clock.now())
     later = world.clock.now() + timedelta(hours=2)
-    await world.adapters.catalog.begin_write(Intent("i", write, cid, Network.PRIVATE, later, 1))
+    await world.adapters.catalog.begin_write(Intent("i", write, cid, 1, Network.PRIVATE, later, 1))
     await leave(world, STRAY)
     world.clock.advance(3600)
     assert await scan(world) == 0

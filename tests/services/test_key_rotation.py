@@ -46,7 +46,7 @@ async def add_file(catalog: SqliteCatalog, number: int, master: bytes) -> tuple[
     )
     write = Write(ALICE, Action.CREATE, f"nonce-{number}", NOW)
     until = NOW + timedelta(minutes=10)
-    intent = Intent(f"intent-{number}", write, cid, Network.PRIVATE, until, number)
+    intent = Intent(f"intent-{number}", write, cid, size, Network.PRIVATE, until, number)
     await catalog.begin_write(intent)
     return await catalog.add_draft(write, intent, version), encrypted.document
 

@@ -11,6 +11,7 @@ from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.bootstrap.adapters import Adapters, check_chain, examine_chain, open_adapters
 from imprint.bootstrap.background import BackgroundTasks, build_follower
 from imprint.bootstrap.well_known import describe_service
+from imprint.domain.files import Quota
 from imprint.domain.rate_limits import RateLimiter
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
@@ -60,6 +61,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             clock,
             limits.enforced(limits.writes),
             timedelta(seconds=retention.lease_seconds),
+            Quota(limits.quota_bytes, limits.quota_drafts),
         ),
         Reads(catalog, content, cipher, entitlement),
         Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),

@@ -48,6 +48,7 @@ class Code(StrEnum):
     ALREADY_ONCHAIN = "already_onchain"
     NOT_CACHED = "not_cached"
     TOO_LARGE = "too_large"
+    QUOTA_EXCEEDED = "quota_exceeded"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     RATE_LIMITED = "rate_limited"
@@ -105,6 +106,10 @@ class Unavailable(Problem):
     @classmethod
     def storage(cls) -> "Unavailable":
         return cls(Code.STORAGE_UNAVAILABLE, "The content store cannot be reached right now.")
+
+    @classmethod
+    def disk(cls) -> "Unavailable":
+        return cls(Code.STORAGE_UNAVAILABLE, "There is too little disk space right now.")
 
     @classmethod
     def database(cls) -> "Unavailable":

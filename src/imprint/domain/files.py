@@ -139,6 +139,19 @@ class Intent:
     id: str
     write: Write
     cid: Cid
+    size: int
     network: Network
     lease_until: datetime
     number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How much a signer may keep at once; 0 is no limit.
+
+    `bytes` are those of its drafts, their thumbnails, and whatever it replaced or deleted until
+    that is destroyed; `drafts` is their number. Posts do not count.
+    """
+
+    bytes: int = 0
+    drafts: int = 0

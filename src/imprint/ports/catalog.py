@@ -9,7 +9,7 @@ from typing import Protocol
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.exports import ExportedFile
-from imprint.domain.files import File, Intent, Network, Version, Write
+from imprint.domain.files import File, Intent, Network, Quota, Version, Write
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import (
     Advance,
@@ -22,6 +22,10 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.domain.rate_limits import Rate
+
+
+NO_QUOTA = Quota()
+"""Refuses nothing."""
 
 
 class ImportOutcome(StrEnum):
@@ -71,8 +75,12 @@ class Catalog(Protocol):
         It is called before the work of a write begins; the transaction of its effect decides.
         """
 
-    async def begin_write(self, intent: Intent) -> int | None:
-        """Record that a document is about to be stored for a write.
+    async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
+        """Record that a document is about to be stored for a write, within the signer's quota.
+
+        From then on its size counts for the signer, and a draft that it creates: until the write
+        takes effect and beyond, or until the document is destroyed. So no number of simultaneous
+        writes exceeds a quota. Refuses `quota_exceeded`, and records nothing then.
 
         An intent with a number reserves it for its owner and returns None, if it is higher than
         every earlier number of that owner. Otherwise it records nothing, reserves the next number
@@ -212,6 +220,13 @@ class Catalog(Protocol):
         From then on they can be condemned like any detached document. Returns how many there were.
         """
 
+    async def recount_usage(self) -> int:
+        """Correct what counts for each signer where the records say otherwise; returns how many.
+
+        Only a process of an earlier release, which does not count, makes a difference. Callers
+        hold the lease of the garbage collector: a difference must be corrected once.
+        """
+
     async def prune_replays(self, before: datetime) -> None:
         """Delete older records of deliveries, logins and rate limits; they are no longer needed."""
 
@@ -236,8 +251,10 @@ class Catalog(Protocol):
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         """What `import_file` would return or raise, without doing it."""
 
-    async def import_file(self, exported: ExportedFile) -> ImportOutcome:
+    async def import_file(self, exported: ExportedFile, thumbnail_size: int = 0) -> ImportOutcome:
         """Add a file whose documents are stored, with its group and its publication.
+
+        It counts for its owner, but no quota refuses it.
 
         A publication counts like one that a delivery reported: the follower confirms or undoes it.
         Nonces are not touched. Raises `ImportConflict` where an id, a name, a cid, a group or a

@@ -26,6 +26,7 @@ from imprint.domain.files import (
     Intent,
     Label,
     Network,
+    Quota,
     State,
     Version,
     Write,
@@ -58,6 +59,7 @@ class Drafts:
     clock: Clock
     rate: Rate | None
     lease: timedelta
+    quota: Quota
 
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
         """Create a draft in a group of its own."""
@@ -90,7 +92,7 @@ class Drafts:
         draft = await self._own_draft(write, cid)
         recoded = await self._recode(image, write)
         thumbnail = await asyncio.to_thread(document_cid, recoded)
-        intent = self._intent(write, thumbnail, Network.PUBLIC)
+        intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
         await self._put(intent, recoded, label)
@@ -161,12 +163,12 @@ class Drafts:
         number = int(write.at.timestamp() * 1_000_000)
         name = file_name(write.signer, number)
         encrypted, cid = await self._encrypt(content, name)
-        intent = self._intent(write, cid, Network.PRIVATE, number)
+        intent = self._intent(write, cid, len(encrypted.document), Network.PRIVATE, number)
         reserved = await self._begin(intent)
         if reserved is not None:
             number, name = reserved, file_name(write.signer, reserved)
             encrypted, cid = await self._encrypt(content, name)
-            intent = self._intent(write, cid, Network.PRIVATE)
+            intent = self._intent(write, cid, len(encrypted.document), Network.PRIVATE)
             await self._begin(intent)
         document = encrypted.document
         await self._put(intent, document, Label(name, write.signer, group_id, State.PENDING))
@@ -191,13 +193,13 @@ class Drafts:
         return await asyncio.to_thread(encrypt) if len(content) > SMALL_DOCUMENT else encrypt()
 
     def _intent(
-        self, write: Write, cid: Cid, network: Network, number: int | None = None
+        self, write: Write, cid: Cid, size: int, network: Network, number: int | None = None
     ) -> Intent:
-        return Intent(new_id(), write, cid, network, self.clock() + self.lease, number)
+        return Intent(new_id(), write, cid, size, network, self.clock() + self.lease, number)
 
     async def _begin(self, intent: Intent) -> int | None:
         failpoints.reach("before_intent")
-        reserved = await self.catalog.begin_write(intent)
+        reserved = await self.catalog.begin_write(intent, self.quota)
         failpoints.reach("after_intent")
         return reserved
 

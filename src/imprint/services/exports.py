@@ -329,4 +329,4 @@ class Import:
         await self.content.put(file.cid, contents.document, Network.PRIVATE, label_of(file))
         if file.thumbnail_cid is not None and contents.thumbnail is not None:
             await self.content.put(file.thumbnail_cid, contents.thumbnail, Network.PUBLIC)
-        return await self.catalog.import_file(contents.exported)
+        return await self.catalog.import_file(contents.exported, len(contents.thumbnail or b""))

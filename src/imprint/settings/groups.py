@@ -282,6 +282,19 @@ class Limits:
         integer(1, MAX_IMAGE_BYTES),
         str(MAX_IMAGE_BYTES),
     )
+    quota_bytes: int = setting(
+        "QUOTA_BYTES",
+        "How many bytes the drafts of a signer may take up, with their thumbnails and with what was"
+        " replaced or deleted until it is destroyed; posts do not count; 0 for no limit.",
+        integer(0, 2**53),
+        str(1024 * _MIB),
+    )
+    quota_drafts: int = setting(
+        "QUOTA_DRAFTS",
+        "How many drafts a signer may have at once; posts do not count; 0 for no limit.",
+        integer(0, 2**53),
+        "10000",
+    )
     rate_limits: bool = setting("RATE_LIMITS", "Whether clients are paced.", parse_switch, "on")
     logins: Rate = setting(
         "RATE_LOGINS",

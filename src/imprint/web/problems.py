@@ -46,7 +46,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
     408: (Code.REQUEST_TIMEOUT,),
     409: (Code.NONCE_USED, Code.NOT_PENDING, Code.ALREADY_ONCHAIN),
     412: (Code.NOT_CACHED,),
-    413: (Code.TOO_LARGE,),
+    413: (Code.TOO_LARGE, Code.QUOTA_EXCEEDED),
     415: (Code.UNSUPPORTED_MEDIA_TYPE,),
     416: (Code.RANGE_NOT_SATISFIABLE,),
     429: (Code.RATE_LIMITED,),

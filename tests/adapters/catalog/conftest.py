@@ -13,9 +13,10 @@ from tests.postgresql import Server
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.files import Action, File, Intent, Network, Version, Write
+from imprint.domain.files import Action, File, Intent, Network, Quota, Version, Write
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
+from imprint.ports.catalog import NO_QUOTA
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LEASE = timedelta(minutes=10)
@@ -31,6 +32,7 @@ class World:
     now: datetime = START
     alice: Address = ALICE
     bob: Address = BOB
+    quota: Quota = NO_QUOTA
     _next: Iterable[int] = field(default_factory=lambda: count(1))
 
     def number(self) -> int:
@@ -58,21 +60,22 @@ class World:
         cid: Cid,
         network: Network = Network.PRIVATE,
         number: int | None = None,
+        size: int = 10,
     ) -> Intent:
         name = f"intent-{self.number()}"
-        return Intent(name, write, cid, network, self.now + LEASE, number)
+        return Intent(name, write, cid, size, network, self.now + LEASE, number)
 
     async def begin(self, write: Write, version: Version) -> Intent:
-        intent = self.intent(write, version.cid, number=version.number)
-        if await self.catalog.begin_write(intent) is not None:
+        intent = self.intent(write, version.cid, number=version.number, size=version.size)
+        if await self.catalog.begin_write(intent, self.quota) is not None:
             # Another process was faster; in one process nobody overtakes.
-            intent = self.intent(write, version.cid)
-            assert await self.catalog.begin_write(intent) is None
+            intent = self.intent(write, version.cid, size=version.size)
+            assert await self.catalog.begin_write(intent, self.quota) is None
         return intent
 
-    async def begin_thumbnail(self, write: Write, cid: Cid) -> Intent:
-        intent = self.intent(write, cid, Network.PUBLIC)
-        assert await self.catalog.begin_write(intent) is None
+    async def begin_thumbnail(self, write: Write, cid: Cid, size: int = 10) -> Intent:
+        intent = self.intent(write, cid, Network.PUBLIC, size=size)
+        assert await self.catalog.begin_write(intent, self.quota) is None
         return intent
 
     async def draft(self, owner: Address = ALICE, nonce: str | None = None) -> File:

@@ -25,7 +25,7 @@ async def send(catalog: CatalogBase, process: int, number: int) -> bool:
     unique = number * MOST + process
     version = Version(f"f{unique}", f"g{unique}", owner, unique, Cid(f"bafy{unique}"), 1, AT)
     lease = AT + timedelta(hours=1)
-    intent = Intent(f"i{unique}", write, version.cid, Network.PRIVATE, lease, None)
+    intent = Intent(f"i{unique}", write, version.cid, version.size, Network.PRIVATE, lease, None)
     try:
         await catalog.begin_write(intent)
         await catalog.add_draft(write, intent, version)

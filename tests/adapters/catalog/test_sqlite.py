@@ -32,7 +32,7 @@ at = datetime(2026, 1, 1, tzinfo=UTC)
 owner = "0x" + "0" * 40
 write = Write(owner, Action.CREATE, "n", at)
 version = Version("f", "g", owner, 1, "bafy1", 1, at)
-intent = Intent("i", write, version.cid, Network.PRIVATE, at, 1)
+intent = Intent("i", write, version.cid, version.size, Network.PRIVATE, at, 1)
 
 async def after():
     catalog = open_catalog(path)
@@ -44,7 +44,7 @@ def before():
     connection = connect_writer(path)
     connection.execute("BEGIN IMMEDIATE")
     tx = SqliteTransaction(connection)
-    run_rule(tx, drafts.begin_write, (intent,))
+    run_rule(tx, drafts.begin_write, (intent, Quota()))
     run_rule(tx, drafts.add_draft, (write, intent, version))
     os._exit(9)
 

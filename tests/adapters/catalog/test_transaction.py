@@ -58,7 +58,7 @@ def test_a_lock_is_the_same_for_values_from_a_row():
 
 
 def test_a_write_locks_its_signer_its_drafts_and_what_it_stores():
-    intent = Intent("id", WRITE, IMAGE, Network.PUBLIC, NOW)
+    intent = Intent("id", WRITE, IMAGE, 1, Network.PUBLIC, NOW)
     held = owner_lock(ALICE) | document_lock(TEXT, "private") | document_lock(DRAFT, "private")
     assert write_locks(WRITE, None, TEXT, DRAFT) == held
     assert write_locks(WRITE, intent, TEXT, DRAFT) == held | document_lock(IMAGE, "public")

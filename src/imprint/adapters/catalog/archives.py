@@ -5,7 +5,14 @@ from dataclasses import replace
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.chain_events import apply_events, event_of
 from imprint.adapters.catalog.drafts import add_file, refuse_condemned
-from imprint.adapters.catalog.files import file_among, find_by_post_id, find_file, hashtags_text
+from imprint.adapters.catalog.files import (
+    charge,
+    file_among,
+    find_by_post_id,
+    find_file,
+    hashtags_text,
+    reattach,
+)
 from imprint.adapters.catalog.transaction import Row, Transaction, micros
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
@@ -63,7 +70,9 @@ async def compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome
     return ImportOutcome.ADDED
 
 
-async def import_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:
+async def import_file(
+    tx: Transaction, exported: ExportedFile, thumbnail_size: int
+) -> ImportOutcome:
     """Add a file, and apply its publication like a delivery. Raises `ImportConflict`."""
     file = exported.file
     outcome = await compare_file(tx, exported)
@@ -71,13 +80,13 @@ async def import_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:
     if file.thumbnail_cid is not None:
         await refuse_condemned(tx, file.thumbnail_cid, Network.PUBLIC)
     if outcome is ImportOutcome.ADDED:
-        await _add(tx, file)
+        await _add(tx, file, thumbnail_size)
     if outcome is not ImportOutcome.RETIRED and exported.event and file.publication:
         await apply_events(tx, None, [exported.event], (), file.publication.published_at)
     return outcome
 
 
-async def _add(tx: Transaction, file: File) -> None:
+async def _add(tx: Transaction, file: File, thumbnail_size: int) -> None:
     if await tx.fetchone(sql.OWNER_OF_GROUP, id=file.group_id) is None:
         created_at = micros(file.created_at)
         await tx.execute(sql.ADD_GROUP, id=file.group_id, owner=file.owner, created_at=created_at)
@@ -86,8 +95,13 @@ async def _add(tx: Transaction, file: File) -> None:
         id=file.group_id,
         hashtags=hashtags_text(file.hashtags),
         thumbnail_cid=file.thumbnail_cid,
+        thumbnail_size=thumbnail_size,
     )
     await tx.execute(sql.RESERVE_NUMBER, owner=file.owner, number=number_of(file))
+    await reattach(tx, file.cid, Network.PRIVATE)
+    if file.thumbnail_cid is not None:
+        await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
+    await charge(tx, file.owner, file.size + thumbnail_size, drafts=1)
     await add_file(tx, replace(file, state=State.PENDING, publication=None))
 
 

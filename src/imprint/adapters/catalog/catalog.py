@@ -23,7 +23,7 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.errors import RateLimited, Unavailable
 from imprint.domain.exports import ExportedFile
-from imprint.domain.files import File, Intent, Network, Version, Write
+from imprint.domain.files import File, Intent, Network, Quota, Version, Write
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import (
     Advance,
@@ -36,7 +36,7 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.domain.rate_limits import Rate
-from imprint.ports.catalog import ImportOutcome, KeyRecord, StoredDocument
+from imprint.ports.catalog import NO_QUOTA, ImportOutcome, KeyRecord, StoredDocument
 
 _UNKNOWN_REACH = 1_000_000
 """The `reach` of a read that may visit any number of rows."""
@@ -96,9 +96,9 @@ class CatalogBase(ABC):
     async def check_nonce(self, signer: Address, nonce: str) -> None:
         await self.read(drafts.refuse_spent, signer, nonce)
 
-    async def begin_write(self, intent: Intent) -> int | None:
+    async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         locks = write_locks(intent.write, intent)
-        return await self.transact(locks, drafts.begin_write, intent, durable=False)
+        return await self.transact(locks, drafts.begin_write, intent, quota, durable=False)
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
         locks = write_locks(write, intent)
@@ -208,6 +208,13 @@ class CatalogBase(ABC):
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         return await self.transact((), garbage.detach_strays, cids, network, at)
 
+    async def recount_usage(self) -> int:
+        async with self.snapshot() as snapshot:
+            differences = await snapshot.read(garbage.compare_usage)
+        if differences:
+            await self.transact((), garbage.correct_usage, differences)
+        return len(differences)
+
     async def prune_replays(self, before: datetime) -> None:
         await self.transact((), garbage.prune_replays, before)
 
@@ -231,11 +238,11 @@ class CatalogBase(ABC):
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         return await self.read(archives.compare_file, exported)
 
-    async def import_file(self, exported: ExportedFile) -> ImportOutcome:
+    async def import_file(self, exported: ExportedFile, thumbnail_size: int = 0) -> ImportOutcome:
         locks = file_locks(exported.file)
         if exported.event is not None:
             locks |= event_locks([exported.event])
-        return await self.transact(locks, archives.import_file, exported)
+        return await self.transact(locks, archives.import_file, exported, thumbnail_size)
 
 
 async def _beat(tx: Transaction) -> None:

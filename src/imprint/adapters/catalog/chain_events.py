@@ -15,7 +15,15 @@ from hashlib import sha256
 from uuid import NAMESPACE_OID, uuid5
 
 from imprint.adapters.catalog import sql
-from imprint.adapters.catalog.files import file_of, find_file, next_position, retag
+from imprint.adapters.catalog.files import (
+    charge,
+    draft_size,
+    file_of,
+    find_file,
+    next_position,
+    reattach,
+    retag,
+)
 from imprint.adapters.catalog.transaction import (
     Row,
     Transaction,
@@ -30,7 +38,7 @@ from imprint.adapters.catalog.transaction import (
 )
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.files import File, Publication, State
+from imprint.domain.files import File, Network, Publication, State
 from imprint.domain.posts import (
     Advance,
     ApplyResult,
@@ -284,8 +292,12 @@ async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
 
 
 async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -> None:
-    if not file.state.live:
+    if file.state is State.PENDING:
+        # A post does not count: its author paid for it on the chain.
+        await charge(tx, file.owner, -await draft_size(tx, file), drafts=-1)
+    else:
         await _make_room(tx, file)
+        await _reattach(tx, file)
     position = await next_position(tx)
     await tx.execute(
         sql.PUBLISH_FILE,
@@ -301,13 +313,14 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
-    """Make a post a draft again, and its event no longer canonical."""
+    """Make a post a draft again, where it was before, and its event no longer canonical."""
     (row,) = await tx.fetchall(sql.FILE_BY_ID, id=file_id)
     post = file_of(row)
     await tx.execute(sql.RELEASE_EVENT, file_id=file_id)
-    await tx.execute(sql.UNPUBLISH_FILE, id=file_id)
-    draft = replace(post, state=State.PENDING, publication=None)
+    (row,) = await tx.fetchall(sql.UNPUBLISH_FILE, id=file_id)
+    draft = replace(post, state=State.PENDING, position=row["position"], publication=None)
     await retag(tx, post, draft)
+    await charge(tx, draft.owner, await draft_size(tx, draft), drafts=1)
     return draft
 
 
@@ -322,6 +335,13 @@ async def _make_room(tx: Transaction, restored: File) -> None:
     group_id = str(uuid5(NAMESPACE_OID, label))
     await tx.execute(sql.COPY_GROUP, id=group_id, group_id=mover.group_id)
     await tx.execute(sql.MOVE_FILE, id=mover.id, group_id=group_id)
+
+
+async def _reattach(tx: Transaction, restored: File) -> None:
+    """Keep the documents of a restored file, and count them no more."""
+    await reattach(tx, restored.cid, Network.PRIVATE)
+    if restored.thumbnail_cid is not None:
+        await reattach(tx, restored.thumbnail_cid, Network.PUBLIC)
 
 
 async def _lose(tx: Transaction, places: Iterable[LogPlace]) -> None:

@@ -2,6 +2,10 @@
 
 A write begins with an intent, so that the document of a write that never commits can be found and
 removed. The transaction that takes effect ends the intent and spends the nonce.
+
+What counts for a signer is reserved with the intent: the size of the document, and a draft if one
+is created. A write that takes effect changes neither: the document counts as that of a draft from
+then on. What it replaces counts until it is destroyed.
 """
 
 from collections.abc import Sequence
@@ -12,29 +16,34 @@ from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.chain_events import apply_kept
 from imprint.adapters.catalog.files import (
     UNPLACED,
+    charge,
     find_file,
     hashtags_text,
     next_position,
+    reattach,
     retag,
+    thumbnail_size,
 )
-from imprint.adapters.catalog.transaction import Transaction, document_lock, key_text, micros
+from imprint.adapters.catalog.transaction import Transaction, Value, document_lock, key_text, micros
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.errors import NonceUsed, Unavailable
-from imprint.domain.files import File, Intent, Network, State, Version, Write
+from imprint.domain.errors import Code, NonceUsed, Refusal, Unavailable
+from imprint.domain.files import Action, File, Intent, Network, Quota, State, Version, Write
 
 
-async def begin_write(tx: Transaction, intent: Intent) -> int | None:
+_NO_LIMIT = 2**62
+"""More bytes, and more drafts, than anybody has."""
+
+
+async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
     """Note an intent and reserve its number, or reserve and return the next one of its owner.
 
-    Refuses a document that is being destroyed.
+    Refuses a document that is being destroyed, and one beyond the quota of its signer.
     """
     await refuse_condemned(tx, intent.cid, intent.network)
-    if intent.number is not None:
-        owner = intent.write.signer
-        if await tx.fetchone(sql.RESERVE_NUMBER, owner=owner, number=intent.number) is None:
-            (row,) = await tx.fetchall(sql.NEXT_NUMBER, owner=owner)
-            return int(row["last_number"])
+    if not await _reserve(tx, intent, quota):
+        (row,) = await tx.fetchall(sql.NEXT_NUMBER, owner=intent.write.signer)
+        return int(row["last_number"])
     await tx.execute(
         sql.ADD_INTENT,
         id=intent.id,
@@ -45,8 +54,36 @@ async def begin_write(tx: Transaction, intent: Intent) -> int | None:
         network=intent.network.value,
         number=intent.number,
         lease_until=micros(intent.lease_until),
+        size=intent.size,
     )
     return None
+
+
+async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
+    """Reserve what counts for an intent, and its number; False if its number is too low."""
+    owner, drafts = intent.write.signer, int(intent.write.action is Action.CREATE)
+    max_bytes, max_drafts = quota.bytes or _NO_LIMIT, quota.drafts or _NO_LIMIT
+    if not drafts:
+        max_drafts = _NO_LIMIT
+    if intent.size > max_bytes:
+        raise _over_quota()
+    values: dict[str, Value] = {
+        "owner": owner,
+        "bytes": intent.size,
+        "drafts": drafts,
+        "max_bytes": max_bytes,
+        "max_drafts": max_drafts,
+    }
+    if intent.number is None:
+        if await tx.fetchone(sql.RESERVE, **values) is None:
+            raise _over_quota()
+        return True
+    if await tx.fetchone(sql.RESERVE_WITH_NUMBER, number=intent.number, **values) is not None:
+        return True
+    (used,) = await tx.fetchall(sql.USAGE, owner=owner)
+    if used["used_bytes"] + intent.size > max_bytes or used["drafts"] + drafts > max_drafts:
+        raise _over_quota()
+    return False
 
 
 async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Version) -> File:
@@ -93,16 +130,17 @@ async def prepare_draft(
     if draft is None:
         return None
     await _end_intent(tx, intent)
+    await _drop_thumbnail(tx, draft, write, intent.cid)
+    await reattach(tx, intent.cid, Network.PUBLIC)
     prepared = replace(draft, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
     await tx.execute(
         sql.PREPARE_GROUP,
         id=draft.group_id,
         hashtags=hashtags_text(prepared.hashtags),
         thumbnail_cid=intent.cid,
+        thumbnail_size=intent.size,
     )
     await retag(tx, draft, prepared)
-    if draft.thumbnail_cid is not None and draft.thumbnail_cid != intent.cid:
-        await _detach_thumbnail(tx, draft.thumbnail_cid, write)
     await _spend_nonce(tx, write, prepared)
     return prepared
 
@@ -114,8 +152,8 @@ async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
     if draft is None:
         return None
     await _retire(tx, draft, State.DELETED, write)
-    if draft.thumbnail_cid is not None:
-        await _detach_thumbnail(tx, draft.thumbnail_cid, write)
+    await _drop_thumbnail(tx, draft, write)
+    await charge(tx, draft.owner, 0, drafts=-1)
     await _spend_nonce(tx, write, None)
     return draft
 
@@ -185,16 +223,43 @@ async def _end_intent(tx: Transaction, intent: Intent) -> None:
 async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> None:
     await tx.execute(sql.RETIRE_FILE, id=draft.id, state=state.value)
     await retag(tx, draft, None)
-    await _detach(tx, draft.cid, Network.PRIVATE, write)
+    await _detach(tx, draft.cid, draft.size, Network.PRIVATE, write)
 
 
-async def _detach_thumbnail(tx: Transaction, thumbnail: Cid, write: Write) -> None:
+async def _drop_thumbnail(
+    tx: Transaction, draft: File, write: Write, successor: Cid | None = None
+) -> None:
+    """Detach the thumbnail of a draft, unless its successor is the same."""
+    thumbnail, size = draft.thumbnail_cid, await thumbnail_size(tx, draft)
+    if thumbnail is None:
+        return
+    if thumbnail == successor:
+        # Its bytes counted already, and were reserved once more.
+        await charge(tx, draft.owner, -size)
+        return
     await tx.lock(document_lock(thumbnail, Network.PUBLIC))
-    await _detach(tx, thumbnail, Network.PUBLIC, write)
+    # Several owners may have had the same picture; it counts for the last one.
+    await reattach(tx, thumbnail, Network.PUBLIC)
+    await _detach(tx, thumbnail, size, Network.PUBLIC, write)
 
 
-async def _detach(tx: Transaction, cid: Cid, network: Network, write: Write) -> None:
-    await tx.execute(sql.DETACH, cid=cid, network=network.value, detached_at=micros(write.at))
+async def _detach(tx: Transaction, cid: Cid, size: int, network: Network, write: Write) -> None:
+    await tx.execute(
+        sql.DETACH,
+        cid=cid,
+        network=network.value,
+        detached_at=micros(write.at),
+        owner=write.signer,
+        size=size,
+    )
+
+
+def _over_quota() -> Refusal:
+    return Refusal(
+        Code.QUOTA_EXCEEDED,
+        "The drafts of this signer take up all the space they may. Deleted and replaced ones count"
+        " until they are destroyed.",
+    )
 
 
 def _draft_of(

@@ -1,4 +1,4 @@
-"""Rules for files: building them from rows, queries, lists, positions, hashtags, wrapped keys."""
+"""Rules for files: building them from rows, queries, lists, positions, hashtags, usage, keys."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.transaction import Row, Transaction, Value, moment_of
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.files import File, Publication, State
+from imprint.domain.files import File, Network, Publication, State
 from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
 from imprint.ports.catalog import KeyRecord
 
@@ -171,6 +171,35 @@ async def retag(tx: Transaction, before: File | None, after: File | None) -> Non
 async def _recount(tx: Transaction, tag: str, state: State, by: int) -> None:
     posts, drafts = (by, 0) if state is State.ONCHAIN else (0, by)
     await tx.execute(sql.RECOUNT_TAG, tag=tag, posts=posts, drafts=drafts)
+
+
+async def charge(tx: Transaction, owner: str, size: int, *, drafts: int = 0) -> None:
+    """Change what counts for an owner by this many bytes and drafts."""
+    await tx.execute(sql.CHARGE, owner=owner, bytes=size, drafts=drafts)
+
+
+async def draft_size(tx: Transaction, file: File) -> int:
+    """How many bytes count for a file as a draft: its document and the thumbnail of its group."""
+    return file.size + await thumbnail_size(tx, file)
+
+
+async def thumbnail_size(tx: Transaction, file: File) -> int:
+    """How many bytes count for the thumbnail of a file."""
+    if file.thumbnail_cid is None:
+        return 0
+    (row,) = await tx.fetchall(sql.THUMBNAIL_SIZE, id=file.group_id)
+    return int(row["thumbnail_size"])
+
+
+async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
+    """Forget that a document is detached, unless it is condemned; it counts as such no more."""
+    await release(tx, await tx.fetchone(sql.REATTACH, cid=cid, network=network.value))
+
+
+async def release(tx: Transaction, detached: Row | None) -> None:
+    """Count a detached document no more, if there was a record of one."""
+    if detached is not None and detached["owner"] is not None:
+        await charge(tx, detached["owner"], -detached["size"])
 
 
 async def list_keys(tx: Transaction, after: str, limit: int) -> list[KeyRecord]:

@@ -1,12 +1,23 @@
 """Rules for garbage: documents that nothing refers to are condemned, and purged once destroyed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from imprint.adapters.catalog import sql
-from imprint.adapters.catalog.transaction import Transaction, document_lock, micros
+from imprint.adapters.catalog.files import charge, reattach, release
+from imprint.adapters.catalog.transaction import Row, Transaction, document_lock, micros
 from imprint.domain.cids import Cid
-from imprint.domain.files import Network
+from imprint.domain.files import Action, Network
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Bytes and drafts of an owner."""
+
+    owner: str
+    bytes: int
+    drafts: int
+
 
 _NEVER_ATTACHED = 0
 """The `detached_at` of the document of an expired intent: earlier than any other."""
@@ -22,13 +33,7 @@ async def condemn_documents(
     their thumbnail.
     """
     for row in await tx.fetchall(sql.EXPIRED_INTENTS, now=micros(now), limit=limit):
-        await tx.execute(sql.END_INTENT, id=row["id"])
-        await tx.execute(
-            sql.DETACH_UNLESS_KNOWN,
-            cid=row["cid"],
-            network=row["network"],
-            detached_at=_NEVER_ATTACHED,
-        )
+        await _expire(tx, row)
     condemned = [
         (Cid(row["cid"]), Network(row["network"]))
         for row in await tx.fetchall(sql.ALL_CONDEMNED, limit=limit)
@@ -45,7 +50,7 @@ async def condemn_documents(
 
 async def purge(tx: Transaction, cid: Cid, network: Network) -> None:
     """Delete the record of a condemned document after the document itself is destroyed."""
-    await tx.execute(sql.PURGE, cid=cid, network=network.value)
+    await release(tx, await tx.fetchone(sql.PURGE, cid=cid, network=network.value))
 
 
 async def detach_strays(
@@ -68,6 +73,39 @@ async def prune_replays(tx: Transaction, before: datetime) -> None:
     await tx.execute(sql.FORGET_RATE_LIMITS, before=micros(before))
 
 
+async def compare_usage(tx: Transaction) -> list[Usage]:
+    """By how much the records of each signer differ from what counts for it."""
+    rows = await tx.fetchall(sql.COMPARE_USAGE)
+    return [Usage(row["owner"], row["used_bytes"], row["drafts"]) for row in rows]
+
+
+async def correct_usage(tx: Transaction, differences: Sequence[Usage]) -> None:
+    """Add differences; what was counted since they were found stays counted."""
+    for usage in differences:
+        await charge(tx, usage.owner, usage.bytes, drafts=usage.drafts)
+
+
+async def _expire(tx: Transaction, intent: Row) -> None:
+    """End an intent; its document counts for the signer until it is destroyed."""
+    await tx.execute(sql.END_INTENT, id=intent["id"])
+    detached = await tx.fetchone(
+        sql.DETACH_UNLESS_KNOWN,
+        cid=intent["cid"],
+        network=intent["network"],
+        detached_at=_NEVER_ATTACHED,
+        owner=intent["signer"],
+        size=intent["size"],
+    )
+    await _abandon(tx, intent, 0 if detached is not None else intent["size"])
+
+
+async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
+    """Undo what an intent without effect counts for, of its bytes so many."""
+    drafts = 1 if intent["action"] == Action.CREATE else 0
+    if size or drafts:
+        await charge(tx, intent["signer"], -size, drafts=-drafts)
+
+
 async def _condemn(
     tx: Transaction, cid: Cid, network: Network, now: datetime, detached_before: datetime
 ) -> bool:
@@ -76,7 +114,7 @@ async def _condemn(
     used = await tx.fetchone(user, cid=cid)
     running = await tx.fetchone(sql.RUNNING_INTENT, cid=cid, network=network.value, now=micros(now))
     if used is not None or running is not None:
-        await tx.execute(sql.REATTACH, cid=cid, network=network.value)
+        await reattach(tx, cid, network)
         return False
     # It may have been attached and detached again since the candidates were read.
     still = await tx.fetchone(
@@ -85,7 +123,8 @@ async def _condemn(
     if still is None:
         return False
     # A write that is late must not take effect after its document was destroyed.
-    await tx.execute(sql.END_INTENTS_FOR, cid=cid, network=network.value)
+    for late in await tx.fetchall(sql.END_INTENTS_FOR, cid=cid, network=network.value):
+        await _abandon(tx, late, late["size"])
     if network is Network.PUBLIC:
         await tx.execute(sql.FORGET_THUMBNAIL, cid=cid)
     else:

@@ -77,10 +77,14 @@ ADD_GROUP = """
 INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at)
 VALUES (:id, :owner, '[]', NULL, :created_at)"""
 COPY_GROUP = """
-INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at)
-SELECT :id, owner, hashtags, thumbnail_cid, created_at FROM file_groups WHERE id = :group_id"""
+INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size)
+SELECT :id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size
+FROM file_groups WHERE id = :group_id"""
 PREPARE_GROUP = """
-UPDATE file_groups SET hashtags = :hashtags, thumbnail_cid = :thumbnail_cid WHERE id = :id"""
+UPDATE file_groups SET hashtags = :hashtags, thumbnail_cid = :thumbnail_cid,
+       thumbnail_size = :thumbnail_size
+WHERE id = :id"""
+THUMBNAIL_SIZE = "SELECT thumbnail_size FROM file_groups WHERE id = :id"
 ADD_FILE = """
 INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position, wrapped_key)
 VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :position,
@@ -88,12 +92,13 @@ VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :pos
 RETIRE_FILE = "UPDATE files SET state = :state WHERE id = :id"
 MOVE_FILE = "UPDATE files SET group_id = :group_id WHERE id = :id"
 PUBLISH_FILE = """
-UPDATE files SET state = 'onchain', position = :position, post_id = :post_id,
-       published_at = :published_at, tx_hash = :tx_hash
+UPDATE files SET state = 'onchain', position = :position, draft_position = position,
+       post_id = :post_id, published_at = :published_at, tx_hash = :tx_hash
 WHERE id = :id"""
 UNPUBLISH_FILE = """
-UPDATE files SET state = 'pending', post_id = NULL, published_at = NULL, tx_hash = NULL
-WHERE id = :id"""
+UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
+       draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL
+WHERE id = :id RETURNING position"""
 ADD_TAG = "INSERT INTO file_tags (tag, position, state) VALUES (:tag, :position, :state)"
 DROP_TAG = "DELETE FROM file_tags WHERE tag = :tag AND position = :position"
 RECOUNT_TAG = """
@@ -160,22 +165,63 @@ ON CONFLICT DO NOTHING RETURNING 1"""
 RESERVE_NUMBER = """
 INSERT INTO owners (owner, last_number) VALUES (:owner, :number)
 ON CONFLICT (owner) DO UPDATE SET last_number = excluded.last_number
-WHERE excluded.last_number > owners.last_number RETURNING last_number"""
+WHERE excluded.last_number > owners.last_number"""
+_WITHIN_QUOTA = """
+SET last_number = {number}, used_bytes = owners.used_bytes + excluded.used_bytes,
+    drafts = owners.drafts + excluded.drafts
+WHERE owners.used_bytes + excluded.used_bytes <= :max_bytes
+  AND owners.drafts + excluded.drafts <= :max_drafts"""
+RESERVE = (
+    """
+INSERT INTO owners (owner, last_number, used_bytes, drafts) VALUES (:owner, 0, :bytes, :drafts)
+ON CONFLICT (owner) DO UPDATE"""
+    + _WITHIN_QUOTA.format(number="owners.last_number")
+    + " RETURNING 1"
+)
+RESERVE_WITH_NUMBER = (
+    """
+INSERT INTO owners (owner, last_number, used_bytes, drafts)
+VALUES (:owner, :number, :bytes, :drafts)
+ON CONFLICT (owner) DO UPDATE"""
+    + _WITHIN_QUOTA.format(number="excluded.last_number")
+    + " AND excluded.last_number > owners.last_number RETURNING 1"
+)
+USAGE = "SELECT used_bytes, drafts FROM owners WHERE owner = :owner"
+CHARGE = """
+UPDATE owners SET used_bytes = used_bytes + :bytes, drafts = drafts + :drafts
+WHERE owner = :owner"""
+COMPARE_USAGE = """
+SELECT o.owner, coalesce(f.used_bytes, 0) - o.used_bytes AS used_bytes,
+       coalesce(f.drafts, 0) - o.drafts AS drafts
+FROM owners o LEFT JOIN (
+    SELECT owner, CAST(sum(size) AS BIGINT) AS used_bytes, CAST(sum(draft) AS BIGINT) AS drafts
+    FROM (
+        SELECT f.owner, f.size + CASE WHEN g.thumbnail_cid IS NULL THEN 0 ELSE g.thumbnail_size END
+               AS size, 1 AS draft
+        FROM files f JOIN file_groups g ON g.id = f.group_id WHERE f.state = 'pending'
+        UNION ALL SELECT owner, size, 0 FROM detached WHERE owner IS NOT NULL
+        UNION ALL SELECT signer, size, CASE action WHEN 'create' THEN 1 ELSE 0 END FROM intents
+    ) AS counted GROUP BY owner
+) AS f ON f.owner = o.owner
+WHERE coalesce(f.used_bytes, 0) <> o.used_bytes OR coalesce(f.drafts, 0) <> o.drafts"""
 NEXT_NUMBER = """
 UPDATE owners SET last_number = last_number + 1 WHERE owner = :owner RETURNING last_number"""
 ADD_INTENT = """
-INSERT INTO intents (id, signer, nonce, action, cid, network, number, lease_until)
-VALUES (:id, :signer, :nonce, :action, :cid, :network, :number, :lease_until)"""
-END_INTENT = "DELETE FROM intents WHERE id = :id RETURNING cid"
+INSERT INTO intents (id, signer, nonce, action, cid, network, number, lease_until, size)
+VALUES (:id, :signer, :nonce, :action, :cid, :network, :number, :lease_until, :size)"""
+END_INTENT = "DELETE FROM intents WHERE id = :id RETURNING 1"
 
 # Documents
 
 DETACH = """
-INSERT INTO detached (cid, network, detached_at) VALUES (:cid, :network, :detached_at)
-ON CONFLICT (cid, network) DO UPDATE SET detached_at = excluded.detached_at"""
+INSERT INTO detached (cid, network, detached_at, owner, size)
+VALUES (:cid, :network, :detached_at, :owner, :size)
+ON CONFLICT (cid, network) DO UPDATE
+SET detached_at = excluded.detached_at, owner = excluded.owner, size = excluded.size"""
 DETACH_UNLESS_KNOWN = """
-INSERT INTO detached (cid, network, detached_at) VALUES (:cid, :network, :detached_at)
-ON CONFLICT DO NOTHING"""
+INSERT INTO detached (cid, network, detached_at, owner, size)
+VALUES (:cid, :network, :detached_at, :owner, :size)
+ON CONFLICT DO NOTHING RETURNING 1"""
 DETACH_STRAY = """
 INSERT INTO detached (cid, network, detached_at)
 SELECT :cid, :network, CAST(:detached_at AS BIGINT)
@@ -191,22 +237,29 @@ DETACHED_BEFORE = """
 SELECT cid, network FROM detached WHERE condemned = 0 AND detached_at < :before
 ORDER BY detached_at, cid, network LIMIT :limit"""
 EXPIRED_INTENTS = """
-SELECT id, cid, network FROM intents WHERE lease_until < :now ORDER BY lease_until LIMIT :limit"""
+SELECT id, signer, action, cid, network, size FROM intents
+WHERE lease_until < :now ORDER BY lease_until LIMIT :limit"""
 RUNNING_INTENT = """
 SELECT 1 FROM intents
 WHERE cid = :cid AND network = :network AND lease_until >= :now LIMIT 1"""
 LIVE_DOCUMENT = "SELECT 1 FROM files WHERE cid = :cid AND state IN ('pending', 'onchain')"
-END_INTENTS_FOR = "DELETE FROM intents WHERE cid = :cid AND network = :network"
+END_INTENTS_FOR = """
+DELETE FROM intents WHERE cid = :cid AND network = :network RETURNING signer, action, size"""
 CONDEMN = """
 UPDATE detached SET condemned = 1
 WHERE cid = :cid AND network = :network AND detached_at < :before RETURNING 1"""
-REATTACH = "DELETE FROM detached WHERE cid = :cid AND network = :network"
-PURGE = "DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
+REATTACH = """
+DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 0
+RETURNING owner, size"""
+PURGE = """
+DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1
+RETURNING owner, size"""
 FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
 FORGET_EMPTY_GROUP = """
 DELETE FROM file_groups
 WHERE id = :id AND NOT EXISTS (SELECT 1 FROM files WHERE group_id = :id)"""
-FORGET_THUMBNAIL = "UPDATE file_groups SET thumbnail_cid = NULL WHERE thumbnail_cid = :cid"
+FORGET_THUMBNAIL = """
+UPDATE file_groups SET thumbnail_cid = NULL, thumbnail_size = 0 WHERE thumbnail_cid = :cid"""
 
 # Events and deliveries
 
