@@ -1,4 +1,7 @@
-"""A process that creates drafts with nonces that others use too: address, number, how many."""
+"""A process that creates drafts with nonces that others use too.
+
+Its arguments are an address, its own number, how many, and how many drafts a signer may have.
+"""
 
 import asyncio
 import json
@@ -10,15 +13,15 @@ from imprint.adapters.catalog import postgresql, sqlite
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.errors import NonceUsed
-from imprint.domain.files import Action, Intent, Network, Version, Write
+from imprint.domain.errors import NonceUsed, Refusal
+from imprint.domain.files import Action, Intent, Network, Quota, Version, Write
 
 MOST, AT_ONCE = 8, 20
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 OWNERS = [Address(f"0x{number:040x}") for number in range(10)]
 
 
-async def send(catalog: CatalogBase, process: int, number: int) -> bool:
+async def send(catalog: CatalogBase, process: int, number: int, quota: Quota) -> bool:
     """Create a draft with the nonce of this number; whether this process was the one that did."""
     owner = OWNERS[number % len(OWNERS)]
     write = Write(owner, Action.CREATE, f"nonce-{number}", AT)
@@ -27,22 +30,24 @@ async def send(catalog: CatalogBase, process: int, number: int) -> bool:
     lease = AT + timedelta(hours=1)
     intent = Intent(f"i{unique}", write, version.cid, version.size, Network.PRIVATE, lease, None)
     try:
-        await catalog.begin_write(intent)
+        await catalog.begin_write(intent, quota)
         await catalog.add_draft(write, intent, version)
     except NonceUsed as used:
         if used.file is None:
             raise
         return False
+    except Refusal:
+        return False
     return True
 
 
-async def send_all(catalog: CatalogBase, process: int, nonces: int) -> int:
+async def send_all(catalog: CatalogBase, process: int, nonces: int, quota: Quota) -> int:
     """Send every nonce; how many took effect."""
     numbers = iter(range(nonces))
 
     async def send_some() -> int:
         # All take from one iterator, so that every process goes through the nonces in order.
-        return sum([await send(catalog, process, number) for number in numbers])
+        return sum([await send(catalog, process, number, quota) for number in numbers])
 
     try:
         return sum(await asyncio.gather(*(send_some() for _ in range(AT_ONCE))))
@@ -58,5 +63,6 @@ def open_this(address: str) -> CatalogBase:
 
 
 if __name__ == "__main__":
-    address, process, nonces = sys.argv[1:]
-    print(json.dumps(asyncio.run(send_all(open_this(address), int(process), int(nonces)))))
+    address, process, nonces, drafts = sys.argv[1:]
+    sending = send_all(open_this(address), int(process), int(nonces), Quota(drafts=int(drafts)))
+    print(json.dumps(asyncio.run(sending)))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from imprint.adapters.catalog import sql
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Action, State
 from imprint.domain.lists import PublicList
@@ -28,6 +29,7 @@ class Chaos:
     async def act(self):
         acts = [self.create, self.update, self.prepare, self.delete, self.publish, self.publish]
         acts += [self.repeat, self.orphan, self.confirm, self.condemn, self.wait, self.foresee]
+        acts += [self.abandon]
         act = self.random.choice(acts)
         self.done.append(act.__name__)
         await act()
@@ -48,6 +50,12 @@ class Chaos:
         write = self.world.write(Action.CREATE)
         intent = await self.world.begin(write, version)
         self.files.append(await self.world.catalog.add_draft(write, intent, version))
+
+    async def abandon(self):
+        await self.world.begin(self.world.write(Action.CREATE), self.world.version())
+        thumbnail = f"picture{self.random.randint(1, 4)}"
+        if not await self.condemned(thumbnail):
+            await self.world.begin_thumbnail(self.world.write(Action.PUBLISH), thumbnail)
 
     async def update(self):
         new = await self.world.update(self.some_file())
@@ -173,3 +181,4 @@ async def tables_agree(database, live):
     assert not held & condemned
     orphans = "SELECT f.id FROM files f LEFT JOIN file_groups g ON g.id = f.group_id"
     assert await database.rows(f"{orphans} WHERE g.id IS NULL") == []
+    assert await database.rows(sql.COMPARE_USAGE) == []

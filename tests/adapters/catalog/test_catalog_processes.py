@@ -25,6 +25,7 @@ async def test_the_same_1000_nonces_from_eight_processes_have_1000_effects(datab
             database.address,
             str(process),
             str(NONCES),
+            "0",
             stdout=PIPE,
         )
         for process in range(PROCESSES)

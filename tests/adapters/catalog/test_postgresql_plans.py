@@ -5,16 +5,13 @@ import json
 
 import asyncpg
 import pytest
-from tests.adapters.catalog.test_sql import texts
+from tests.adapters.catalog.test_sql import WHOLE, texts
 
 from imprint.adapters.catalog import postgresql, sql
 from imprint.adapters.catalog.postgresql import translate
 from imprint.adapters.catalog.postgresql_pool import SESSION
 
 ROWS = 6_000
-
-WHOLE = {"COUNT_DEAD_LETTERS"}
-"""Statements whose question is about a whole table; only operators ask them."""
 
 FILL = f"""
 INSERT INTO owners SELECT 'owner-' || n, n FROM generate_series(1, {ROWS}) n;

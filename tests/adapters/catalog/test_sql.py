@@ -12,6 +12,10 @@ from imprint.domain.tags import MAX_TAGS
 NOT_PLANNED = {"FILE_COLUMNS", "SAVEPOINT", "RELEASE_SAVEPOINT", "ROLL_BACK_TO_SAVEPOINT"}
 """Parts of statements, and statements that read nothing."""
 
+WHOLE = {"COUNT_DEAD_LETTERS", "COMPARE_USAGE"}
+"""Statements whose question is about a whole table: operators ask one, and the garbage collector
+the other, once a day."""
+
 
 class Nothing(dict):
     def __missing__(self, name):
@@ -34,7 +38,7 @@ def connection():
         yield connection
 
 
-@pytest.mark.parametrize("text", list(texts()))
+@pytest.mark.parametrize("text", [each for each in texts() if each.id not in WHOLE])
 def test_a_statement_only_searches_indexes(connection, text):
     plan = connection.execute(f"EXPLAIN QUERY PLAN {text}", Nothing()).fetchall()
     details = [row[3] for row in plan]

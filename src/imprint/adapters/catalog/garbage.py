@@ -87,7 +87,9 @@ async def correct_usage(tx: Transaction, differences: Sequence[Usage]) -> None:
 
 async def _expire(tx: Transaction, intent: Row) -> None:
     """End an intent; its document counts for the signer until it is destroyed."""
-    await tx.execute(sql.END_INTENT, id=intent["id"])
+    if await tx.fetchone(sql.END_INTENT, id=intent["id"]) is None:
+        # Its write took effect since it was read.
+        return
     detached = await tx.fetchone(
         sql.DETACH_UNLESS_KNOWN,
         cid=intent["cid"],
