@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from imprint.domain.files import Action, State
 from imprint.domain.lists import OwnDrafts, PublicList
 from imprint.domain.posts import Advance, BlockRef, EventStatus
@@ -26,11 +28,49 @@ async def test_a_post_whose_block_left_the_chain_is_a_draft_again(world):
     event = world.event(draft)
     await world.see(event)
     await lose(world, event)
-    again = await world.live(draft.cid)
-    assert again == replace(draft, position=again.position)
+    assert await world.live(draft.cid) == draft
     assert await world.catalog.file_by_post_id(event.post_id) is None
     assert await world.pages(PublicList(("a",))) == []
-    assert await world.pages(OwnDrafts(world.alice)) == [again]
+    assert await world.pages(OwnDrafts(world.alice)) == [draft]
+
+
+async def test_an_unpublished_draft_stands_where_its_creation_put_it(world):
+    drafts = [await world.prepare(await world.draft(), "a") for _ in range(3)]
+    lists = [OwnDrafts(world.alice), PublicList(drafts_too=True), PublicList(("a",), True)]
+    expected = [await world.pages(which) for which in lists]
+    for _ in range(2):
+        event = world.event(drafts[1])
+        await world.see(event)
+        assert (await world.pages(PublicList()))[0].cid == drafts[1].cid
+        await lose(world, event)
+        assert [await world.pages(which) for which in lists] == expected
+
+
+async def test_a_restored_version_that_is_unpublished_stands_where_its_creation_put_it(world):
+    old = await world.draft()
+    other = await world.draft()
+    new = await world.update(old)
+    event = world.event(old)
+    await world.see(event)
+    await lose(world, event)
+    drafts = await world.pages(OwnDrafts(world.alice))
+    assert [file.cid for file in drafts] == [new.cid, other.cid, old.cid]
+
+
+@pytest.mark.parametrize("which", [PublicList(drafts_too=True), PublicList(("a",), True)])
+async def test_drafts_are_seen_exactly_once_while_others_are_unpublished(world, which):
+    there = [await world.prepare(await world.draft(), "a") for _ in range(12)]
+    posts = [await world.prepare(await world.draft(), "a") for _ in range(6)]
+    events = [world.event(post) for post in posts]
+    await world.see(*events)
+    expected = [file.cid for file in reversed(there)]
+    seen, before = [], None
+    while page := await world.catalog.list_files(which, before, 2):
+        seen += [file.cid for file in page]
+        before = page[-1].position
+        if events:
+            await lose(world, events.pop())
+    assert [cid for cid in seen if cid in expected] == expected
 
 
 async def test_the_event_in_another_block_publishes_it_again(world):

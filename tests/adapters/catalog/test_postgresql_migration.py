@@ -9,7 +9,7 @@ from tests.adapters.catalog.databases import PostgresqlServer, SqliteFile, open_
 from tests.adapters.catalog.test_catalog_invariants import Chaos
 from tests.postgresql import Server
 
-from imprint.adapters.catalog import postgresql_migration
+from imprint.adapters.catalog import postgresql_migration, sql
 from imprint.adapters.catalog.postgresql import open_catalog
 from imprint.adapters.catalog.postgresql_migration import CannotMove, move_catalog
 from imprint.adapters.catalog.postgresql_schema import Unfinished
@@ -63,6 +63,13 @@ async def test_what_was_there_is_there(source, target):
     rows = await move_catalog(source.path, target.address, lambda *each: reported.append(each))
     assert reported[-1] == (rows, rows)
     assert await everything(target.address) == await everything(source.address)
+
+
+async def test_what_counts_for_each_signer_is_moved_too(source, target):
+    await move_catalog(source.path, target.address, report_nothing)
+    counted = "SELECT owner, used_bytes, drafts FROM owners ORDER BY owner"
+    assert await target.rows(counted) == await source.rows(counted)
+    assert await target.rows(sql.COMPARE_USAGE) == []
 
 
 async def test_life_goes_on_above_every_position(source, target):

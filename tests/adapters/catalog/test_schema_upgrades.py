@@ -7,14 +7,19 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from tests.adapters.catalog.conftest import World
+from tests.adapters.catalog.conftest import START, World
 from tests.adapters.catalog.databases import SQLITE, open_any
 from tests.postgresql import Server
 
-from imprint.adapters.catalog import postgresql_schema, schema
+from imprint.adapters.catalog import postgresql_schema, schema, sql
 from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrations
-from imprint.domain.files import State
+from imprint.adapters.catalog.transaction import Row, Transaction
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.errors import Refusal
+from imprint.domain.files import Action, Intent, Network, Quota, State, Write
 from imprint.domain.lists import OwnDrafts, PublicList
+from imprint.domain.posts import Advance, LogPlace
 
 NEXT = """
 ALTER TABLE files ADD COLUMN language TEXT;
@@ -27,6 +32,26 @@ CREATE INDEX files_by_language ON files (language, position);
 """What a release may do to a schema that the one before still uses: add."""
 
 ROUNDS = 12
+
+FIRST_RELEASE = """
+INSERT INTO owners VALUES ('0xa', 9), ('0xb', 9);
+INSERT INTO file_groups VALUES ('g1', '0xa', '[]', 'picture', 1), ('g2', '0xa', '[]', NULL, 1),
+    ('g3', '0xb', '[]', NULL, 1), ('g4', '0xb', '[]', NULL, 1);
+INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position, post_id,
+    published_at) VALUES
+    ('f1', 'g1', '0xa', 'n1', 'c1', 100, 1, 'superseded', 1, NULL, NULL),
+    ('f2', 'g1', '0xa', 'n2', 'c2', 20, 2, 'pending', 2, NULL, NULL),
+    ('f3', 'g2', '0xa', 'n3', 'c3', 3, 3, 'onchain', 9, '1', 3),
+    ('f4', 'g3', '0xb', 'n4', 'c4', 4000, 4, 'deleted', 4, NULL, NULL),
+    ('f5', 'g4', '0xb', 'n5', 'c5', 50000, 5, 'pending', 5, NULL, NULL);
+INSERT INTO detached VALUES ('c1', 'private', 1, 0), ('c4', 'private', 1, 0),
+    ('c5', 'private', 1, 0), ('gone', 'private', 1, 1), ('c4', 'public', 1, 0);
+INSERT INTO intents VALUES ('i1', '0xa', 'n', 'create', 'c6', 'private', 9, 9),
+    ('i2', '0xb', 'n', 'publish', 'c7', 'public', NULL, 9);
+INSERT INTO events (chain_id, block_hash, log_index, block_number, post_id, author, spelled_cid,
+    cid, status, file_id, seen_at) VALUES (1, '0x1', 0, 1, '1', '0xa', 'c3', 'c3', 'onchain', 'f3', 1)
+"""
+"""What the first release may have left: versions in every state, garbage, and running writes."""
 
 
 @pytest.fixture
@@ -58,6 +83,59 @@ def _bring_file_forward(path: str) -> None:
     added = Migration(len(known_migrations()) + 1, "next", NEXT.replace("BIGINT", "INTEGER"))
     with closing(sqlite3.connect(path, isolation_level=None, timeout=5)) as connection:
         schema.migrate(connection, (*known_migrations(), added))
+
+
+async def fill_first_schema(address: str) -> None:
+    """Make a catalog of the first schema."""
+    if address.startswith(SQLITE):
+        path = address.removeprefix(SQLITE)
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            schema.migrate(connection, known_migrations()[:1])
+            connection.execute("UPDATE counters SET value = 9 WHERE name = 'position'")
+            connection.executescript(FIRST_RELEASE)
+        return
+    connection = await asyncpg.connect(address)
+    try:
+        await postgresql_schema.migrate(connection, known_migrations("postgresql")[:1])
+        await connection.execute("SELECT setval('positions', 9)")
+        await connection.execute(FIRST_RELEASE)
+    finally:
+        await connection.close()
+
+
+async def read_usage(tx: Transaction) -> tuple[list[tuple[object, ...]], list[Row]]:
+    used = [await tx.fetchall(sql.USAGE, owner=owner) for owner in ("0xa", "0xb")]
+    return [tuple(row) for (row,) in used], await tx.fetchall(sql.COMPARE_USAGE)
+
+
+async def test_what_counts_for_each_signer_is_counted_once(address: str) -> None:
+    await fill_first_schema(address)
+    catalog = open_any(address)
+    try:
+        assert await catalog.read(read_usage) == ([(120, 2), (54_000, 1)], [])
+        write = Write(Address("0xa"), Action.PUBLISH, "n", START)
+        intent = Intent("i3", write, Cid("p"), 7, Network.PUBLIC, START)
+        with pytest.raises(Refusal):
+            await catalog.begin_write(intent, Quota(bytes=126))
+        await catalog.begin_write(intent, Quota(bytes=127))
+        assert await catalog.prepare_draft(write, intent, Cid("c2"), ["ink"])
+        assert await catalog.read(read_usage) == ([(127, 2), (54_000, 1)], [])
+    finally:
+        await catalog.close()
+
+
+async def test_an_earlier_post_that_is_unpublished_stays_where_it_is(address: str) -> None:
+    await fill_first_schema(address)
+    catalog = open_any(address)
+    try:
+        lost = (LogPlace(1, "0x1", 1, 0, None),)
+        await catalog.advance(1, Advance(lost=lost), START)
+        file = await catalog.file_by_cid(Cid("c3"))
+        assert file is not None
+        assert (file.state, file.position) == (State.PENDING, 9)
+        assert await catalog.read(read_usage) == ([(123, 3), (54_000, 1)], [])
+    finally:
+        await catalog.close()
 
 
 async def live_a_little(world: World) -> None:
