@@ -30,6 +30,9 @@ DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a block that was final has bee
 ENTITLEMENTS = Counter(
     "imprint_entitlements", "Access decisions: kept ones, and those asked of the chain.", ["from"]
 )
+FREE_DISK_BYTES = Gauge(
+    "imprint_free_disk_bytes", "Free bytes of the fullest disk that the service writes to."
+)
 DOCUMENTS_DESTROYED = Counter(
     "imprint_documents_destroyed", "Documents that the janitor destroyed."
 )

@@ -56,7 +56,7 @@ def take_the_rest(path: Path) -> None:
 
 @pytest.mark.timeout(300)
 async def test_writes_wait_for_space_and_reads_do_not(disk: Path, fork_server: ForkServer):
-    async with open_scene(disk, fork_server) as scene:
+    async with open_scene(disk, fork_server, MIN_FREE_DISK_BYTES="0") as scene:
         world, author = scene.world, scene.world.wallet(0)
         await scene.victim.start(world.client)
         ballast = disk / "ballast"

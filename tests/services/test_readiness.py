@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -40,6 +40,13 @@ class Dependency:
 
 
 @dataclass(slots=True)
+class Disk:
+    """A disk with enough space, or not."""
+
+    low: bool = False
+
+
+@dataclass(slots=True)
 class Probed:
     """Readiness over three dependencies."""
 
@@ -47,10 +54,11 @@ class Probed:
     database: Dependency = field(default_factory=Dependency)
     storage: Dependency = field(default_factory=Dependency)
     chain: Dependency = field(default_factory=Dependency)
+    disk: Disk = field(default_factory=Disk)
     readiness: Readiness = field(init=False)
 
     def __post_init__(self) -> None:
-        self.readiness = Readiness(self.database, self.storage, self.chain, self.clock)
+        self.readiness = Readiness(self.database, self.storage, self.chain, self.clock, self.disk)
 
 
 @pytest.fixture
@@ -68,11 +76,14 @@ def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (ALL_WELL, "ready", True),
         (Condition(database=True, storage=True, chain=False), "degraded", True),
+        (replace(ALL_WELL, disk=False), "degraded", True),
         (Condition(database=True, storage=False, chain=True), "unavailable", False),
         (Condition(database=False, storage=True, chain=True), "unavailable", False),
     ],
 )
-def test_only_the_chain_may_be_missing(condition: Condition, status: str, ready: bool) -> None:
+def test_only_chain_and_disk_space_may_be_missing(
+    condition: Condition, status: str, ready: bool
+) -> None:
     assert (condition.status, condition.ready) == (status, ready)
 
 
@@ -83,6 +94,11 @@ async def test_an_unavailable_dependency_is_named(probed: Probed, name: str) -> 
     assert {each: getattr(condition, each) for each in ("database", "storage", "chain")} == {
         each: each != name for each in ("database", "storage", "chain")
     }
+
+
+async def test_little_disk_space_is_shown(probed: Probed) -> None:
+    probed.disk.low = True
+    assert await probed.readiness.check() == replace(ALL_WELL, disk=False)
 
 
 @pytest.mark.usefixtures("short_timeout")

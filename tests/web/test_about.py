@@ -45,5 +45,5 @@ async def test_a_healthy_service_is_ready(town: World) -> None:
     assert response.status_code == 200
     assert response.json() == {
         "status": "ready",
-        "checks": {"database": "ok", "storage": "ok", "chain": "ok"},
+        "checks": {"database": "ok", "storage": "ok", "chain": "ok", "disk": "ok"},
     }

@@ -62,11 +62,12 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             limits.enforced(limits.writes),
             timedelta(seconds=retention.lease_seconds),
             Quota(limits.quota_bytes, limits.quota_drafts),
+            adapters.disk,
         ),
         Reads(catalog, content, cipher, entitlement),
         Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels),
-        Readiness(catalog, content, marketplace, clock),
+        Readiness(catalog, content, marketplace, clock, adapters.disk),
     )
     options = WebOptions(
         limits.content_bytes,

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.schema import NewerSchema
@@ -16,6 +17,7 @@ from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.adapters.disk_space import LocalDiskSpace
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.adapters.webhooks.provider_a import ProviderA
@@ -34,6 +36,7 @@ from imprint.ports import (
 )
 from imprint.ports.content import DocumentCipher, Inventory
 from imprint.settings import (
+    EmbeddedContent,
     KuboContent,
     PinataContent,
     PostgresqlDatabase,
@@ -62,6 +65,7 @@ class Adapters:
     images: ImageRecoder
     webhook_providers: Mapping[str, WebhookProvider]
     clock: Clock
+    disk: LocalDiskSpace
     inventory: Inventory | None = None
 
     async def close(self) -> None:
@@ -100,8 +104,18 @@ def open_adapters(settings: Settings, clock: Clock = utc_now) -> Adapters:
         images=SandboxedRecoder(),
         webhook_providers=_webhook_providers(settings),
         clock=clock,
+        disk=LocalDiskSpace(_folders(settings), settings.limits.min_free_disk),
         inventory=content if isinstance(content, EmbeddedStore) else None,
     )
+
+
+def _folders(settings: Settings) -> Iterator[Path]:
+    """The folders on this machine that documents and records are written to."""
+    storage = settings.storage
+    if isinstance(storage.content, EmbeddedContent):
+        yield storage.data_dir / "content"
+    if isinstance(storage.database, SqliteDatabase):
+        yield storage.database.path.parent
 
 
 def open_content(settings: Settings, clock: Clock) -> ContentStore:

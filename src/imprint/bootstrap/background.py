@@ -1,4 +1,4 @@
-"""Background tasks: garbage collection, label updates, the follower and the entitlement watcher."""
+"""Background tasks: garbage collection, labels, disk space, the follower and the watcher."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from imprint.bootstrap.adapters import Adapters
 from imprint.services.chain_sync import Follower
 from imprint.services.entitlement import Entitlement, EntitlementWatcher
-from imprint.services.garbage_collector import GarbageCollector, StrayScan
+from imprint.services.garbage_collector import GarbageCollector, StrayScan, UsageRecount
 from imprint.services.labels import LabelUpdater
 from imprint.settings import Settings
 
@@ -60,10 +60,12 @@ class BackgroundTasks:
         if retention.janitor_seconds:
             grace = timedelta(hours=retention.grace_hours)
             yield GarbageCollector(catalog, content, clock, grace).run(retention.janitor_seconds)
+            yield UsageRecount(catalog, clock).run()
             if adapters.inventory is not None:
                 age = timedelta(seconds=retention.lease_seconds)
                 yield StrayScan(catalog, adapters.inventory, clock, age).run()
         yield self.labels.run()
+        yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:
             yield build_follower(self.settings, adapters, self.labels).run(interval)
             yield EntitlementWatcher(adapters.chain, self.entitlement).run(interval)

@@ -36,6 +36,8 @@ def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
         "chain": chain,
         "limits": {
             "content_bytes": settings.limits.content_bytes,
+            "quota_bytes": settings.limits.quota_bytes,
+            "quota_drafts": settings.limits.quota_drafts,
             "thumbnail_bytes": settings.limits.image_bytes,
             "thumbnail_pixels": MAX_IMAGE_PIXELS,
             "thumbnail_side": MAX_IMAGE_SIDE,

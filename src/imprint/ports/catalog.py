@@ -23,7 +23,6 @@ from imprint.domain.posts import (
 )
 from imprint.domain.rate_limits import Rate
 
-
 NO_QUOTA = Quota()
 """Refuses nothing."""
 
@@ -223,8 +222,8 @@ class Catalog(Protocol):
     async def recount_usage(self) -> int:
         """Correct what counts for each signer where the records say otherwise; returns how many.
 
-        Only a process of an earlier release, which does not count, makes a difference. Callers
-        hold the lease of the garbage collector: a difference must be corrected once.
+        Only a process of an earlier release, which does not count, makes a difference. One caller
+        at a time holds a lease for it: a difference must be corrected once.
         """
 
     async def prune_replays(self, before: datetime) -> None:

@@ -59,6 +59,14 @@ class Inventory(Protocol):
         """
 
 
+class DiskSpace(Protocol):
+    """The disks of this machine that the service writes to."""
+
+    @property
+    def low(self) -> bool:
+        """Whether so little is free that no more documents may be stored."""
+
+
 class ImageRecoder(Protocol):
     """Checks that bytes are an image, and encodes it again without metadata."""
 

@@ -19,7 +19,7 @@ from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.documents import SALT_LENGTH, SMALL_DOCUMENT, write_document
-from imprint.domain.errors import Code, Refusal
+from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.files import (
     Action,
     File,
@@ -35,7 +35,7 @@ from imprint.domain.files import (
 )
 from imprint.domain.rate_limits import Rate
 from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
-from imprint.ports.content import DocumentCipher, EncryptedDocument
+from imprint.ports.content import DiskSpace, DocumentCipher, EncryptedDocument
 
 T = TypeVar("T")
 
@@ -60,6 +60,7 @@ class Drafts:
     rate: Rate | None
     lease: timedelta
     quota: Quota
+    disk: DiskSpace
 
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
         """Create a draft in a group of its own."""
@@ -117,6 +118,8 @@ class Drafts:
     async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
         """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
 
+        Refuses everything but a delete while there is little disk space.
+
         The nonce is checked before ownership and state: a repeated update would otherwise find that
         its draft is gone, and report that instead of the file that it produced.
         """
@@ -124,6 +127,8 @@ class Drafts:
         if self.rate is not None:
             await self.catalog.admit(_rate_key(write.signer), self.rate, write.at)
         await self.catalog.check_nonce(write.signer, write.nonce)
+        if self.disk.low and action is not Action.DELETE:
+            raise Unavailable.disk()
         return write
 
     async def _own_draft(self, write: Write, cid: Cid) -> File:

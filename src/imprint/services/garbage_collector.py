@@ -36,6 +36,12 @@ COLLECTOR_LEASE = "janitor"
 LEASE_TIME = timedelta(minutes=10)
 """How long a round may take; one that takes longer stops before it removes anything more."""
 
+RECOUNT_LEASE = "usage"
+"""The lease of the process that recounts what counts for each signer."""
+
+RECOUNT_SECONDS = 24 * 3600.0
+"""Seconds between two recounts, which read all drafts."""
+
 STRAY_BATCH = 200
 """How many documents are looked up in one transaction."""
 
@@ -140,6 +146,30 @@ class StrayScan:
                 batch = []
         if batch:
             yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRecount:
+    """Corrects what counts for each signer, which processes of an earlier release do not count."""
+
+    catalog: Catalog
+    clock: Clock
+    holder: str = field(default_factory=lambda: uuid4().hex)
+
+    async def run(self) -> None:
+        """Recount at the start and then daily: after an upgrade both releases may have run."""
+        await run_periodically("usage", self.recount, RECOUNT_SECONDS)
+
+    async def recount(self) -> int:
+        """Recount once, unless another process does; returns for how many signers it was wrong."""
+        now = self.clock()
+        if not await self.catalog.take_lease(RECOUNT_LEASE, self.holder, now, now + LEASE_TIME):
+            return 0
+        corrected = await self.catalog.recount_usage()
+        await self.catalog.release_lease(RECOUNT_LEASE, self.holder)
+        if corrected:
+            log.warning("usage of signers corrected", extra={"count": corrected})
+        return corrected
 
 
 class CollectionNotPaused(Exception):

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from imprint.domain.errors import Unavailable
 from imprint.ports import Catalog, Clock, ContentStore, MarketplaceReader
+from imprint.ports.content import DiskSpace
 from imprint.services.single_flight import SingleFlight
 
 PROBE_TIMEOUT = 2.0
@@ -24,10 +25,12 @@ class Condition:
     database: bool
     storage: bool
     chain: bool
+    disk: bool = True
+    """Whether there is disk space for more documents."""
 
     @property
     def ready(self) -> bool:
-        """Whether requests can be served; most reads still work without the chain."""
+        """Whether requests can be served; most work without the chain or with little disk space."""
         return self.database and self.storage
 
     @property
@@ -35,7 +38,7 @@ class Condition:
         """The condition in one word."""
         if not self.ready:
             return "unavailable"
-        return "ready" if self.chain else "degraded"
+        return "ready" if self.chain and self.disk else "degraded"
 
 
 @dataclass(slots=True)
@@ -46,6 +49,7 @@ class Readiness:
     content: ContentStore
     marketplace: MarketplaceReader
     clock: Clock
+    disk: DiskSpace
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
     _last: tuple[datetime, Condition] | None = field(default=None, init=False)
 
@@ -59,7 +63,8 @@ class Readiness:
 
     async def _probe(self) -> Condition:
         probes = (self.catalog.probe, self.content.probe, self.marketplace.probe)
-        condition = Condition(*await asyncio.gather(*map(_responds, probes)))
+        database, storage, chain = await asyncio.gather(*map(_responds, probes))
+        condition = Condition(database, storage, chain, not self.disk.low)
         self._last = self.clock(), condition
         return condition
 

@@ -295,6 +295,14 @@ class Limits:
         integer(0, 2**53),
         "10000",
     )
+    min_free_disk: int = setting(
+        "MIN_FREE_DISK_BYTES",
+        "How many bytes must be free on the disk of the embedded store and of SQLite; with fewer,"
+        " nothing is created, updated or prepared, while reads, deletes and deliveries go on; 0 for"
+        " no limit.",
+        integer(0, 2**53),
+        str(256 * _MIB),
+    )
     rate_limits: bool = setting("RATE_LIMITS", "Whether clients are paced.", parse_switch, "on")
     logins: Rate = setting(
         "RATE_LOGINS",

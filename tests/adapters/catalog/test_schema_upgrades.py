@@ -49,7 +49,8 @@ INSERT INTO detached VALUES ('c1', 'private', 1, 0), ('c4', 'private', 1, 0),
 INSERT INTO intents VALUES ('i1', '0xa', 'n', 'create', 'c6', 'private', 9, 9),
     ('i2', '0xb', 'n', 'publish', 'c7', 'public', NULL, 9);
 INSERT INTO events (chain_id, block_hash, log_index, block_number, post_id, author, spelled_cid,
-    cid, status, file_id, seen_at) VALUES (1, '0x1', 0, 1, '1', '0xa', 'c3', 'c3', 'onchain', 'f3', 1)
+    cid, status, file_id, seen_at)
+    VALUES (1, '0x1', 0, 1, '1', '0xa', 'c3', 'c3', 'onchain', 'f3', 1)
 """
 """What the first release may have left: versions in every state, garbage, and running writes."""
 
@@ -89,10 +90,10 @@ async def fill_first_schema(address: str) -> None:
     """Make a catalog of the first schema."""
     if address.startswith(SQLITE):
         path = address.removeprefix(SQLITE)
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            schema.migrate(connection, known_migrations()[:1])
-            connection.execute("UPDATE counters SET value = 9 WHERE name = 'position'")
-            connection.executescript(FIRST_RELEASE)
+        with closing(sqlite3.connect(path, isolation_level=None)) as file:
+            schema.migrate(file, known_migrations()[:1])
+            file.execute("UPDATE counters SET value = 9 WHERE name = 'position'")
+            file.executescript(FIRST_RELEASE)
         return
     connection = await asyncpg.connect(address)
     try:

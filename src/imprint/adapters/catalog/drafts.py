@@ -30,7 +30,6 @@ from imprint.domain.cids import Cid
 from imprint.domain.errors import Code, NonceUsed, Refusal, Unavailable
 from imprint.domain.files import Action, File, Intent, Network, Quota, State, Version, Write
 
-
 _NO_LIMIT = 2**62
 """More bytes, and more drafts, than anybody has."""
 

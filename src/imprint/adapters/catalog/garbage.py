@@ -10,6 +10,7 @@ from imprint.adapters.catalog.transaction import Row, Transaction, document_lock
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, Network
 
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Bytes and drafts of an owner."""

@@ -43,6 +43,9 @@ MEANINGS: dict[Code, str] = {
     Code.NOT_CACHED: "The request accepts only what is cached (`only-if-cached`), and this "
     "document is not.",
     Code.TOO_LARGE: "The body, the content, the picture, or the body without them is too large.",
+    Code.QUOTA_EXCEEDED: "The drafts of this signer take up all the space they may, or are as many "
+    "as they may be. Delete some, or publish them; the bytes of replaced and deleted drafts count "
+    "until they are destroyed, after 24 hours by default.",
     Code.UNSUPPORTED_MEDIA_TYPE: "The body or the picture has a media type that is not accepted, "
     "or the body is compressed.",
     Code.RANGE_NOT_SATISFIABLE: "The range starts after the end of the document; `Content-Range` "
@@ -51,8 +54,8 @@ MEANINGS: dict[Code, str] = {
     Code.NOT_IMPLEMENTED: "The body has a `Transfer-Encoding` other than `chunked`.",
     Code.CHAIN_UNAVAILABLE: "The chain cannot be reached, so access can be neither granted nor "
     "denied.",
-    Code.STORAGE_UNAVAILABLE: "The content store cannot be reached, or the document in it is "
-    "missing or damaged.",
+    Code.STORAGE_UNAVAILABLE: "The content store cannot be reached or has too little disk space, "
+    "or the document in it is missing or damaged.",
     Code.DATABASE_UNAVAILABLE: "The database cannot be reached.",
     Code.OVERLOADED: "The service is handling too many requests at once, or has too many "
     "connections of this client: try again after `Retry-After` seconds.",

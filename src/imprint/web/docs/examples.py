@@ -86,7 +86,7 @@ DELIVERY_SIGNATURE = hmac.new(b"secret", TIMESTAMP.encode(), hashlib.sha256).hex
 
 UNREADY = {
     "status": "unavailable",
-    "checks": {"database": "ok", "storage": "unavailable", "chain": "ok"},
+    "checks": {"database": "ok", "storage": "unavailable", "chain": "ok", "disk": "ok"},
 }
 """The readiness response while the content store cannot be reached."""
 
@@ -109,7 +109,7 @@ def build_examples(facts: Mapping[str, Any]) -> dict[str, Any]:
         "Health": {"status": "alive"},
         "Readiness": {
             "status": "ready",
-            "checks": {"database": "ok", "storage": "ok", "chain": "ok"},
+            "checks": {"database": "ok", "storage": "ok", "chain": "ok", "disk": "ok"},
         },
         **msgspec.to_builtins(_responses()),
     }

@@ -41,6 +41,7 @@ _DRAFT_CODES = (
     Code.NOT_FOUND,
     Code.NOT_PENDING,
 )
+_STORE_CODES = (Code.QUOTA_EXCEEDED, Code.STORAGE_UNAVAILABLE)
 _POST_CODES = (Code.INVALID_POST_ID, Code.CHAIN_UNAVAILABLE, *DOCUMENT_CODES)
 _LIST_CODES = (Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
 _DELIVERY_CODES = (
@@ -85,7 +86,7 @@ CREATE_DRAFT = Operation(
     "The stored document contains the content, the file's name and a random salt. Therefore "
     "equal contents have different cids, and nobody can guess a cid.",
     Response("The new draft.", "CreatedAnswer"),
-    (*_WRITE_CODES, Code.STORAGE_UNAVAILABLE),
+    (*_WRITE_CODES, *_STORE_CODES),
     body=Body("CreateBody", "The signed write and the content."),
 )
 
@@ -101,7 +102,7 @@ UPDATE_DRAFT = Operation(
     "stay. The old version is inaccessible at once. If two requests update the same cid, one "
     "succeeds.",
     Response("The new version of the draft.", "UpdatedAnswer"),
-    (*_DRAFT_CODES, Code.STORAGE_UNAVAILABLE),
+    (*_DRAFT_CODES, *_STORE_CODES),
     parameters=(_DRAFT_CID,),
     body=Body("UpdateBody", "The signed write and the new content."),
 )
@@ -121,7 +122,7 @@ PUBLISH_DRAFT = Operation(
     "The file stays `pending`. To publish it, call `createPost` of the marketplace contract with "
     "the draft's cid and this `thumbnailCid`; it becomes `onchain` when the event arrives.",
     Response("The thumbnail's cid: fetch it from `GET /ipfs/{thumbnailCid}`.", "PublishedAnswer"),
-    (*_DRAFT_CODES, Code.INVALID_TAGS, Code.INVALID_IMAGE, Code.STORAGE_UNAVAILABLE),
+    (*_DRAFT_CODES, Code.INVALID_TAGS, Code.INVALID_IMAGE, *_STORE_CODES),
     parameters=(_DRAFT_CID,),
     body=Body(
         "PublishForm",
@@ -443,8 +444,9 @@ READINESS = Operation(
     "/readyz",
     Topic.SERVICE,
     "Check the dependencies",
-    "Returns `ready`, or `degraded` if only the chain cannot be reached: most reads still work "
-    "then. Without the database or the content store it returns `unavailable`, with status 503.",
+    "Returns `ready`, or `degraded` if only the chain cannot be reached or disk space is low: most "
+    "reads still work then, and with little disk space everything that stores no document. Without "
+    "the database or the content store it returns `unavailable`, with status 503.",
     Response("The service can handle requests.", "Readiness"),
     (Code.OVERLOADED,),
 )

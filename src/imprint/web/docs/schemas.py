@@ -408,7 +408,12 @@ def _rename_refs(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
-    checks = {"database": _REACHABLE, "storage": _REACHABLE, "chain": _REACHABLE}
+    checks = {
+        "database": _REACHABLE,
+        "storage": _REACHABLE,
+        "chain": _REACHABLE,
+        "disk": {"enum": ["ok", "low"]},
+    }
     return {
         "Facts": _shape_of(facts),
         "Description": {"type": "object", "description": "An OpenAPI 3.1 document."},

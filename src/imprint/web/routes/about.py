@@ -60,6 +60,7 @@ class AboutRoutes:
             "database": _word(condition.database),
             "storage": _word(condition.storage),
             "chain": _word(condition.chain),
+            "disk": "ok" if condition.disk else "low",
         }
         response = json_response({"status": condition.status, "checks": checks}, PRIVATE)
         response.status_code = 200 if condition.ready else 503
