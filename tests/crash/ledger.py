@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.documents import Document, list_documents, read_document
 
+from imprint.adapters.catalog.sql import COMPARE_USAGE
 from imprint.domain.cids import Cid, document_cid
 
 LIVE = "state IN ('pending', 'onchain')"
@@ -64,6 +65,8 @@ def find_faults(folder: Path, *, destroyed: bool = False) -> list[str]:
         spent = [] if destroyed else catalog.execute(burnt).fetchall()
         faults += [f"nonce {nonce} is spent on nothing" for (nonce,) in spent]
         faults += _miscounted_tags(catalog)
+        for owner, size, drafts in catalog.execute(COMPARE_USAGE):
+            faults.append(f"{owner} has {size} bytes and {drafts} drafts more than are counted")
     return faults
 
 

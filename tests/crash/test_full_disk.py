@@ -47,6 +47,15 @@ async def fill(world: World) -> tuple[int, str]:
     raise AssertionError("the disk never filled up")
 
 
+async def wait_for_condition(world: World, status: str) -> None:
+    """Wait until the service has noticed how much space there is."""
+    for _ in range(300):
+        if (await world.client.get("/readyz")).json()["status"] == status:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"the service is never {status}")
+
+
 def take_the_rest(path: Path) -> None:
     """Append to a file until nothing fits any more."""
     with path.open("ab") as file, suppress(OSError):
@@ -84,5 +93,25 @@ async def test_writes_wait_for_space_and_reads_do_not(disk: Path, fork_server: F
         assert again.status_code == 200, again.text
         await asyncio.sleep(CACHE_TIME.total_seconds())
         assert (await world.client.get("/readyz")).status_code == 200
+        scene.victim.process.kill()
+    assert find_faults(disk) == []
+
+
+@pytest.mark.timeout(300)
+async def test_drafts_alone_do_not_fill_the_disk(disk: Path, fork_server: ForkServer):
+    floor = 3 * MEGABYTE
+    async with open_scene(disk, fork_server, MIN_FREE_DISK_BYTES=str(floor)) as scene:
+        world, author = scene.world, scene.world.wallet(0)
+        await scene.victim.start(world.client)
+        file = await world.create(author, "Kept words.")
+        ballast = disk / "ballast"
+        usage = os.statvfs(disk)
+        ballast.write_bytes(bytes(usage.f_bavail * usage.f_frsize - floor // 2))
+        await wait_for_condition(world, "degraded")
+        assert problem(await world.send_create(author)) == (503, "storage_unavailable")
+        assert (await world.send_delete(author, file["cid"])).status_code == 200
+        ballast.unlink()
+        await wait_for_condition(world, "ready")
+        assert (await world.send_create(author)).status_code == 200
         scene.victim.process.kill()
     assert find_faults(disk) == []

@@ -54,6 +54,7 @@ async def test_a_restored_backup_is_the_same_installation(world, out, tmp_path):
     assert await restore(out, folder) == manifest
     async with open_world(folder, clock=world.clock) as restored:
         assert await files_of(restored) == files
+        assert await restored.adapters.catalog.recount_usage() == 0
         alice = restored.wallet(1)
         for each in files:
             if each.file.owner == alice.address and each.event is None:

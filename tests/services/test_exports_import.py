@@ -37,6 +37,7 @@ async def test_an_empty_installation_becomes_the_same(world, elsewhere, tmp_path
     car, _ = await write_export(world)
     assert await import_car(elsewhere, tmp_path, car) == {"added": 5}
     assert await known(elsewhere) == await known(world)
+    assert await elsewhere.adapters.catalog.recount_usage() == 0
     for each in await files_of(world):
         for cid, network in ((each.file.cid, "private"), (each.file.thumbnail_cid, "public")):
             if cid is not None:

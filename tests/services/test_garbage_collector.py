@@ -5,9 +5,11 @@ from datetime import timedelta
 
 from tests.world import World
 
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.transaction import Transaction
 from imprint.domain.errors import Unavailable
 from imprint.ports import ContentStore
-from imprint.services.garbage_collector import GarbageCollector
+from imprint.services.garbage_collector import RECOUNT_LEASE, GarbageCollector, UsageRecount
 
 
 @dataclass(slots=True)
@@ -31,6 +33,32 @@ async def detach(world: World, count: int) -> list[str]:
         assert (await world.send_delete(alice, file["cid"])).status_code == 200
     world.clock.advance(25 * 3600)
     return cids
+
+
+async def miscount(tx: Transaction, owner: str) -> None:
+    await tx.execute(sql.CHARGE, owner=owner, bytes=1000, drafts=-1)
+
+
+async def test_a_recount_corrects_what_counts_for_a_signer(world: World) -> None:
+    alice, catalog = world.wallet(1), world.adapters.catalog
+    await world.create(alice)
+    recount = UsageRecount(catalog, world.clock)
+    assert await recount.recount() == 0
+    await catalog.transact((), miscount, alice.address)
+    assert await recount.recount() == 1
+    assert await recount.recount() == 0
+
+
+async def test_only_one_process_recounts(world: World) -> None:
+    alice, catalog = world.wallet(1), world.adapters.catalog
+    await world.create(alice)
+    await catalog.transact((), miscount, alice.address)
+    now = world.clock()
+    assert await catalog.take_lease(RECOUNT_LEASE, "another", now, now + timedelta(minutes=1))
+    recount = UsageRecount(catalog, world.clock)
+    assert await recount.recount() == 0
+    await catalog.release_lease(RECOUNT_LEASE, "another")
+    assert await recount.recount() == 1
 
 
 async def test_one_round_collects_several_batches(world: World) -> None:
