@@ -6,7 +6,7 @@ from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.chain_events import apply_events, event_of
 from imprint.adapters.catalog.drafts import add_file, refuse_condemned
 from imprint.adapters.catalog.files import (
-    charge,
+    count_usage,
     file_among,
     find_by_post_id,
     find_file,
@@ -101,7 +101,7 @@ async def _add(tx: Transaction, file: File, thumbnail_size: int) -> None:
     await reattach(tx, file.cid, Network.PRIVATE)
     if file.thumbnail_cid is not None:
         await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
-    await charge(tx, file.owner, file.size + thumbnail_size, drafts=1)
+    await count_usage(tx, file.owner, file.size + thumbnail_size, drafts=1)
     await add_file(tx, replace(file, state=State.PENDING, publication=None))
 
 

@@ -16,7 +16,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.files import (
-    charge,
+    count_usage,
     draft_size,
     file_of,
     find_file,
@@ -294,7 +294,7 @@ async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
 async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -> None:
     if file.state is State.PENDING:
         # A post does not count: its author paid for it on the chain.
-        await charge(tx, file.owner, -await draft_size(tx, file), drafts=-1)
+        await count_usage(tx, file.owner, -await draft_size(tx, file), drafts=-1)
     else:
         await _make_room(tx, file)
         await _reattach(tx, file)
@@ -320,7 +320,7 @@ async def _unbind(tx: Transaction, file_id: str) -> File:
     (row,) = await tx.fetchall(sql.UNPUBLISH_FILE, id=file_id)
     draft = replace(post, state=State.PENDING, position=row["position"], publication=None)
     await retag(tx, post, draft)
-    await charge(tx, draft.owner, await draft_size(tx, draft), drafts=1)
+    await count_usage(tx, draft.owner, await draft_size(tx, draft), drafts=1)
     return draft
 
 

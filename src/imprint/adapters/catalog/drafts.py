@@ -16,7 +16,7 @@ from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.chain_events import apply_kept
 from imprint.adapters.catalog.files import (
     UNPLACED,
-    charge,
+    count_usage,
     find_file,
     hashtags_text,
     next_position,
@@ -152,7 +152,7 @@ async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
         return None
     await _retire(tx, draft, State.DELETED, write)
     await _drop_thumbnail(tx, draft, write)
-    await charge(tx, draft.owner, 0, drafts=-1)
+    await count_usage(tx, draft.owner, 0, drafts=-1)
     await _spend_nonce(tx, write, None)
     return draft
 
@@ -234,7 +234,7 @@ async def _drop_thumbnail(
         return
     if thumbnail == successor:
         # Its bytes counted already, and were reserved once more.
-        await charge(tx, draft.owner, -size)
+        await count_usage(tx, draft.owner, -size)
         return
     await tx.lock(document_lock(thumbnail, Network.PUBLIC))
     # Several owners may have had the same picture; it counts for the last one.

@@ -173,9 +173,9 @@ async def _recount(tx: Transaction, tag: str, state: State, by: int) -> None:
     await tx.execute(sql.RECOUNT_TAG, tag=tag, posts=posts, drafts=drafts)
 
 
-async def charge(tx: Transaction, owner: str, size: int, *, drafts: int = 0) -> None:
+async def count_usage(tx: Transaction, owner: str, size: int, *, drafts: int = 0) -> None:
     """Change what counts for an owner by this many bytes and drafts."""
-    await tx.execute(sql.CHARGE, owner=owner, bytes=size, drafts=drafts)
+    await tx.execute(sql.COUNT_USAGE, owner=owner, bytes=size, drafts=drafts)
 
 
 async def draft_size(tx: Transaction, file: File) -> int:
@@ -199,7 +199,7 @@ async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
 async def release(tx: Transaction, detached: Row | None) -> None:
     """Count a detached document no more, if there was a record of one."""
     if detached is not None and detached["owner"] is not None:
-        await charge(tx, detached["owner"], -detached["size"])
+        await count_usage(tx, detached["owner"], -detached["size"])
 
 
 async def list_keys(tx: Transaction, after: str, limit: int) -> list[KeyRecord]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from imprint.adapters.catalog import sql
-from imprint.adapters.catalog.files import charge, reattach, release
+from imprint.adapters.catalog.files import count_usage, reattach, release
 from imprint.adapters.catalog.transaction import Row, Transaction, document_lock, micros
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, Network
@@ -83,7 +83,7 @@ async def compare_usage(tx: Transaction) -> list[Usage]:
 async def correct_usage(tx: Transaction, differences: Sequence[Usage]) -> None:
     """Add differences; what was counted since they were found stays counted."""
     for usage in differences:
-        await charge(tx, usage.owner, usage.bytes, drafts=usage.drafts)
+        await count_usage(tx, usage.owner, usage.bytes, drafts=usage.drafts)
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:
@@ -106,7 +106,7 @@ async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
     """Undo what an intent without effect counts for, of its bytes so many."""
     drafts = 1 if intent["action"] == Action.CREATE else 0
     if size or drafts:
-        await charge(tx, intent["signer"], -size, drafts=-drafts)
+        await count_usage(tx, intent["signer"], -size, drafts=-drafts)
 
 
 async def _condemn(

@@ -187,7 +187,7 @@ ON CONFLICT (owner) DO UPDATE"""
     + " AND excluded.last_number > owners.last_number RETURNING 1"
 )
 USAGE = "SELECT used_bytes, drafts FROM owners WHERE owner = :owner"
-CHARGE = """
+COUNT_USAGE = """
 UPDATE owners SET used_bytes = used_bytes + :bytes, drafts = drafts + :drafts
 WHERE owner = :owner"""
 COMPARE_USAGE = """
