@@ -309,4 +309,4 @@ async def test_a_recount_corrects_what_is_wrong_and_nothing_else(world, used, da
 
 
 async def spoil(tx, owner):
-    await tx.execute(sql.CHARGE, owner=owner, bytes=-1000, drafts=5)
+    await tx.execute(sql.COUNT_USAGE, owner=owner, bytes=-1000, drafts=5)
