@@ -40,7 +40,7 @@ async def miscount(world: World, owner: str) -> None:
     """Count what is not there."""
 
     async def charge(tx: Transaction) -> None:
-        await tx.execute(sql.CHARGE, owner=owner, bytes=1000, drafts=-1)
+        await tx.execute(sql.COUNT_USAGE, owner=owner, bytes=1000, drafts=-1)
 
     assert isinstance(world.adapters.catalog, CatalogBase)
     await world.adapters.catalog.transact((), charge)
