@@ -1,11 +1,13 @@
-"""The limiter of one process: leaky buckets by key."""
+"""Keys of clients, leaky buckets by key, and budgets with fair shares."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from imprint.domain.errors import Code, RateLimited
-from imprint.domain.rate_limits import MAX_KEYS, Rate, RateLimiter
+from imprint.domain.rate_limits import MAX_KEYS, Budget, Rate, RateLimiter, client_key
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 
@@ -14,10 +16,10 @@ def after(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-def refused_for(limiter: RateLimiter, key: str, now: datetime) -> int | None:
+def refused_for(limiter: RateLimiter, key: str, now: datetime, cost: int = 1) -> int | None:
     """The seconds to wait, or None if the request is admitted."""
     try:
-        limiter.admit(key, now)
+        limiter.admit(key, now, cost)
     except RateLimited as refusal:
         return refusal.retry_after
     return None
@@ -86,3 +88,131 @@ def test_the_least_recent_key_is_evicted() -> None:
         limiter.admit(f"key {number}", NOW)
     assert refused_for(limiter, "old", NOW) == 60
     assert refused_for(limiter, "recent", NOW) is None
+
+
+# Costs
+
+
+def test_a_request_is_counted_by_its_cost() -> None:
+    limiter = RateLimiter(Rate(100, 10))
+    assert refused_for(limiter, "a", NOW, 70) is None
+    assert refused_for(limiter, "a", NOW, 40) == 1
+    assert refused_for(limiter, "a", NOW, 30) is None
+
+
+def test_the_wait_is_rounded_up() -> None:
+    limiter = RateLimiter(Rate(10, 15))
+    for _ in range(10):
+        limiter.admit("a", NOW)
+    assert refused_for(limiter, "a", NOW) == 2
+    assert refused_for(limiter, "a", after(1.4)) == 1
+    assert refused_for(limiter, "a", after(1.5)) is None
+
+
+def test_a_cost_above_the_whole_bucket_needs_an_empty_bucket() -> None:
+    limiter = RateLimiter(Rate(100, 10))
+    assert refused_for(limiter, "a", NOW, 1_000_000) is None
+    assert refused_for(limiter, "a", NOW, 1_000_000) == 10
+    assert refused_for(limiter, "a", after(10), 1_000_000) is None
+
+
+def test_what_is_taken_back_is_not_counted() -> None:
+    limiter = RateLimiter(Rate(1, 60))
+    for _ in range(5):
+        limiter.admit("a", NOW)
+        limiter.take_back("a")
+    limiter.admit("a", NOW)
+    assert refused_for(limiter, "a", NOW) == 60
+
+
+def test_taking_back_from_an_unknown_key_gives_no_credit() -> None:
+    limiter = RateLimiter(Rate(1, 60))
+    limiter.take_back("a", 10)
+    limiter.admit("a", NOW)
+    assert refused_for(limiter, "a", NOW) == 60
+
+
+@given(
+    st.integers(1, 2**31),
+    st.integers(1, 100_000),
+    st.lists(st.tuples(st.integers(1, 2**32), st.floats(0, 10_000)), max_size=20),
+)
+def test_a_client_that_waits_as_told_is_admitted(
+    count: int, seconds: int, requests: list[tuple[int, float]]
+) -> None:
+    limiter, moment = RateLimiter(Rate(count, seconds)), 0.0
+    for cost, pause in requests:
+        moment += pause
+        wait = refused_for(limiter, "a", after(moment), cost)
+        if wait is not None:
+            assert 1 <= wait <= seconds
+            moment += wait
+            assert refused_for(limiter, "a", after(moment), cost) is None
+
+
+# Keys of clients
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("::FFFF:cb00:7107", "203.0.113.7"),
+        ("2001:db8:0:1::7", "2001:db8:0:1::/64"),
+        ("2001:0DB8:0000:0001:ffff:ffff:ffff:ffff", "2001:db8:0:1::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("fe80::2%25", "fe80::/64"),
+        ("::1", "::/64"),
+        ("testclient", "testclient"),
+        ("203.0.113.007", "203.0.113.007"),
+        ("-", "-"),
+        ("", ""),
+    ],
+)
+def test_the_key_of_a_client_is_its_ipv4_address_or_its_ipv6_network(
+    address: str, key: str
+) -> None:
+    assert client_key(address) == key
+
+
+def test_neighbouring_ipv6_networks_are_two_clients() -> None:
+    assert client_key("2001:db8:0:1::7") != client_key("2001:db8:0:2::7")
+
+
+# Budgets
+
+
+def test_a_client_holds_at_most_a_quarter_of_a_budget() -> None:
+    budget = Budget.of(100)
+    assert budget.take("a", 25)
+    assert not budget.take("a")
+    assert budget.take("b", 25)
+
+
+def test_all_clients_together_hold_at_most_the_total() -> None:
+    budget = Budget.of(100)
+    assert all(budget.take(client, 25) for client in "abcd")
+    assert not budget.take("e")
+    budget.give_back("a")
+    assert budget.take("e")
+
+
+def test_a_client_may_hold_one_item_of_the_largest_size() -> None:
+    assert Budget.of(100, largest=60).take("a", 60)
+    assert Budget.of(100, largest=1000).take("a", 1000)
+
+
+def test_what_is_not_taken_changes_nothing() -> None:
+    budget = Budget.of(100)
+    assert not budget.take("a", 26)
+    assert (budget.taken, budget.held("a")) == (0, 0)
+
+
+def test_a_client_that_gave_everything_back_is_forgotten() -> None:
+    budget = Budget.of(100)
+    budget.take("a", 20)
+    budget.give_back("a", 5)
+    assert (budget.taken, budget.held("a")) == (15, 15)
+    budget.give_back("a", 15)
+    assert budget == Budget.of(100)

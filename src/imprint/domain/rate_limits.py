@@ -1,9 +1,11 @@
-"""Rate limits: how many requests are admitted in a time, for each key.
+"""Rate limits and budgets: how much each client may ask for in a time, and hold at once.
 
-The limiter here works within one process and counts the requests of an IP address. Logins and
-signed writes also have a limit per signer, which `Catalog.admit` counts for all processes.
+Both work within one process, and know a client by its key, which `client_key` makes of its IP
+address. Logins and signed writes also have a limit per signer, which `Catalog.admit` counts for
+all processes.
 """
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -14,8 +16,14 @@ from imprint.domain.errors import RateLimited
 MAX_KEYS = 100_000
 """The most keys in memory; the least recently used one is evicted first."""
 
+_TOLERANCE = 1e-6
+"""Seconds, the precision of the clock: a client that waited as it was told is not refused again."""
+
 CLIENT_PREFIX = 64
 """Bits of an IPv6 address that name a client: a network gives each customer all of the others."""
+
+SHARE = 4
+"""One client holds at most one part in so many of a budget."""
 
 
 @lru_cache(maxsize=8192)
@@ -51,17 +59,77 @@ class RateLimiter:
     rate: Rate | None
     _levels: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def admit(self, key: str, now: datetime) -> None:
-        """Count one request of `key`. Refuses `rate_limited` while its bucket is full."""
+    def admit(self, key: str, now: datetime, cost: int = 1) -> None:
+        """Count a request of `key`. Refuses `rate_limited` while it does not fit into its bucket.
+
+        A request that costs more than a whole bucket fits into an empty one.
+        """
         if self.rate is None:
             return
         moment = now.timestamp()
         leak = self.rate.count / self.rate.seconds
         level, since = self._levels.pop(key, (0.0, moment))
         level = max(0.0, level - max(0.0, moment - since) * leak)
-        full = level + 1 > self.rate.count
-        self._levels[key] = (level if full else level + 1, moment)
+        filled = level + min(cost, self.rate.count)
+        wait = (filled - self.rate.count) / leak - _TOLERANCE
+        self._levels[key] = (level if wait > 0 else filled, moment)
         if len(self._levels) > MAX_KEYS:
             del self._levels[next(iter(self._levels))]
-        if full:
-            raise RateLimited(max(1, round((level + 1 - self.rate.count) / leak)))
+        if wait > 0:
+            raise RateLimited(min(math.ceil(wait), self.rate.seconds))
+
+    def take_back(self, key: str, cost: int = 1) -> None:
+        """Uncount a request of `key` that was admitted."""
+        if (found := self._levels.get(key)) is not None:
+            level, since = found
+            self._levels[key] = (max(0.0, level - cost), since)
+
+
+@dataclass(slots=True)
+class Budget:
+    """An amount that the clients of one process take from and give back; each has a fair share.
+
+    `share` is the most that one client holds.
+    """
+
+    total: int
+    share: int
+    _taken: int = field(default=0, init=False)
+    _held: dict[str, int] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def of(cls, total: int, largest: int = 1) -> "Budget":
+        """The budget in which every client may hold a quarter, or one item of the largest size."""
+        total = max(total, largest)
+        return cls(total, max(total // SHARE, largest))
+
+    @property
+    def taken(self) -> int:
+        """What all clients hold together."""
+        return self._taken
+
+    def held(self, client: str) -> int:
+        """What this client holds."""
+        return self._held.get(client, 0)
+
+    def take(self, client: str, amount: int = 1) -> bool:
+        """Take an amount for a client; False, and nothing is taken, beyond its share or the total.
+
+        What is taken has to be given back.
+        """
+        held = self._held.get(client, 0) + amount
+        taken = self._taken + amount
+        if held > self.share or taken > self.total:
+            return False
+        self._held[client] = held
+        self._taken = taken
+        return True
+
+    def give_back(self, client: str, amount: int = 1) -> None:
+        """Give back what a client took, or a part of it."""
+        self._taken -= amount
+        held = self._held[client] - amount
+        if held:
+            self._held[client] = held
+        else:
+            del self._held[client]
