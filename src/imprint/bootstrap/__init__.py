@@ -12,7 +12,6 @@ from imprint.bootstrap.adapters import Adapters, check_chain, examine_chain, ope
 from imprint.bootstrap.background import BackgroundTasks, build_follower
 from imprint.bootstrap.well_known import describe_service
 from imprint.domain.files import Quota
-from imprint.domain.rate_limits import RateLimiter
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
 from imprint.services.labels import LabelUpdater
@@ -22,7 +21,7 @@ from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.webhooks import Webhooks
 from imprint.settings import Secret, Settings
-from imprint.web.app import Services, WebOptions, build_app
+from imprint.web.app import ClientRates, Services, WebOptions, build_app
 
 __all__ = [
     "Adapters",
@@ -74,10 +73,17 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         limits.image_bytes,
         limits.body_seconds,
         limits.concurrent,
-        RateLimiter(limits.enforced(limits.reads)),
-        RateLimiter(limits.enforced(limits.signed)),
+        limits.concurrent_webhooks,
+        limits.body_bytes,
+        limits.response_bytes,
+        ClientRates(
+            limits.enforced(limits.reads),
+            limits.enforced(limits.signed),
+            limits.enforced(limits.signed_bytes),
+            limits.enforced(limits.webhooks),
+        ),
         settings.server.cors_origins,
-        frozenset(settings.server.trusted_proxies),
+        settings.server.trusted_proxies,
         settings.server.security_contact,
     )
     background = BackgroundTasks(settings, adapters, entitlement, labels)

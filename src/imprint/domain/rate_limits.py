@@ -112,22 +112,23 @@ class Budget:
         """What this client holds."""
         return self._held.get(client, 0)
 
-    def take(self, client: str, amount: int = 1) -> bool:
+    def take(self, client: str, amount: int = 1, *, is_shared: bool = False) -> bool:
         """Take an amount for a client; False, and nothing is taken, beyond its share or the total.
 
-        What is taken has to be given back.
+        With `is_shared`, another client has taken the same amount, and only the share counts.
         """
         held = self._held.get(client, 0) + amount
-        taken = self._taken + amount
+        taken = self._taken if is_shared else self._taken + amount
         if held > self.share or taken > self.total:
             return False
         self._held[client] = held
         self._taken = taken
         return True
 
-    def give_back(self, client: str, amount: int = 1) -> None:
-        """Give back what a client took, or a part of it."""
-        self._taken -= amount
+    def give_back(self, client: str, amount: int = 1, *, is_shared: bool = False) -> None:
+        """Give back what a client took, or a part of it; with `is_shared`, another has it still."""
+        if not is_shared:
+            self._taken -= amount
         held = self._held[client] - amount
         if held:
             self._held[client] = held

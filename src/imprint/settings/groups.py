@@ -61,7 +61,8 @@ class Server:
     )
     trusted_proxies: tuple[str, ...] = setting(
         "TRUSTED_PROXIES",
-        "IP addresses of proxies whose `X-Forwarded-For` is believed, separated by commas.",
+        "IP addresses and networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For` is believed,"
+        " separated by commas.",
         several(parse_proxy),
         "",
     )
@@ -328,6 +329,20 @@ class Limits:
         parse_rate,
         "1200/60",
     )
+    signed_bytes: Rate = setting(
+        "RATE_BYTES",
+        "How many bytes of bodies with content or thumbnails an IP address may send in so many"
+        " seconds.",
+        parse_rate,
+        f"{1024 * _MIB}/3600",
+    )
+    webhooks: Rate = setting(
+        "RATE_WEBHOOKS",
+        "How many deliveries that no provider has signed an IP address may send in so many"
+        " seconds; signed ones are not counted.",
+        parse_rate,
+        "600/60",
+    )
     body_seconds: float = setting(
         "BODY_TIMEOUT_SECONDS",
         "How long a client may take to send a body.",
@@ -348,9 +363,31 @@ class Limits:
     )
     concurrent: int = setting(
         "MAX_CONCURRENT_REQUESTS",
-        "How many requests are answered at once by a process; more are turned away with 503.",
+        "How many requests are answered at once by a process, and a quarter of them for one IP"
+        " address; more are turned away with 503. A request counts when its body has arrived.",
         integer(1, 100_000),
         "512",
+    )
+    concurrent_webhooks: int = setting(
+        "MAX_CONCURRENT_WEBHOOKS",
+        "How many deliveries a process receives at once, and a quarter of them from one IP address;"
+        " they are not among the requests above.",
+        integer(1, 100_000),
+        "64",
+    )
+    body_bytes: int = setting(
+        "MAX_BODY_BYTES_IN_FLIGHT",
+        "How many bytes of bodies a process has in memory at once, and a quarter of them from one"
+        " IP address, but at least one body of the largest size; more are turned away with 503.",
+        integer(_MIB, 1024 * 1024 * _MIB),
+        str(128 * _MIB),
+    )
+    response_bytes: int = setting(
+        "MAX_RESPONSE_BYTES_IN_FLIGHT",
+        "How many bytes of large responses a process has in memory at once, with the same share"
+        " for one IP address; more wait, and are turned away with 503 after 20 seconds.",
+        integer(_MIB, 1024 * 1024 * _MIB),
+        str(128 * _MIB),
     )
 
     connections: int = setting(

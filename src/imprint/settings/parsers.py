@@ -17,7 +17,7 @@ _Value = TypeVar("_Value")
 
 _INTEGER = re.compile(r"-?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?")
-_RATE = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
+_RATE = re.compile(r"([0-9]{1,12})/([0-9]{1,9})")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _ON = ("on", "true", "yes", "1")
 _OFF = ("off", "false", "no", "0")
@@ -69,10 +69,18 @@ def parse_host(text: str) -> str:
 
 
 def parse_proxy(text: str) -> str:
-    """The IP address of a proxy."""
-    if not _is_ip(text):
-        raise InvalidSetting("must name IP addresses")
-    return text
+    """The IP address of a proxy, or a network of proxies."""
+    try:
+        # The zone of an address says where this machine finds it, not which one it is.
+        network = ipaddress.ip_network(text.partition("%")[0] if _is_ip(text) else text)
+    except ValueError as error:
+        raise InvalidSetting(
+            "must name IP addresses and networks, like 192.0.2.1 or 10.0.0.0/8"
+        ) from error
+    first = network.network_address
+    if isinstance(first, ipaddress.IPv6Address) and first.ipv4_mapped is not None:
+        network = ipaddress.ip_network((first.ipv4_mapped, max(network.prefixlen - 96, 0)))
+    return str(network.network_address) if network.num_addresses == 1 else str(network)
 
 
 def parse_domain(text: str) -> str:

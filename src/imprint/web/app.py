@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 from starlette.middleware import Middleware
 from starlette.routing import Route
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from imprint.domain.errors import Problem
-from imprint.domain.rate_limits import RateLimiter
+from imprint.domain.rate_limits import Budget, Rate, RateLimiter
 from imprint.ports import Clock
 from imprint.services.drafts import Drafts
 from imprint.services.lists import Lists
@@ -22,13 +21,15 @@ from imprint.services.webhooks import Webhooks
 from imprint.web.cors import PageCors
 from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.page import docs_page
-from imprint.web.middleware import RequestMiddleware
+from imprint.web.large_responses import ResponseBudget
+from imprint.web.middleware import RequestLimits, RequestMiddleware
 from imprint.web.problems import on_method_not_allowed, on_not_found, on_problem
-from imprint.web.requests import BodyReader
+from imprint.web.proxies import ForwardedClient, TrustedProxies
+from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.routes.about import AboutRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.reads import ReadRoutes
-from imprint.web.routes.webhooks import WebhookRoutes
+from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
 from imprint.web.routing import Application
 
@@ -50,6 +51,20 @@ class Services:
     readiness: Readiness
 
 
+SMALLEST_SHARE = 2
+"""Requests that one client may have running, however few a process runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRates:
+    """The rates of each client, None without a limit; `webhooks` is for unverified deliveries."""
+
+    reads: Rate | None = None
+    signed: Rate | None = None
+    signed_bytes: Rate | None = None
+    webhooks: Rate | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class WebOptions:
     """The limits of requests, the allowed origins, the trusted proxies and the security contact."""
@@ -58,11 +73,19 @@ class WebOptions:
     max_image: int
     body_timeout: float
     max_concurrent: int
-    reads: RateLimiter
-    signed: RateLimiter
+    max_webhooks: int
+    max_body_bytes: int
+    max_response_bytes: int
+    rates: ClientRates
     cors_origins: tuple[str, ...] = ()
-    trusted_proxies: frozenset[str] = frozenset()
+    trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
+
+    @property
+    def largest_body(self) -> int:
+        """Bytes of the largest body that an endpoint reads; no response is much larger."""
+        largest = max(ESCAPED * self.max_content, self.max_image) + SMALL_BODY
+        return max(largest, MAX_DELIVERY)
 
 
 def build_app(
@@ -93,9 +116,11 @@ def _routes(
     writes = WriteRoutes(
         services.login, services.drafts, bodies, options.max_content, options.max_image
     )
-    reads = ReadRoutes(services.login, services.reads, services.lists)
-    gateway = GatewayRoutes(services.reads)
-    webhooks = WebhookRoutes(services.webhooks, bodies)
+    budget = ResponseBudget(Budget.of(options.max_response_bytes, options.largest_body))
+    reads = ReadRoutes(services.login, services.reads, services.lists, budget)
+    gateway = GatewayRoutes(services.reads, budget)
+    unverified = RateLimiter(options.rates.webhooks)
+    webhooks = WebhookRoutes(services.webhooks, bodies, unverified, clock)
     openapi = describe_interface(facts)
     about = AboutRoutes(
         facts,
@@ -135,20 +160,29 @@ def _routes(
 
 def _middleware(routes: list[Route], options: WebOptions, clock: Clock) -> list[Middleware]:
     """The middleware, the outermost first."""
-    chosen = [
-        Middleware(
-            RequestMiddleware,
-            clock=clock,
-            reads=options.reads,
-            signed=options.signed,
-            max_concurrent=options.max_concurrent,
-            paths=frozenset(route.path for route in routes),
-        )
-    ]
+    paths = frozenset(route.path for route in routes)
+    chosen = [Middleware(RequestMiddleware, limits=_limits(options, clock), paths=paths)]
     if options.trusted_proxies:
-        # Replaces the proxy's address in the scope, which is the key of the rate limits.
-        trusted = sorted(options.trusted_proxies)
-        chosen.insert(0, Middleware(ProxyHeadersMiddleware, trusted_hosts=trusted))
+        # Replaces the proxy's address in the scope, which the limits of clients are counted by.
+        proxies = TrustedProxies(options.trusted_proxies)
+        chosen.insert(0, Middleware(ForwardedClient, proxies=proxies))
     if options.cors_origins:
         chosen.append(Middleware(PageCors, origins=options.cors_origins))
     return chosen
+
+
+def _limits(options: WebOptions, clock: Clock) -> RequestLimits:
+    rates = options.rates
+    return RequestLimits(
+        clock,
+        RateLimiter(rates.reads),
+        RateLimiter(rates.signed),
+        RateLimiter(rates.signed_bytes),
+        slots=_slots(options.max_concurrent),
+        webhook_slots=_slots(options.max_webhooks),
+        body_bytes=Budget.of(options.max_body_bytes, options.largest_body),
+    )
+
+
+def _slots(total: int) -> Budget:
+    return Budget.of(total, min(total, SMALLEST_SHARE))

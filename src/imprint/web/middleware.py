@@ -1,7 +1,8 @@
 """The outermost middleware, which every request and response passes.
 
-It chooses the request id, applies the rate limits per IP address and the load limit, drains refused
-bodies, adds the security headers, counts and logs the response, and responds to unexpected errors.
+It chooses the request id, applies the rate limits per client and the budgets that all requests
+share, drains refused bodies, adds the security headers, counts and logs the response, and responds
+to unexpected errors.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imprint.domain.errors import Code, RateLimited, Unavailable
 from imprint.domain.files import new_id
-from imprint.domain.rate_limits import RateLimiter
+from imprint.domain.rate_limits import Budget, RateLimiter, client_key
 from imprint.metrics import RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Clock
 from imprint.web.problems import error_response
@@ -48,11 +49,20 @@ _SECURITY_HEADERS = [
     (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
 ]
 
-UNLIMITED_PATHS = ("/healthz", "/readyz", "/webhook/")
-"""Paths without a rate limit: probes and providers must get through."""
+HEALTH_PATH = "/healthz"
+"""The path without any limit."""
+
+WEBHOOK_PATHS = "/webhook/"
+"""Paths whose requests are counted apart, and whose rate limit is that of `WebhookRoutes`."""
+
+UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
+"""Paths without a rate limit here: probes and providers must get through."""
 
 SIGNED_PATHS = ("/auth/", "/create/", "/update/", "/publish/", "/delete/")
 """Paths where every request costs a signature recovery."""
+
+CONTENT_PATHS = ("/create/", "/update/", "/publish/")
+"""Paths whose bodies are stored, and have a rate limit by their bytes."""
 
 LOGGED_PATH = 200
 """Characters of a path that are logged: ours are shorter, and others can be of any length."""
@@ -69,39 +79,89 @@ DRAIN_SECONDS = 2.0
 UNDRAINED = (Code.REQUEST_TIMEOUT, Code.OVERLOADED)
 """Refusals that save time: their bodies are not drained."""
 
+UNCOUNTED_BODY = 64 * 1024
+"""Bytes of a body that do not count as bytes in flight: a connection buffers as many anyway."""
+
 _MAX_LENGTH_DIGITS = len(str(MAX_DRAINED)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """The rate limits per client, and the budgets that all requests of a process share.
+
+    A request takes one of the `slots` when its body is complete, so that clients that do not send
+    theirs keep nobody out. A webhook has one of its own slots from the beginning: nobody knows
+    that it is a provider's before its body has been read.
+    """
+
+    clock: Clock
+    reads: RateLimiter
+    signed: RateLimiter
+    signed_bytes: RateLimiter
+    slots: Budget
+    webhook_slots: Budget
+    body_bytes: Budget
 
 
 @dataclass(slots=True)
 class RequestBody:
-    """The `receive` of one request, which knows whether the whole body has arrived."""
+    """The `receive` of one request, which knows whether the whole body has arrived.
+
+    It holds what the request has taken from the budgets until `release`. A body that `is_stored`
+    has a rate limit by its bytes.
+    """
 
     receive: Receive
+    client: str
+    limits: RequestLimits
     declared: int | None = None
     is_complete: bool = False
     expects_continue: bool = False
-    _received: int = field(default=0, init=False)
+    is_stored: bool = field(default=False, init=False)
+    is_over_budget: bool = field(default=False, init=False)
+    received: int = field(default=0, init=False)
+    _slots: Budget | None = field(default=None, init=False)
+    _counted: int = field(default=0, init=False)
 
     @classmethod
-    def of(cls, scope: Scope, receive: Receive) -> "RequestBody":
+    def of(
+        cls, scope: Scope, receive: Receive, client: str, limits: RequestLimits
+    ) -> "RequestBody":
         """The body that the headers of a request announce."""
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"")
         if not length and b"transfer-encoding" not in headers:
-            return cls(receive, is_complete=True)
+            return cls(receive, client, limits, is_complete=True)
         declared = int(length[:_MAX_LENGTH_DIGITS]) if length.isdigit() else None
         expects_continue = headers.get(b"expect", b"").lower() == b"100-continue"
-        return cls(receive, declared, declared == 0, expects_continue)
+        return cls(receive, client, limits, declared, declared == 0, expects_continue)
 
     async def __call__(self) -> Message:
+        """The next message. Refuses `overloaded` beyond a budget, `rate_limited` beyond a rate."""
         message = await self.receive()
-        if message["type"] != "http.request":
-            self.is_complete = True
-            return message
-        self._received += len(message.get("body", b""))
-        has_all = self.declared is not None and self._received >= self.declared
-        self.is_complete = has_all or not message.get("more_body", False)
+        self._note(message)
+        if self.received > UNCOUNTED_BODY:
+            self._count()
+        if self.is_complete and self._slots is None and message["type"] == "http.request":
+            self.take_slot(self.limits.slots)
+            if self.is_stored and self.limits.signed_bytes.rate is not None:
+                self.limits.signed_bytes.admit(self.client, self.limits.clock(), self.received)
         return message
+
+    def take_slot(self, slots: Budget) -> None:
+        """Take one of these slots for the request. Raises `Unavailable` if there is none."""
+        if not slots.take(self.client):
+            raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
+        self._slots = slots
+
+    def release(self) -> None:
+        """Give back everything that the request has taken."""
+        if self._slots is not None:
+            self._slots.give_back(self.client)
+            self._slots = None
+        if self._counted:
+            self.limits.body_bytes.give_back(self.client, self._counted)
+            self._counted = 0
 
     async def drain(self) -> None:
         """Read and discard the rest of the body, within `MAX_DRAINED` and `DRAIN_SECONDS`.
@@ -114,10 +174,27 @@ class RequestBody:
             return
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
-                while not self.is_complete and self._received <= MAX_DRAINED:
-                    await self()
+                while not self.is_complete and self.received <= MAX_DRAINED:
+                    self._note(await self.receive())
         except TimeoutError:
             pass
+
+    def _note(self, message: Message) -> None:
+        if message["type"] != "http.request":
+            self.is_complete = True
+            return
+        self.received += len(message.get("body", b""))
+        has_all = self.declared is not None and self.received >= self.declared
+        self.is_complete = has_all or not message.get("more_body", False)
+
+    def _count(self) -> None:
+        if self.limits.body_bytes.take(self.client, self.received - self._counted):
+            self._counted = self.received
+            return
+        # Whoever reads the body drops what it has, so the others can have the bytes at once.
+        self.is_over_budget = True
+        self.release()
+        raise Unavailable(Code.OVERLOADED, "Too many bytes are being received.")
 
 
 @dataclass(slots=True)
@@ -125,12 +202,8 @@ class RequestMiddleware:
     """The middleware around the whole application; `paths` are the routes without parameters."""
 
     app: ASGIApp
-    clock: Clock
-    reads: RateLimiter
-    signed: RateLimiter
-    max_concurrent: int
+    limits: RequestLimits
     paths: frozenset[str] = frozenset()
-    _running: int = field(default=0, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -139,53 +212,62 @@ class RequestMiddleware:
         id_token = request_id.set(_choose_id(scope))
         started = time.perf_counter()
         status = 0
-        state = scope["state"] = {}
-        body = RequestBody.of(scope, receive)
+        peer = scope.get("client")
+        client = client_key(peer[0]) if peer else "-"
+        state = scope["state"] = {"client": client}
+        body = RequestBody.of(scope, receive, client, self.limits)
 
         async def send_response(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                if not body.is_complete and state.get("code") not in UNDRAINED:
+                if not body.is_complete and (
+                    body.is_over_budget or state.get("code") not in UNDRAINED
+                ):
                     await body.drain()
                 _add_headers(message, body.is_complete)
             await send(message)
 
-        self._running += 1
         try:
-            self._limit(scope)
+            self._limit(scope, body)
             await self.app(scope, body, send_response)
         except Exception as error:
             log.error("unexpected failure", exc_info=error)
             if status == 0:
                 await error_response()(scope, receive, send_response)
         finally:
-            self._running -= 1
+            body.release()
             self._report(scope, status, time.perf_counter() - started)
             request_id.reset(id_token)
 
-    def _limit(self, scope: Scope) -> None:
+    def _limit(self, scope: Scope, body: RequestBody) -> None:
         """Note in the state of the request that the router has to refuse it.
 
         It is refused there, and not here, because pages of other origins can read only responses
         that passed the CORS middleware.
         """
         path: str = scope["path"]
+        method: str = scope["method"]
+        limits = self.limits
         try:
-            if self._running > self.max_concurrent and path != "/healthz":
-                raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
-            if not path.startswith(UNLIMITED_PATHS):
-                self._limit_rate(path, scope)
+            if path.startswith(UNLIMITED_PATHS):
+                if path.startswith(WEBHOOK_PATHS):
+                    body.take_slot(limits.webhook_slots)
+                elif path != HEALTH_PATH:
+                    body.take_slot(limits.slots)
+                return
+            # Only endpoints with the method POST read a body.
+            if body.is_complete or method != "POST":
+                body.take_slot(limits.slots)
+            elif path.startswith(CONTENT_PATHS):
+                body.is_stored = True
+            # A CORS preflight costs no signature recovery.
+            is_signed = path.startswith(SIGNED_PATHS) and method != "OPTIONS"
+            limiter = limits.signed if is_signed else limits.reads
+            if limiter.rate is not None:
+                limiter.admit(body.client, limits.clock())
         except (Unavailable, RateLimited) as problem:
             scope["state"]["refusal"] = problem
-
-    def _limit_rate(self, path: str, scope: Scope) -> None:
-        # A CORS preflight costs no signature recovery.
-        is_signed = path.startswith(SIGNED_PATHS) and scope["method"] != "OPTIONS"
-        limiter = self.signed if is_signed else self.reads
-        if limiter.rate is not None:
-            client = scope.get("client")
-            limiter.admit(client[0] if client else "-", self.clock())
 
     def _report(self, scope: Scope, status: int, seconds: float) -> None:
         path, code = scope["path"], scope["state"].get("code")

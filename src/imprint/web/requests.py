@@ -359,6 +359,15 @@ def _invalid_json() -> Refusal:
     return Refusal(Code.INVALID_JSON, "The body is not valid JSON.")
 
 
+# The client
+
+
+def client_of(request: Request) -> str:
+    """The key of the client that sent the request, which `RequestMiddleware` noted."""
+    client: str = request.scope["state"]["client"]
+    return client
+
+
 # Query parameters
 
 _POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")

@@ -191,7 +191,8 @@ def delivery_response(result: DeliveryResult) -> DeliveryResponse:
 
 # HTTP responses
 
-_encode = msgspec.json.Encoder().encode
+encode_json = msgspec.json.Encoder().encode
+"""The JSON of one of the bodies above."""
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 """For bytes named by their hash, which never change."""
@@ -206,7 +207,7 @@ PRIVATE = "no-store"
 def json_response(value: object, cache: str | None = None) -> Response:
     """A JSON response with status 200."""
     headers = {"Cache-Control": cache} if cache else None
-    return Response(_encode(value), headers=headers, media_type="application/json")
+    return Response(encode_json(value), headers=headers, media_type="application/json")
 
 
 def entity_tag(name: str) -> str:

@@ -14,10 +14,11 @@ from starlette.responses import Response
 
 from imprint.domain.car import write_car
 from imprint.domain.cids import Cid, blocks
-from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.documents import MAX_IMAGE_BYTES, SMALL_DOCUMENT
 from imprint.domain.errors import Code, OutOfRange, Refusal
 from imprint.services.reads import Reads
-from imprint.web.requests import canonical_cid, query_params, query_text
+from imprint.web.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
+from imprint.web.requests import canonical_cid, client_of, query_params, query_text
 from imprint.web.responses import IMMUTABLE, entity_tag, is_current, not_modified
 
 # Representations
@@ -187,6 +188,7 @@ class GatewayRoutes:
     """`/ipfs/{cid}`; private and unknown cids are not found, in every representation."""
 
     reads: Reads
+    budget: ResponseBudget
 
     async def document(self, request: Request) -> Response:
         representation = requested_representation(request)
@@ -200,13 +202,28 @@ class GatewayRoutes:
             response = not_modified(tag, IMMUTABLE)
             response.headers["Vary"] = "Accept"
             return response
+
+        async def load() -> tuple[bytes, int]:
+            return await self._load(cid, representation)
+
+        lease = await self.budget.share(client_of(request), tag, MAX_IMAGE_BYTES, load)
+        try:
+            return _document_response(request, cid, representation, lease)
+        except OutOfRange:
+            lease.close()
+            raise
+
+    async def _load(self, cid: Cid, representation: Representation) -> tuple[bytes, int]:
+        """The body, and how many bytes were in memory for it."""
         document = await self.reads.public_document(cid)
+        if representation.format is Format.PLAIN:
+            return document, len(document)
         if len(document) > SMALL_DOCUMENT:
             # Splitting it into blocks would block the event loop.
             body = await asyncio.to_thread(representation.encode, cid, document)
         else:
             body = representation.encode(cid, document)
-        return _document_response(request, cid, representation, body)
+        return body, len(document) + len(body)
 
 
 def _not_found(request: Request) -> Refusal:
@@ -217,9 +234,11 @@ def _not_found(request: Request) -> Refusal:
 
 
 def _document_response(
-    request: Request, cid: Cid, representation: Representation, body: bytes
+    request: Request, cid: Cid, representation: Representation, lease: Lease
 ) -> Response:
-    tag, media_type = representation.tag(cid), representation.media_type(body)
+    """The response with a document, which closes the lease. Raises `OutOfRange`."""
+    body: bytes | memoryview = lease.body
+    tag, media_type = representation.tag(cid), representation.media_type(lease.body)
     headers = {
         "ETag": tag,
         "Cache-Control": IMMUTABLE,
@@ -234,7 +253,11 @@ def _document_response(
         part = requested_range(request, tag, len(body))
     if part is not None:
         headers["Content-Range"] = part.header
-        body = body[part.first : part.last + 1]
+        body = memoryview(body)[part.first : part.last + 1]
     headers["Content-Length"] = str(len(body))
-    shown = b"" if request.method == "HEAD" else body
-    return Response(shown, 200 if part is None else 206, headers, media_type)
+    status = 200 if part is None else 206
+    if request.method == "GET" and len(body) > PIECE:
+        return LargeResponse(lease, body, status, headers, media_type)
+    lease.close()
+    shown = b"" if request.method == "HEAD" else bytes(body)
+    return Response(shown, status, headers, media_type)

@@ -6,12 +6,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.auth.sessions import Session
+from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code
 from imprint.domain.files import File
 from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.reads import Reads
+from imprint.web.large_responses import LargeResponse, ResponseBudget
 from imprint.web.requests import (
+    client_of,
     query_address,
     query_cid,
     query_params,
@@ -23,6 +26,7 @@ from imprint.web.responses import (
     FREE_POST,
     PRIVATE,
     ContentResponse,
+    encode_json,
     entity_tag,
     files_response,
     is_current,
@@ -40,6 +44,7 @@ class ReadRoutes:
     login: Login
     reads: Reads
     lists: Lists
+    budget: ResponseBudget
 
     async def file_by_cid(self, request: Request) -> Response:
         session = self._session(request)
@@ -81,7 +86,21 @@ class ReadRoutes:
         tag = entity_tag(file.cid)
         if is_current(request, tag):
             return not_modified(tag, cache)
+        if file.size > SMALL_DOCUMENT:
+            return await self._large_content(request, file, cache)
         content = await self.reads.content_of(file)
         response = json_response(ContentResponse(content, read_record(file)), cache)
         response.headers["ETag"] = tag
         return response
+
+    async def _large_content(self, request: Request, file: File, cache: str) -> Response:
+        # The body is about as long as the document, which has the same escapes.
+        lease = await self.budget.reserve(client_of(request), file.size)
+        try:
+            content = await self.reads.content_of(file)
+            body = encode_json(ContentResponse(content, read_record(file)))
+        except BaseException:
+            lease.close()
+            raise
+        headers = {"ETag": entity_tag(file.cid), "Cache-Control": cache}
+        return LargeResponse(lease, body, 200, headers, "application/json")

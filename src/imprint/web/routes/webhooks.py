@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
+from imprint.domain.errors import Unavailable
+from imprint.domain.rate_limits import RateLimiter
+from imprint.ports import Clock
 from imprint.services.webhooks import Webhooks
-from imprint.web.requests import BodyReader
+from imprint.web.requests import BodyReader, client_of
 from imprint.web.responses import PRIVATE, delivery_response, json_response
 
 MAX_DELIVERY = 16 * 1024 * 1024
@@ -20,14 +23,25 @@ class WebhookRoutes:
 
     webhooks: Webhooks
     bodies: BodyReader
+    unverified: RateLimiter
+    clock: Clock
 
     def receiver(self, provider: str) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint of one provider."""
 
         async def receive(request: Request) -> Response:
+            # Counted before anything is read, and not at all if the provider signed it.
+            client = client_of(request)
+            self.unverified.admit(client, self.clock())
             body = self.bodies.open(request, MAX_DELIVERY)
             self.webhooks.check_headers(provider, request.headers)
-            result = await self.webhooks.receive(provider, request.headers, await body.read())
+            content = await body.read()
+            try:
+                result = await self.webhooks.receive(provider, request.headers, content)
+            except Unavailable:
+                self.unverified.take_back(client)
+                raise
+            self.unverified.take_back(client)
             return json_response(delivery_response(result), PRIVATE)
 
         return receive

@@ -1,0 +1,95 @@
+"""Trusted proxies, and the address of a client whose request came through them.
+
+uvicorn's middleware also reads all lines and networks, but it takes a text that is no address for
+the client, and an IPv4 proxy on an IPv6 socket for a stranger.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+MAX_HOPS = 32
+"""Addresses of one request that are read, from the last one back; no real chain is so long."""
+
+FORWARDED_FOR = b"x-forwarded-for"
+
+
+class TrustedProxies:
+    """The proxies whose `X-Forwarded-For` is believed, given as IP addresses and networks."""
+
+    def __init__(self, given: Iterable[str]) -> None:
+        self._networks = tuple(ip_network(each) for each in given)
+        self._cached = lru_cache(maxsize=4096)(self._is_trusted)
+
+    def __contains__(self, address: str) -> bool:
+        """Whether this is the address of a trusted proxy, in any spelling."""
+        return self._cached(address)
+
+    def find_client(self, peer: str, lines: Iterable[bytes]) -> str:
+        """The address that a request comes from, given its peer and its `X-Forwarded-For` lines.
+
+        Each proxy adds the address that it was called from, so the client is the last address
+        that is not a trusted proxy. What was written before it is the client's own word. A text
+        that is no address ends the search at the proxy that passed it on.
+        """
+        client = peer
+        listed = b",".join(lines).decode("latin-1").rsplit(",", MAX_HOPS)[-MAX_HOPS:]
+        for text in reversed(listed):
+            if client not in self:
+                break
+            if not text.strip():
+                continue
+            hop = _parse_hop(text.strip())
+            if hop is None:
+                break
+            client = str(hop)
+        return client
+
+    def _is_trusted(self, address: str) -> bool:
+        parsed = _parse_address(address)
+        return parsed is not None and any(parsed in network for network in self._networks)
+
+
+class ForwardedClient:
+    """A middleware that replaces the address of a trusted proxy by that of its client."""
+
+    def __init__(self, app: ASGIApp, proxies: TrustedProxies) -> None:
+        self.app = app
+        self._proxies = proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        peer = scope.get("client")
+        if peer is not None and peer[0] in self._proxies:
+            lines = [value for name, value in scope["headers"] if name == FORWARDED_FOR]
+            if lines:
+                scope["client"] = (self._proxies.find_client(peer[0], lines), 0)
+        await self.app(scope, receive, send)
+
+
+def _parse_hop(text: str) -> IPv4Address | IPv6Address | None:
+    """An address with or without a port: `ip`, `ip:port`, `[ip]` or `[ip]:port`."""
+    if text.startswith("["):
+        host, closed, rest = text[1:].partition("]")
+        separator, port = rest[:1], rest[1:]
+        if not closed or separator not in ("", ":"):
+            return None
+    elif text.count(":") == 1:
+        host, separator, port = text.partition(":")
+    else:
+        host, separator, port = text, "", ""
+    if separator and not (port.isascii() and port.isdigit()):
+        return None
+    return _parse_address(host)
+
+
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    """An IP address without its zone; one that an IPv4 address is mapped to is that address."""
+    try:
+        parsed = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(parsed, IPv4Address):
+        return parsed
+    return parsed.ipv4_mapped or IPv6Address(int(parsed))
