@@ -1,10 +1,17 @@
 """The middleware around every response: request ids, security headers, rate and load limits."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.world import World, open_world, problem
+from tests.world import ORIGIN, World, open_world, problem
+
+from imprint.domain.errors import Unavailable
+from imprint.domain.rate_limits import Budget, RateLimiter
+from imprint.ports import utc_now
+from imprint.web.middleware import RequestLimits, RequestMiddleware
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -97,18 +104,258 @@ async def test_health_has_no_rate_limit(tmp_path: Path) -> None:
             assert (await world.client.get("/healthz")).status_code == 200
 
 
+# The load limit
+
+
+class Exchange:
+    """A request of some client that the test sends, and whose response it takes, step by step."""
+
+    def __init__(self, world: World, path: str, client: str, **more: Any) -> None:
+        self.statuses: asyncio.Queue[int] = asyncio.Queue()
+        self.chunks: asyncio.Queue[tuple[bytes, bool]] = asyncio.Queue()
+        self.taken = asyncio.Event()
+        self.body = b""
+        scope = {
+            "type": "http",
+            "method": more.get("method", "GET"),
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": more.get("headers", []),
+            "client": (client, 50_000),
+        }
+        self._task = asyncio.create_task(world.app(scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        body, more = await self.chunks.get()
+        return {"type": "http.request", "body": body, "more_body": more}
+
+    async def _send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.statuses.put_nowait(message["status"])
+        await self.taken.wait()
+        self.body += bytes(message.get("body", b""))
+
+    async def status(self) -> int:
+        """The status, while the client takes nothing of the response."""
+        return await self.statuses.get()
+
+    async def finish(self) -> None:
+        """Take the response."""
+        self.taken.set()
+        await self._task
+
+
+def _posted(length: int) -> dict[str, Any]:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % length)]
+    return {"method": "POST", "headers": headers}
+
+
+async def _status(world: World, path: str, client: str, **more: Any) -> int:
+    """The status of a request whose response is taken at once."""
+    exchange = Exchange(world, path, client, **more)
+    exchange.chunks.put_nowait((b"{}", False))
+    status = await exchange.status()
+    await exchange.finish()
+    return status
+
+
+LIST, ALICE, BOB, CAROL = "/filesMetaData", "203.0.113.1", "203.0.113.2", "203.0.113.3"
+
+
 async def test_too_many_requests_at_once_are_turned_away(tmp_path: Path) -> None:
     async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1") as world:
-        inner: list[Any] = []
-
-        async def slow_body() -> Any:
-            inner.append(await world.client.get("/filesMetaData"))
-            inner.append(await world.client.get("/healthz"))
-            yield b"{}"
-
-        headers = {"Content-Type": "application/json"}
-        await world.client.post("/auth/login", content=slow_body(), headers=headers)
-        turned_away, health = inner
+        running = Exchange(world, LIST, ALICE)
+        assert await running.status() == 200
+        turned_away = await world.client.get(LIST)
         assert problem(turned_away) == (503, "overloaded")
         assert turned_away.headers["retry-after"]
-        assert health.status_code == 200
+        assert (await world.client.get("/healthz")).status_code == 200
+        await running.finish()
+        assert (await world.client.get(LIST)).status_code == 200
+
+
+async def test_one_client_holds_at_most_a_quarter_of_the_slots(tmp_path: Path) -> None:
+    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="12") as world:
+        running = [Exchange(world, LIST, ALICE) for _ in range(3)]
+        assert [await each.status() for each in running] == [200] * 3
+        assert await _status(world, LIST, ALICE) == 503
+        assert await _status(world, LIST, BOB) == 200
+        for each in running:
+            await each.finish()
+        assert await _status(world, LIST, ALICE) == 200
+
+
+async def test_the_addresses_of_one_ipv6_network_are_one_client(tmp_path: Path) -> None:
+    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="8") as world:
+        running = [Exchange(world, LIST, f"2001:db8::{number}") for number in range(2)]
+        assert [await each.status() for each in running] == [200] * 2
+        assert await _status(world, LIST, "2001:DB8:0:0:ffff::") == 503
+        assert await _status(world, LIST, "2001:db8:0:1::") == 200
+        for each in running:
+            await each.finish()
+
+
+async def test_a_client_that_does_not_send_its_body_holds_no_slot(tmp_path: Path) -> None:
+    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1") as world:
+        silent = [Exchange(world, "/auth/login", ALICE, **_posted(2)) for _ in range(5)]
+        for each in silent:
+            each.chunks.put_nowait((b"{", True))
+        assert await _status(world, LIST, ALICE) == 200
+        for each in silent:
+            each.chunks.put_nowait((b"}", False))
+            await each.finish()
+            assert await each.status() == 400
+
+
+async def test_a_body_that_is_complete_while_no_slot_is_free_is_turned_away(
+    tmp_path: Path,
+) -> None:
+    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1", CORS_ORIGINS=ORIGIN) as world:
+        running = Exchange(world, LIST, ALICE)
+        assert await running.status() == 200
+        response = await world.client.post("/auth/login", json={}, headers={"Origin": ORIGIN})
+        assert problem(response) == (503, "overloaded")
+        assert response.headers["access-control-allow-origin"] == ORIGIN
+        assert response.headers["retry-after"]
+        await running.finish()
+
+
+async def test_a_body_that_no_endpoint_reads_does_not_spare_a_slot(tmp_path: Path) -> None:
+    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1") as world:
+        announced = {"headers": [(b"content-length", b"2")]}
+        running = Exchange(world, LIST, ALICE, **announced)
+        running.chunks.put_nowait((b"{}", False))
+        assert await running.status() == 200
+        assert await _status(world, LIST, BOB, **announced) == 503
+        await running.finish()
+
+
+async def test_webhooks_without_a_body_leave_all_other_requests_alone(tmp_path: Path) -> None:
+    limits = {"MAX_CONCURRENT_REQUESTS": "1", "MAX_CONCURRENT_WEBHOOKS": "8"}
+    async with open_world(tmp_path, **limits) as world:
+        path, signed = "/webhook/provider-a/publish", _posted(100)
+        signed["headers"].append((b"x-alchemy-signature", b"0" * 64))
+        held = [Exchange(world, path, ALICE, **signed) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert await _status(world, path, ALICE, **signed) == 503
+        assert await _status(world, LIST, ALICE) == 200
+        assert (await world.send_a(b"{}")).status_code == 200
+        for each in held:
+            each.chunks.put_nowait((b"x" * 100, False))
+            assert await each.status() == 401
+            await each.finish()
+        assert await _status(world, path, ALICE, **signed) == 401
+
+
+# Bytes of bodies
+
+
+async def test_the_bytes_of_signed_bodies_have_a_rate_limit(tmp_path: Path) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="on", RATE_BYTES="100000/3600") as world:
+        alice = world.wallet(1)
+        file = await world.create(alice, "a" * 60_000)
+        refused = await world.send_update(alice, file["cid"], "b" * 60_000)
+        assert problem(refused) == (429, "rate_limited")
+        assert 0 < int(refused.headers["retry-after"]) <= 3600
+        world.clock.advance(int(refused.headers["retry-after"]))
+        updated = await world.update(alice, file["cid"], "b" * 60_000)
+        assert (await world.send_delete(alice, updated["cid"])).status_code == 200
+
+
+async def _read_body(scope: Any, receive: Any, send: Any) -> None:
+    """An endpoint that reads a body and responds with its length."""
+    size, more = 0, True
+    try:
+        while more:
+            message = await receive()
+            size, more = size + len(message["body"]), message["more_body"]
+        status = 200
+    except Unavailable as error:
+        scope["state"]["code"], status = error.code, 503
+    await send({"type": "http.response.start", "status": status, "headers": []})
+    await send({"type": "http.response.body", "body": b"%d" % size})
+
+
+class Bodies:
+    """The middleware alone, with small budgets, and a count of what is in flight."""
+
+    def __init__(self, total: int, largest: int = 1) -> None:
+        unlimited = RateLimiter(None)
+        self.bytes = Budget.of(total, largest)
+        self.slots = Budget.of(100)
+        limits = RequestLimits(
+            utc_now, unlimited, unlimited, unlimited, self.slots, Budget.of(100), self.bytes
+        )
+        self.app = RequestMiddleware(_read_body, limits)
+
+
+KIB = 1024
+
+
+async def test_the_bytes_of_large_bodies_are_counted_while_they_are_in_memory() -> None:
+    bodies: Any = Bodies(4000 * KIB)
+    sent = Exchange(bodies, "/create/group", ALICE, **_posted(300 * KIB))
+    for received in (100, 200):
+        sent.chunks.put_nowait((bytes(100 * KIB), True))
+        await _until(lambda expected=received: bodies.bytes.held(ALICE) == expected * KIB)
+    sent.chunks.put_nowait((bytes(100 * KIB), False))
+    assert await sent.status() == 200
+    assert (bodies.bytes.taken, bodies.slots.taken) == (300 * KIB, 1)
+    await sent.finish()
+    assert sent.body == b"%d" % (300 * KIB)
+    assert (bodies.bytes.taken, bodies.slots.taken) == (0, 0)
+
+
+async def test_a_small_body_is_not_counted() -> None:
+    bodies: Any = Bodies(1)
+    sent = Exchange(bodies, "/create/group", ALICE, **_posted(64 * KIB))
+    sent.chunks.put_nowait((bytes(64 * KIB), False))
+    assert await sent.status() == 200
+    assert bodies.bytes.taken == 0
+    await sent.finish()
+
+
+async def test_a_body_beyond_the_share_of_its_client_is_turned_away_and_drained() -> None:
+    bodies: Any = Bodies(1600 * KIB)
+    first = Exchange(bodies, "/create/group", ALICE, **_posted(500 * KIB))
+    first.chunks.put_nowait((bytes(300 * KIB), True))
+    await _until(lambda: bodies.bytes.taken == 300 * KIB)
+    second = Exchange(bodies, "/create/group", ALICE, **_posted(200 * KIB))
+    second.chunks.put_nowait((bytes(150 * KIB), True))
+    await _until(second.chunks.empty)
+    assert bodies.bytes.taken == 300 * KIB
+    other = Exchange(bodies, "/create/group", BOB, **_posted(200 * KIB))
+    other.chunks.put_nowait((bytes(200 * KIB), False))
+    assert await other.status() == 200
+    second.chunks.put_nowait((bytes(50 * KIB), False))
+    assert await second.status() == 503
+    for each in (second, other):
+        await each.finish()
+    first.chunks.put_nowait((bytes(200 * KIB), False))
+    assert await first.status() == 503
+    await first.finish()
+    assert bodies.bytes.taken == 0
+
+
+async def test_a_body_beyond_the_budget_of_all_clients_is_turned_away() -> None:
+    bodies: Any = Bodies(400 * KIB)
+    held = [Exchange(bodies, "/create/group", client, **_posted(KIB**2)) for client in "abcd"]
+    for each in held:
+        each.chunks.put_nowait((bytes(100 * KIB), True))
+    await _until(lambda: bodies.bytes.taken == 400 * KIB)
+    sent = Exchange(bodies, "/create/group", "e", **_posted(70 * KIB))
+    sent.chunks.put_nowait((bytes(70 * KIB), False))
+    assert await sent.status() == 503
+    for each in held:
+        each.chunks.put_nowait((bytes(KIB**2), False))
+    for each in (sent, *held):
+        await each.finish()
+    assert bodies.bytes.taken == 0
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    """Let the other tasks run until this holds."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - what is waited for happens in the code under test
+            await asyncio.sleep(0)

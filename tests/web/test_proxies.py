@@ -7,6 +7,8 @@ import httpx2
 import pytest
 from tests.world import ORIGIN, World, open_world, problem
 
+from imprint.web.proxies import MAX_HOPS, TrustedProxies
+
 PROXY = "192.0.2.1"
 INNER_PROXY = "192.0.2.2"
 CALLER = "203.0.113.1"
@@ -95,6 +97,94 @@ async def test_garbage_before_the_address_that_the_proxy_added_changes_nothing(
 ) -> None:
     first, second = _forwarded(f"unknown,,[, {CALLER}"), _forwarded("\t,", CALLER)
     assert await _are_one_caller(tmp_path, first, second)
+
+
+async def test_the_addresses_of_one_ipv6_network_are_one_caller(tmp_path: Path) -> None:
+    first, second = _forwarded("2001:db8::7"), _forwarded("[2001:DB8:0:0::8]:1234")
+    assert await _are_one_caller(tmp_path, first, second)
+
+
+async def test_the_proxies_of_a_network_are_trusted(tmp_path: Path) -> None:
+    first, second = _forwarded(CALLER), _forwarded(OTHER_CALLER)
+    assert not await _are_one_caller(tmp_path, first, second, trusted="192.0.2.0/24")
+
+
+# The address alone
+
+PROXIES = TrustedProxies(["192.0.2.0/30", "2001:db8::/32", "fe80::1"])
+
+
+def _client(*lines: str, peer: str = PROXY) -> str:
+    return PROXIES.find_client(peer, [line.encode("latin-1") for line in lines])
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        CALLER,
+        f"{CALLER}:4711",
+        f"\t {CALLER}  ",
+        f"::ffff:{CALLER}",
+        f"[::FFFF:{CALLER}]:443",
+        f"[{CALLER}]",
+        f"{CALLER}, {PROXY}:80",
+        f"{CALLER}, ::ffff:{INNER_PROXY}",
+        f"{CALLER}, , {INNER_PROXY},",
+        f"{CALLER}, 2001:DB8:0:0::1, [2001:db8::2]:443, fe80::1%eth0",
+    ],
+)
+def test_every_spelling_of_an_address_is_that_address(spelled: str) -> None:
+    assert _client(spelled) == CALLER
+
+
+@pytest.mark.parametrize(
+    ("spelled", "address"),
+    [
+        ("2001:DC8:0:0::7", "2001:dc8::7"),
+        ("[2001:dc8::7]:443", "2001:dc8::7"),
+        ("fe80::7%eth0", "fe80::7"),
+    ],
+)
+def test_an_ipv6_address_is_spelled_in_one_way(spelled: str, address: str) -> None:
+    assert _client(spelled) == address
+
+
+@pytest.mark.parametrize(
+    "garbage", ["unknown", "203.0.113.", "1.2.3.4:x", "1.2.3.4:", "[::1", "[::1]x", "a:b:c", "\xff"]
+)
+def test_a_text_that_is_no_address_ends_the_search_at_the_proxy_that_passed_it_on(
+    garbage: str,
+) -> None:
+    assert _client(f"{CALLER}, {garbage}") == PROXY
+    assert _client(CALLER, garbage) == PROXY
+    assert _client(f"{CALLER}, {garbage}, {INNER_PROXY}") == INNER_PROXY
+    assert _client(f"{garbage}, {CALLER}") == CALLER
+
+
+def test_a_request_of_a_proxy_itself_comes_from_that_proxy() -> None:
+    assert _client(f"{PROXY}, {INNER_PROXY}") == PROXY
+    assert _client("") == PROXY
+
+
+def test_the_search_ends_after_so_many_addresses() -> None:
+    assert _client(", ".join([CALLER, *[INNER_PROXY] * (MAX_HOPS - 1)])) == CALLER
+    assert _client(", ".join([CALLER, *[INNER_PROXY] * MAX_HOPS])) == INNER_PROXY
+    assert _client("," * 100_000) == PROXY
+
+
+@pytest.mark.parametrize(
+    "address", [PROXY, f"::ffff:{PROXY}", "2001:DB8::1", "fe80::1%eth0", "fe80:0::1"]
+)
+def test_a_proxy_is_trusted_in_any_spelling(address: str) -> None:
+    assert address in PROXIES
+
+
+@pytest.mark.parametrize("address", ["192.0.2.4", "2001:db9::", "fe80::2", "proxy", "-", ""])
+def test_everybody_else_is_not_trusted(address: str) -> None:
+    assert address not in PROXIES
+
+
+# Other headers
 
 
 @pytest.mark.parametrize("scheme", ["https", "http", "wss", "gopher", ""])

@@ -512,3 +512,27 @@ async def test_deliveries_have_no_rate_limit(tmp_path: Path) -> None:
     async with open_world(tmp_path, **strict) as world:
         for _ in range(5):
             assert (await world.send_a(b"{}")).status_code == 200
+
+
+# Rate limit
+
+
+async def test_deliveries_that_nobody_signed_have_a_rate_limit(tmp_path: Path) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="on", RATE_WEBHOOKS="3/60") as world:
+        forged = {"X-Alchemy-Signature": "0" * 64}
+        for _ in range(3):
+            response = await world.deliver("provider-a", b"{}", forged)
+            assert problem(response) == (401, "webhook_signature_invalid")
+        response = await world.deliver("provider-b", b"{}", {})
+        assert problem(response) == (429, "rate_limited")
+        assert 1 <= int(response.headers["retry-after"]) <= 20
+        world.clock.advance(int(response.headers["retry-after"]))
+        response = await world.deliver("provider-a", b"{}", forged)
+        assert problem(response) == (401, "webhook_signature_invalid")
+
+
+async def test_signed_deliveries_have_no_rate_limit(tmp_path: Path) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="on", RATE_WEBHOOKS="2/60") as world:
+        await world.deliver("provider-a", b"{}", {"X-Alchemy-Signature": "0" * 64})
+        for _ in range(10):
+            assert (await world.send_a(b"{}")).status_code == 200
