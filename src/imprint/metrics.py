@@ -19,6 +19,9 @@ CONNECTIONS = Gauge("imprint_connections", "Open connections.")
 CONNECTIONS_CLOSED = Counter(
     "imprint_connections_closed", "Connections that a limit closed, by the limit.", ["limit"]
 )
+OVERLOADS = Counter(
+    "imprint_overloads", "Requests refused as overloaded, by the limit that was reached.", ["limit"]
+)
 DELIVERIES = Counter("imprint_deliveries", "Verified deliveries.", ["provider", "duplicate"])
 EVENTS = Counter(
     "imprint_events", "Events by who brought them and what came of it.", ["source", "status"]

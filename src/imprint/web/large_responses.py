@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Unavailable
 from imprint.domain.rate_limits import Budget
+from imprint.metrics import OVERLOADS
 
 PIECE = 64 * 1024
 """Bytes that are passed to the server at once; it waits while the client does not take them."""
@@ -201,6 +202,7 @@ class ResponseBudget:
 
 
 def _overloaded() -> Unavailable:
+    OVERLOADS.labels("response_bytes").inc()
     return Unavailable(Code.OVERLOADED, "Too many bytes are being sent.")
 
 

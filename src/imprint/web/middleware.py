@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from imprint.domain.errors import Code, RateLimited, Unavailable
 from imprint.domain.files import new_id
 from imprint.domain.rate_limits import Budget, RateLimiter, client_key
-from imprint.metrics import RESPONSE_SECONDS, RESPONSES
+from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Clock
 from imprint.web.problems import error_response
 
@@ -151,6 +151,8 @@ class RequestBody:
     def take_slot(self, slots: Budget) -> None:
         """Take one of these slots for the request. Raises `Unavailable` if there is none."""
         if not slots.take(self.client):
+            is_general = slots is self.limits.slots
+            OVERLOADS.labels("requests" if is_general else "webhooks").inc()
             raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
         self._slots = slots
 
@@ -194,6 +196,7 @@ class RequestBody:
         # Whoever reads the body drops what it has, so the others can have the bytes at once.
         self.is_over_budget = True
         self.release()
+        OVERLOADS.labels("body_bytes").inc()
         raise Unavailable(Code.OVERLOADED, "Too many bytes are being received.")
 
 

@@ -57,8 +57,8 @@ MEANINGS: dict[Code, str] = {
     Code.STORAGE_UNAVAILABLE: "The content store cannot be reached or has too little disk space, "
     "or the document in it is missing or damaged.",
     Code.DATABASE_UNAVAILABLE: "The database cannot be reached.",
-    Code.OVERLOADED: "The service is handling too many requests at once, or has too many "
-    "connections of this client: try again after `Retry-After` seconds.",
+    Code.OVERLOADED: "The service is handling too many requests, bytes or connections at once, of "
+    "this client or of all: try again after `Retry-After` seconds.",
 }
 """A sentence for each code."""
 

@@ -51,7 +51,7 @@ _DELIVERY_CODES = (
     Code.TOO_LARGE,
     Code.UNSUPPORTED_MEDIA_TYPE,
     Code.DATABASE_UNAVAILABLE,
-    Code.OVERLOADED,
+    *MIDDLEWARE_CODES,
 )
 
 _DRAFT_CID = Parameter("cid", "Cid", "The draft's current cid; every update changes it.", CID)
