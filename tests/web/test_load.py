@@ -100,10 +100,9 @@ async def _connections(target: Target, number: int) -> AsyncIterator[list[asynci
     """Connections of the attacker, which reads nothing of what it is sent."""
     opened = []
     for _ in range(number):
-        reader, writer = await asyncio.open_connection(
+        _, writer = await asyncio.open_connection(
             ATTACKER, target.service.port, local_addr=(ATTACKER, 0), limit=1
         )
-        reader.feed_eof = lambda: None  # type: ignore[method-assign]
         opened.append(writer)
     try:
         yield opened

@@ -23,6 +23,7 @@ from imprint.domain.files import new_id
 from imprint.domain.rate_limits import Budget, RateLimiter, client_key
 from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Clock
+from imprint.web.cors import WEBHOOK_PATHS
 from imprint.web.problems import error_response
 
 log = logging.getLogger("imprint.request")
@@ -52,11 +53,8 @@ _SECURITY_HEADERS = [
 HEALTH_PATH = "/healthz"
 """The path without any limit."""
 
-WEBHOOK_PATHS = "/webhook/"
-"""Paths whose requests are counted apart, and whose rate limit is that of `WebhookRoutes`."""
-
 UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
-"""Paths without a rate limit here: probes and providers must get through."""
+"""Paths without a rate limit here: probes must get through, and `WebhookRoutes` has its own."""
 
 SIGNED_PATHS = ("/auth/", "/create/", "/update/", "/publish/", "/delete/")
 """Paths where every request costs a signature recovery."""

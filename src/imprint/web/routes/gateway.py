@@ -209,7 +209,7 @@ class GatewayRoutes:
         lease = await self.budget.share(client_of(request), tag, MAX_IMAGE_BYTES, load)
         try:
             return _document_response(request, cid, representation, lease)
-        except OutOfRange:
+        except Exception:
             lease.close()
             raise
 
