@@ -1,5 +1,8 @@
 """Hashtags: one spelling each, limited in number and length."""
 
+import unicodedata
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +31,15 @@ def test_an_empty_text_has_no_tags(text: str) -> None:
         ("u\u0308ber", ("über",)),
         ("ｉｎｋ", ("ink",)),
         ("墨", ("墨",)),
+        ("İstanbul", ("i\u0307stanbul",)),
+        ("İSTANBUL,i\u0307stanbul", ("i\u0307stanbul",)),
+        ("हिन्दी", ("हिन्दी",)),
+        ("#हिन्दी , ไทย", ("हिन्दी", "ไทย")),
+        ("مُحَمَّد", ("مُحَمَّد",)),
+        ("שָׁלוֹם", ("שָׁלוֹם",)),
+        ("H\u0331", ("\u1e96",)),
+        ("H\u0331,h\u0331,\u1e96", ("\u1e96",)),
+        ("a\u0323\u0307,a\u0307\u0323", ("ạ\u0307",)),
     ],
 )
 def test_tags_are_normalized_and_keep_their_order(text: str, tags: tuple[str, ...]) -> None:
@@ -52,6 +64,16 @@ def test_tags_are_normalized_and_keep_their_order(text: str, tags: tuple[str, ..
         "🖋",
         "<b>",
         "%",
+        "\u0307",
+        "#\u0301ink",
+        "_\u0301",
+        "1\u0301",
+        "1\ufe0f\u20e3",
+        "ink\ufe0f",
+        "i\u034fnk",
+        "i\U000e0100nk",
+        "می\u200cخواهم",
+        "क्\u200dष",
     ],
 )
 def test_other_characters_and_empty_tags_are_refused(text: str) -> None:
@@ -81,10 +103,49 @@ def test_duplicates_do_not_count() -> None:
     assert parse_hashtags(",".join(["ink"] * (MAX_TAGS + 1))) == ("ink",)
 
 
-@given(st.text(max_size=80))
+def test_a_mark_is_a_character() -> None:
+    assert parse_hashtags("q" + "\u0301" * 31)
+    with pytest.raises(NotTags, match="32 characters"):
+        parse_hashtags("q" + "\u0301" * 32)
+
+
+def test_a_composed_letter_is_one_character() -> None:
+    assert parse_hashtags("u\u0308" * MAX_TAG_LENGTH) == ("ü" * MAX_TAG_LENGTH,)
+
+
+def test_a_very_long_spelling_is_refused_before_it_is_normalized() -> None:
+    with pytest.raises(NotTags, match="32 characters"):
+        parse_hashtags("a" + "\u0301\u0323" * 1_000_000)
+
+
+words = st.text(st.characters(categories=["L", "M", "N"], include_characters="_-#İΣH"), max_size=12)
+
+
+@given(st.text(max_size=80) | words | st.lists(words, max_size=4).map(",".join))
 def test_what_was_parsed_is_parsed_into_itself(text: str) -> None:
     try:
         tags = parse_hashtags(text)
     except NotTags:
         return
     assert parse_hashtags(",".join(tags)) == tags
+
+
+@given(words)
+def test_a_mark_stands_only_after_a_letter(text: str) -> None:
+    try:
+        tags = parse_hashtags(text)
+    except NotTags:
+        return
+    for tag in tags:
+        assert unicodedata.category(tag[0])[0] != "M"
+        for before, char in pairwise(tag):
+            if unicodedata.category(char)[0] == "M":
+                assert unicodedata.category(before)[0] in "LM"
+
+
+@given(st.text(st.characters(categories=["L", "N"], include_characters="_-"), max_size=12))
+def test_a_word_without_marks_is_spelled_as_it_always_was(text: str) -> None:
+    spelled = unicodedata.normalize("NFKC", text).lower()
+    allowed = all(char in "_-" or unicodedata.category(char)[0] in "LN" for char in spelled)
+    if allowed and 1 <= len(spelled) <= MAX_TAG_LENGTH:
+        assert parse_hashtags(text) == (spelled,)

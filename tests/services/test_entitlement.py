@@ -1,4 +1,4 @@
-"""Positive decisions are cached for a few seconds, negative ones never."""
+"""Positive decisions are cached for a few seconds, negative ones of a named reader never."""
 
 import asyncio
 import gc
@@ -121,6 +121,147 @@ async def test_a_missing_entry_is_never_cached(gate: Gate) -> None:
     assert await gate.ask() is None
     gate.market.entry = entry
     assert await gate.ask(AUTHOR) is Access.AUTHOR
+
+
+async def test_a_refusal_of_everybody_is_cached_for_a_second_and_no_longer(gate: Gate) -> None:
+    for _ in range(1_000):
+        assert await gate.ask(None) is Access.DENIED
+    assert gate.market.asked == 1
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    gate.clock.advance(0.99)
+    assert await gate.ask(None) is Access.DENIED
+    gate.clock.advance(0.01)
+    assert await gate.ask(None) is Access.FREE
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        PostEntry(ZERO_ADDRESS, None, 0),
+        PostEntry(OTHER, CID, 0),
+        PostEntry(AUTHOR, document_cid(b"other words"), 5),
+    ],
+)
+async def test_an_entry_that_is_not_the_file_is_cached_for_nobody_in_particular(
+    gate: Gate, entry: PostEntry
+) -> None:
+    found, gate.market.entry = gate.market.entry, entry
+    for _ in range(1_000):
+        assert await gate.ask(None) is None
+    assert gate.market.asked == 1
+    gate.market.entry = found
+    gate.clock.advance(1)
+    assert await gate.ask(None) is Access.DENIED
+
+
+async def test_a_refusal_of_everybody_is_not_that_of_a_reader(gate: Gate) -> None:
+    assert await gate.ask(None) is Access.DENIED
+    gate.market.balances[READER] = 1
+    assert await gate.ask() is Access.HOLDER
+    assert await gate.ask(AUTHOR) is Access.AUTHOR
+
+
+async def test_a_refusal_of_everybody_is_dropped_by_a_new_block(gate: Gate) -> None:
+    assert await gate.ask(None) is Access.DENIED
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    await gate.watcher.watch_once()
+    assert await gate.ask(None) is Access.DENIED
+    gate.chain.mine()
+    await gate.watcher.watch_once()
+    assert await gate.ask(None) is Access.FREE
+
+
+@pytest.mark.parametrize("readers", [None, [OTHER]])
+async def test_a_refusal_of_everybody_is_dropped_by_an_invalidation(
+    gate: Gate, readers: list[Address] | None
+) -> None:
+    await gate.ask(None)
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    gate.entitlement.invalidate(8, readers)
+    assert await gate.ask(None) is Access.DENIED
+    gate.entitlement.invalidate(9, readers)
+    assert await gate.ask(None) is Access.FREE
+
+
+async def test_a_refusal_of_everybody_is_dropped_with_everything(gate: Gate) -> None:
+    await gate.ask(None)
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    gate.entitlement.invalidate_all()
+    assert await gate.ask(None) is Access.FREE
+
+
+@pytest.mark.parametrize("event", ["a new block", "an invalidation"])
+async def test_a_refusal_read_before_an_event_is_not_cached_after_it(
+    gate: Gate, event: str
+) -> None:
+    gate.market.waiting = []
+    asking = gate.begin(None)
+    await gate.wait_for()
+    if event == "a new block":
+        gate.entitlement.on_new_block()
+    else:
+        gate.entitlement.invalidate(9, [OTHER])
+    await gate.respond(0)
+    assert await asking is Access.DENIED
+    gate.market.waiting = None
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    assert await gate.ask(None) is Access.FREE
+
+
+async def test_many_concurrent_refusals_of_everybody_cost_one_exchange(gate: Gate) -> None:
+    gate.market.waiting = []
+    requests = [gate.begin(None) for _ in range(50)]
+    await gate.respond(0)
+    assert set(await asyncio.gather(*requests)) == {Access.DENIED}
+    assert gate.market.asked == 1
+
+
+async def test_a_request_that_joins_an_exchange_of_over_a_second_asks_again(gate: Gate) -> None:
+    gate.market.waiting = []
+    early = gate.begin(None)
+    await gate.wait_for()
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    gate.clock.advance(1.5)
+    late = gate.begin(None)
+    await gate.respond(0)
+    await gate.respond(1)
+    assert [await early, await late] == [Access.DENIED, Access.FREE]
+
+
+async def test_a_free_post_is_cached_for_the_cache_time_and_no_longer(gate: Gate) -> None:
+    gate.entitlement.cache_time = timedelta(seconds=0.5)
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    assert await gate.ask(None) is Access.FREE
+    gate.market.entry = PostEntry(AUTHOR, CID, 5)
+    gate.clock.advance(0.5)
+    assert await gate.ask(None) is Access.DENIED
+
+
+async def test_the_oldest_refusal_is_evicted_when_there_are_too_many(gate: Gate) -> None:
+    refusals = gate.entitlement._anonymous
+    await gate.ask(None)
+    cached = refusals.pop(9)
+    refusals.update(dict.fromkeys(range(100, 100 + module.MAX_ANONYMOUS), cached))
+    await gate.ask(None)
+    assert 9 in refusals
+    assert 100 not in refusals
+    assert len(refusals) == module.MAX_ANONYMOUS
+
+
+async def test_a_changed_price_drops_the_grants_of_every_reader_and_no_other(gate: Gate) -> None:
+    gate.market.balances = {READER: 1, OTHER: 1}
+    readers = [READER, OTHER, AUTHOR]
+    for reader in readers:
+        await gate.ask(reader)
+    gate.entitlement.invalidate(8, None)
+    for reader in readers:
+        await gate.ask(reader)
+    assert gate.market.asked == 3
+    gate.entitlement.invalidate(9, None)
+    gate.market.balances.clear()
+    assert [await gate.ask(each) for each in (READER, OTHER)] == [Access.DENIED] * 2
+    assert gate.entitlement._grants == {}
+    assert gate.entitlement._readers == {}
 
 
 async def test_a_grant_is_cached_for_one_reader_alone(gate: Gate) -> None:

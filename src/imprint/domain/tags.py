@@ -6,7 +6,26 @@ MAX_TAGS = 10
 """The most hashtags of a file, and of a list filter."""
 
 MAX_TAG_LENGTH = 32
-"""The most characters of a hashtag."""
+"""The most characters of a hashtag, each combining mark being one."""
+
+MAX_SPELLING = 8 * MAX_TAG_LENGTH
+"""The most characters of a hashtag before normalization, which composes up to four into one.
+
+The time that normalization takes grows with the square of the number of combining marks."""
+
+_INVISIBLE_MARKS = frozenset(
+    map(
+        chr,
+        (
+            0x034F,  # combining grapheme joiner
+            *(0x17B4, 0x17B5),  # Khmer inherent vowels
+            *(0x180B, 0x180C, 0x180D, 0x180F),  # Mongolian variation selectors
+            *range(0xFE00, 0xFE10),  # variation selectors
+            *range(0xE0100, 0xE01F0),  # variation selectors, supplement
+        ),
+    )
+)
+"""Combining marks that are not displayed: two hashtags that look the same would differ."""
 
 
 class NotTags(ValueError):
@@ -27,14 +46,30 @@ def parse_hashtags(text: str) -> tuple[str, ...]:
 
 
 def _normalize(part: str) -> str:
-    trimmed = part.strip()
-    tag = unicodedata.normalize("NFKC", trimmed.removeprefix("#")).lower()
+    spelled = part.strip().removeprefix("#")
+    if len(spelled) > MAX_SPELLING:
+        raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters.")
+    # A letter in lower case may compose with marks that follow it in upper case: H and U+0331.
+    tag = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", spelled).lower())
     if not 1 <= len(tag) <= MAX_TAG_LENGTH:
         raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters.")
-    if not all(_allowed(char) for char in tag):
-        raise NotTags("A hashtag has only letters, digits, '_' and '-'.")
+    if not _is_word(tag):
+        raise NotTags(
+            "A hashtag has only letters with their combining marks, digits, '_' and '-'."
+        )
     return tag
 
 
-def _allowed(char: str) -> bool:
-    return char in "_-" or unicodedata.category(char)[0] in "LN"
+def _is_word(tag: str) -> bool:
+    """Whether the tag has only letters, digits, `_` and `-`, and marks only on letters."""
+    on_letter = False
+    for char in tag:
+        kind = unicodedata.category(char)[0]
+        if kind == "M":
+            if not on_letter or char in _INVISIBLE_MARKS:
+                return False
+            continue
+        on_letter = kind == "L"
+        if not (on_letter or kind == "N" or char in "_-"):
+            return False
+    return True

@@ -2,7 +2,8 @@
 
 A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless
 a log that may change it is seen earlier; a negative one is never reused, so that a buyer can read
-at once.
+at once. Only a request without a reader, whom no purchase entitles, may get a negative decision
+that is up to a second old, so that such requests do not cost one exchange with the node each.
 """
 
 from collections.abc import Collection
@@ -24,6 +25,12 @@ from imprint.services.single_flight import SingleFlight
 MAX_GRANTS = 20_000
 """How many positive decisions are cached; the oldest is evicted first."""
 
+MAX_ANONYMOUS = 10_000
+"""How many posts have their facts cached for requests without a reader; the oldest goes first."""
+
+ANONYMOUS_TIME = timedelta(seconds=1)
+"""How long these facts are reused at most; a new block ends it earlier."""
+
 LONGEST_GAP = 1_000
 """Blocks between two rounds of the watcher above which it clears the cache without reading them."""
 
@@ -35,8 +42,8 @@ Key = tuple[int, Address | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Grant:
-    """Facts that entitle the reader, and when they expire."""
+class _CachedFacts:
+    """Facts about a post for one reader, and when they expire."""
 
     facts: PostFacts
     until: datetime
@@ -44,14 +51,22 @@ class _Grant:
 
 @dataclass(slots=True)
 class Entitlement:
-    """Access decisions; positive ones are cached for `cache_time`."""
+    """Access decisions; positive ones are cached for `cache_time`.
+
+    The cache is that of this process. `invalidate` is called for the logs in the deliveries that
+    this process receives, and by its watcher, which reads the logs of every block.
+    """
 
     marketplace: MarketplaceReader
     clock: Clock
     cache_time: timedelta
-    _grants: dict[Key, _Grant] = field(default_factory=dict)
+    _grants: dict[Key, _CachedFacts] = field(default_factory=dict)
+    _readers: dict[int, set[Address | None]] = field(default_factory=dict)
+    """The readers in `_grants` by post, so that a changed price does not search all grants."""
+    _anonymous: dict[int, _CachedFacts] = field(default_factory=dict)
     _single_flight: SingleFlight[Key, PostFacts] = field(default_factory=SingleFlight)
     _invalidations: int = 0
+    _blocks: int = 0
 
     async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
         """How `reader` may read this file as this post; None if the chain's entry disagrees.
@@ -65,45 +80,87 @@ class Entitlement:
         if grant is not None and self.clock() < grant.until and _describes(grant.facts, file):
             _FROM_CACHE.inc()
             return decide_access(grant.facts, reader)
+        if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
+            _FROM_CACHE.inc()
+            return _decide(facts, file, None)
         shared = self._single_flight.is_running(key)
         access = await self._ask_chain(file, key)
         if shared and access in (None, Access.DENIED):
             # That exchange began before this request, and the reader may have bought in between.
             # An exchange that runs for this key now began after this request.
+            if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
+                return _decide(facts, file, None)
             access = await self._ask_chain(file, key)
         return access
 
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
         """Drop what is cached about a post: for these readers, or for all of them."""
         self._invalidations += 1
-        if readers is None:
-            stale = [key for key in self._grants if key[0] == post_id]
-        else:
-            stale = [(post_id, reader) for reader in readers]
-        for key in stale:
-            self._grants.pop(key, None)
+        self._anonymous.pop(post_id, None)
+        cached = self._readers.get(post_id)
+        if cached is None:
+            return
+        for reader in tuple(cached) if readers is None else readers:
+            self._drop((post_id, reader))
 
     def invalidate_all(self) -> None:
         """Drop everything that is cached."""
         self._invalidations += 1
         self._grants.clear()
+        self._readers.clear()
+        self._anonymous.clear()
+
+    def on_new_block(self) -> None:
+        """Drop the facts for requests without a reader; positive decisions outlive a block."""
+        self._blocks += 1
+        self._anonymous.clear()
+
+    def _recent_refusal(self, file: File, post_id: int) -> PostFacts | None:
+        """The facts for requests without a reader, if they are recent and refuse this file."""
+        cached = self._anonymous.get(post_id)
+        if cached is None or self.clock() >= cached.until:
+            return None
+        return None if _decide(cached.facts, file, None) is Access.FREE else cached.facts
 
     async def _ask_chain(self, file: File, key: Key) -> Access | None:
         facts = await self._single_flight.run(key, partial(self._fetch, key))
-        return decide_access(facts, key[1]) if _describes(facts, file) else None
+        return _decide(facts, file, key[1])
 
     async def _fetch(self, key: Key) -> PostFacts:
-        asked_at, invalidations = self.clock(), self._invalidations
+        asked_at, invalidations, blocks = self.clock(), self._invalidations, self._blocks
         facts = await self.marketplace.post_facts(*key)
         _FROM_CHAIN.inc()
-        granted = decide_access(facts, key[1]) is not Access.DENIED
         # An invalidation during the exchange may concern the facts that were returned.
-        if granted and self.cache_time and invalidations == self._invalidations:
-            self._grants.pop(key, None)
-            self._grants[key] = _Grant(facts, asked_at + self.cache_time)
-            if len(self._grants) > MAX_GRANTS:
-                del self._grants[next(iter(self._grants))]
+        if invalidations != self._invalidations:
+            return facts
+        post_id, reader = key
+        if self.cache_time and decide_access(facts, reader) is not Access.DENIED:
+            self._grant(key, _CachedFacts(facts, asked_at + self.cache_time))
+        if reader is None and blocks == self._blocks:
+            self._anonymous.pop(post_id, None)
+            self._anonymous[post_id] = _CachedFacts(facts, asked_at + ANONYMOUS_TIME)
+            if len(self._anonymous) > MAX_ANONYMOUS:
+                del self._anonymous[next(iter(self._anonymous))]
         return facts
+
+    def _grant(self, key: Key, facts: _CachedFacts) -> None:
+        self._drop(key)
+        self._grants[key] = facts
+        self._readers.setdefault(key[0], set()).add(key[1])
+        if len(self._grants) > MAX_GRANTS:
+            self._drop(next(iter(self._grants)))
+
+    def _drop(self, key: Key) -> None:
+        if self._grants.pop(key, None) is None:
+            return
+        readers = self._readers[key[0]]
+        readers.discard(key[1])
+        if not readers:
+            del self._readers[key[0]]
+
+
+def _decide(facts: PostFacts, file: File, reader: Address | None) -> Access | None:
+    return decide_access(facts, reader) if _describes(facts, file) else None
 
 
 def _describes(facts: PostFacts, file: File) -> bool:
@@ -133,6 +190,7 @@ class EntitlementWatcher:
         seen = self._seen
         if seen == head:
             return
+        self.entitlement.on_new_block()
         if seen is None or head.number - seen.number > LONGEST_GAP:
             self.entitlement.invalidate_all()
         elif await self.chain.block_at(seen.number, head) != seen:
