@@ -12,7 +12,6 @@ from imprint.domain import marketplace
 from imprint.domain.abi import NotAbi
 from imprint.domain.addresses import ZERO_ADDRESS, Address, keccak256
 from imprint.domain.marketplace import (
-    AccessChanged,
     Log,
     Undecodable,
     decode_access_changed,
@@ -20,7 +19,7 @@ from imprint.domain.marketplace import (
     decode_post_info,
     stand_in_block_hash,
 )
-from imprint.domain.posts import LogPlace
+from imprint.domain.posts import AccessChanged, LogPlace
 
 ARTIFACT = Path(marketplace.__file__).parents[1] / "marketplace" / "Marketplace.json"
 AUTHOR = Address("0x" + "a1" * 20)

@@ -8,7 +8,13 @@ from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
-from imprint.bootstrap.adapters import Adapters, check_chain, examine_chain, open_adapters
+from imprint.bootstrap.adapters import (
+    Adapters,
+    check_chain,
+    examine_chain,
+    has_network_name,
+    open_adapters,
+)
 from imprint.bootstrap.background import BackgroundTasks, build_follower
 from imprint.bootstrap.well_known import describe_service
 from imprint.domain.files import Quota
@@ -30,6 +36,7 @@ __all__ = [
     "check_chain",
     "describe_service",
     "examine_chain",
+    "has_network_name",
     "open_adapters",
 ]
 
@@ -65,7 +72,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         ),
         Reads(catalog, content, cipher, entitlement),
         Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
-        Webhooks(adapters.webhook_providers, catalog, clock, labels),
+        Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
         Readiness(catalog, content, marketplace, clock, adapters.disk),
     )
     options = WebOptions(

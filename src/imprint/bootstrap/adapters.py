@@ -20,6 +20,7 @@ from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.disk_space import LocalDiskSpace
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.adapters.images.sandbox import SandboxedRecoder
+from imprint.adapters.webhooks.networks import network_names
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.domain.errors import CannotStart, Unavailable
@@ -221,10 +222,15 @@ def _webhook_providers(settings: Settings) -> dict[str, WebhookProvider]:
     webhooks, chain = settings.webhooks, settings.chain
     providers: dict[str, WebhookProvider] = {}
     if secrets := _revealed(webhooks.a_secret, webhooks.a_secret_previous):
-        providers["provider-a"] = ProviderA(secrets, chain.id, chain.marketplace)
+        providers["provider-a"] = ProviderA(secrets, chain.id, chain.marketplace, webhooks.networks)
     if secrets := _revealed(webhooks.b_secret, webhooks.b_secret_previous):
-        providers["provider-b"] = ProviderB(secrets, chain.id, chain.marketplace)
+        providers["provider-b"] = ProviderB(secrets, chain.id, chain.marketplace, webhooks.networks)
     return providers
+
+
+def has_network_name(settings: Settings) -> bool:
+    """Whether a delivery that names its network can be about the configured chain."""
+    return bool(network_names(settings.chain.id, settings.webhooks.networks))
 
 
 def _revealed(*secrets: Secret | None) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from imprint.bootstrap import examine_chain
+from imprint.bootstrap import examine_chain, has_network_name
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.domain.errors import CannotStart, Unavailable
@@ -106,6 +106,12 @@ async def _check_contract(installation: Installation) -> Finding:
 def _check_webhooks(installation: Installation) -> Finding:
     on = sorted(installation.adapters.webhook_providers)
     off = sorted({"provider-a", "provider-b"} - set(on))
+    if on and not has_network_name(installation.settings):
+        message = (
+            f"No name of chain {installation.settings.chain.id} is known: deliveries that name"
+            " their network are ignored unless IMPRINT_WEBHOOK_NETWORKS lists the name."
+        )
+        return Finding("webhooks", Level.WARNING, message)
     if not off:
         return Finding("webhooks", Level.GOOD, "Both providers have a secret.")
     message = f"No secret for {' and '.join(off)}, so its path is 404"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from imprint.domain.abi import NotAbi, Tuple, decode_address, decode_uint256
 from imprint.domain.addresses import ZERO_ADDRESS, Address, keccak256
 from imprint.domain.cids import Cid, NotACid, parse_cid
-from imprint.domain.posts import LogPlace, PostCreated, PostEntry
+from imprint.domain.posts import AccessChanged, LogPlace, PostCreated, PostEntry
 
 POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")
 """First topic of PostCreated(uint256,string,string,string,address,uint256): a post is published."""
@@ -46,15 +46,6 @@ class Log:
     data: bytes
     place: LogPlace
     removed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AccessChanged:
-    """A log that changes who may read a post: the `holders`, or everybody if None."""
-
-    place: LogPlace
-    post_id: int
-    holders: tuple[Address, ...] | None
 
 
 class Undecodable(ValueError):

@@ -61,8 +61,20 @@ class PostCreated:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessChanged:
+    """A log that changes who may read a post: the `holders`, or everybody if None."""
+
+    place: LogPlace
+    post_id: int
+    holders: tuple[Address, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A log of the marketplace that cannot be decoded; it is kept for the operator."""
+    """A log of the marketplace, or a part of a delivery, that cannot be decoded.
+
+    It is kept for the operator.
+    """
 
     place: LogPlace | None
     reason: str
@@ -90,13 +102,25 @@ class DeliveryKey:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A verified and decoded delivery; `ignored` counts logs that are not the marketplace's."""
+    """A verified and decoded delivery.
+
+    `findings` has its events and dead letters in the order of the logs. `access_changes` is None if
+    one of them is not known. `ignored` counts all logs that are neither event nor dead letter.
+    """
 
     provider: str
     key: DeliveryKey | None
-    events: tuple[PostCreated, ...] = ()
-    dead_letters: tuple[DeadLetter, ...] = ()
+    findings: tuple[PostCreated | DeadLetter, ...] = ()
+    access_changes: tuple[AccessChanged, ...] | None = ()
     ignored: int = 0
+
+    @property
+    def events(self) -> tuple[PostCreated, ...]:
+        return tuple(each for each in self.findings if isinstance(each, PostCreated))
+
+    @property
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        return tuple(each for each in self.findings if isinstance(each, DeadLetter))
 
 
 @dataclass(frozen=True, slots=True)

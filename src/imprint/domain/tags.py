@@ -54,9 +54,7 @@ def _normalize(part: str) -> str:
     if not 1 <= len(tag) <= MAX_TAG_LENGTH:
         raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters.")
     if not _is_word(tag):
-        raise NotTags(
-            "A hashtag has only letters with their combining marks, digits, '_' and '-'."
-        )
+        raise NotTags("A hashtag has only letters with their combining marks, digits, '_' and '-'.")
     return tag
 
 

@@ -58,6 +58,9 @@ class WebhookProvider(Protocol):
 
     name: str
 
+    def is_connection_test(self, headers: Mapping[str, str]) -> bool:
+        """Whether the provider only tests the URL: it expects 200, and nothing is delivered."""
+
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
         """Refuse a delivery for its headers alone: compression, time, form of the signature.
 
@@ -68,6 +71,6 @@ class WebhookProvider(Protocol):
         """Verify a delivery that passed `check_headers`, then decode it.
 
         `headers` has lower-case names. Refuses `webhook_signature_invalid`, `too_large`, and
-        `invalid_request` for damaged compression. A signed log that cannot be decoded is ignored or
-        becomes a dead letter; it is never refused.
+        `invalid_request` for damaged compression. A signed log that cannot be decoded becomes a
+        dead letter; it is never refused.
         """

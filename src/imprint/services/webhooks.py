@@ -1,12 +1,17 @@
-"""Webhooks: applies deliveries of the chain's events, which move files to `onchain`."""
+"""Webhooks: applies deliveries of the chain's events, which move files to `onchain`.
+
+Other logs in a delivery drop the cached access decisions that they may change, in the process that
+receives it. The other processes have caches of their own, and watchers that read the chain.
+"""
 
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from imprint.domain.posts import EventStatus
+from imprint.domain.posts import ApplyResult, DeadLetter, Delivery, EventStatus
 from imprint.metrics import DELIVERIES, EVENTS
 from imprint.ports import Catalog, Clock, WebhookProvider
+from imprint.services.entitlement import Entitlement
 from imprint.services.labels import LabelUpdater
 
 log = logging.getLogger(__name__)
@@ -14,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AppliedEvent:
-    """One event of a delivery and its status; a dead letter has no post id and no cid."""
+    """One event of a delivery and its status; what is not known is None."""
 
     post_id: int | None
     spelled_cid: str | None
@@ -23,7 +28,7 @@ class AppliedEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The result of a delivery."""
+    """The result of a delivery; `events` are in the order of its logs."""
 
     duplicate: bool
     ignored: int
@@ -45,6 +50,11 @@ class Webhooks:
     catalog: Catalog
     clock: Clock
     labels: LabelUpdater
+    entitlement: Entitlement
+
+    def is_connection_test(self, provider: str, headers: Mapping[str, str]) -> bool:
+        """Whether the request only tests the URL; its response is `CONNECTION_TEST`."""
+        return self.providers[provider].is_connection_test(headers)
 
     def check_headers(self, provider: str, headers: Mapping[str, str]) -> None:
         """Refuse a delivery that its headers alone prove invalid, before its body is read."""
@@ -59,25 +69,49 @@ class Webhooks:
         for its content: the provider would only send it again.
         """
         delivery = self.providers[provider].open(headers, body)
-        if not (delivery.key or delivery.events or delivery.dead_letters):
+        self._invalidate(delivery)
+        if not (delivery.key or delivery.findings):
             DELIVERIES.labels(provider, "false").inc()
             return DeliveryResult(duplicate=False, ignored=delivery.ignored)
+        events = delivery.events
         result = await self.catalog.apply_events(
-            delivery.key, delivery.events, delivery.dead_letters, self.clock()
+            delivery.key, events, delivery.dead_letters, self.clock()
         )
         DELIVERIES.labels(provider, str(result.duplicate).lower()).inc()
         if result.duplicate:
             return DeliveryResult(duplicate=True, ignored=delivery.ignored)
-        applied = [
-            AppliedEvent(event.post_id, event.spelled_cid, status)
-            for event, status in zip(delivery.events, result.statuses, strict=True)
-        ]
-        applied += [AppliedEvent(None, None, EventStatus.DEAD_LETTER)] * len(delivery.dead_letters)
+        applied = _applied_events(delivery, result)
         for each in applied:
             record_event(provider, each.post_id, each.status)
-        for event in delivery.events:
+        for event in events:
             self.labels.enqueue(event.cid)
-        return DeliveryResult(False, delivery.ignored, tuple(applied))
+        return DeliveryResult(False, delivery.ignored, applied)
+
+    def _invalidate(self, delivery: Delivery) -> None:
+        """Drop the access decisions that the logs of a delivery may change.
+
+        That comes first: it needs no database, and repeating it is harmless.
+        """
+        if delivery.access_changes is None:
+            self.entitlement.invalidate_all()
+            return
+        for change in delivery.access_changes:
+            self.entitlement.invalidate(change.post_id, change.holders)
+
+
+CONNECTION_TEST = DeliveryResult(duplicate=False, ignored=0)
+"""The result of a connection test: nothing was delivered."""
+
+
+def _applied_events(delivery: Delivery, result: ApplyResult) -> tuple[AppliedEvent, ...]:
+    """The status of each finding, in order."""
+    statuses = iter(result.statuses)
+    return tuple(
+        AppliedEvent(None, None, EventStatus.DEAD_LETTER)
+        if isinstance(each, DeadLetter)
+        else AppliedEvent(each.post_id, each.spelled_cid, next(statuses))
+        for each in delivery.findings
+    )
 
 
 def record_event(source: str, post_id: int | None, status: EventStatus) -> None:

@@ -265,6 +265,13 @@ class Webhooks:
     b_secret_previous: Secret | None = optional(
         "WEBHOOK_B_SECRET_PREVIOUS", "Its token until lately.", Secret, secret=True
     )
+    networks: tuple[str, ...] = setting(
+        "WEBHOOK_NETWORKS",
+        "What the providers call our chain, if not by its id or a well-known name: names, separated"
+        " by commas. Logs of any other network that a delivery names are ignored.",
+        several(parse_text),
+        "",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ MARKET = Address("0x" + "c3" * 20)
 AUTHOR = Address("0x" + "a1" * 20)
 CID = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
 TOPIC = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77"
+TRANSFER = "0x1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859"
+POST_SUBSCRIBED = "0xc4f07abc81eeea9be4a90005faadbbbb0ddfd027f96110739619c68d7da06d24"
+POST_PRICE_UPDATED = "0xad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad5920ff9cc817"
 BLOCK_HASH = "0x" + "d4" * 32
 TX_HASH = "0x" + "e5" * 32
 
@@ -32,8 +35,13 @@ def event_data(cid: bytes = CID.encode()) -> str:
     return "0x" + encode(types, [b"A title", cid, b"thumb", 5]).hex()
 
 
+def word(address: str) -> str:
+    """An address as a topic."""
+    return "0x" + "00" * 12 + address[2:]
+
+
 def event_topics(post_id: int = 9) -> list[str]:
-    return [TOPIC, f"0x{post_id:064x}", "0x" + "00" * 12 + AUTHOR[2:]]
+    return [TOPIC, f"0x{post_id:064x}", word(AUTHOR)]
 
 
 def log_of_a(post_id: int = 9, **changes: Any) -> Json:

@@ -1,8 +1,8 @@
-"""The chain ids of the providers' network names."""
+"""The providers' names of networks."""
 
 import pytest
 
-from imprint.adapters.webhooks.networks import CHAIN_IDS, find_chain_id
+from imprint.adapters.webhooks.networks import network_names, simplify_name
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,18 @@ from imprint.adapters.webhooks.networks import CHAIN_IDS, find_chain_id
         ("base-sepolia", 84532),
         ("arbitrum-mainnet", 42161),
         ("optimism-mainnet", 10),
-        ("a-network-of-tomorrow", None),
-        ("", None),
+        (" Ethereum-Mainnet ", 1),
     ],
 )
-def test_a_chain_is_known_by_the_names_of_both_providers(name: str, chain_id: int | None):
-    assert find_chain_id(name) == chain_id
+def test_a_chain_is_known_by_the_names_of_both_providers(name: str, chain_id: int):
+    assert simplify_name(name) in network_names(chain_id)
+    assert simplify_name(name) not in network_names(chain_id + 1)
 
 
-def test_the_known_names_are_in_the_form_that_is_looked_up():
-    assert {name: find_chain_id(name) for name in CHAIN_IDS} == CHAIN_IDS
+def test_an_operator_can_name_a_chain_that_is_not_known():
+    assert network_names(31337) == frozenset()
+    assert network_names(31337, ["My-Net", "OTHER_NET"]) == {"my_net", "other_net"}
+
+
+def test_an_operators_names_are_added_to_the_known_ones():
+    assert network_names(1, ["fork"]) == {"eth_mainnet", "ethereum_mainnet", "fork"}

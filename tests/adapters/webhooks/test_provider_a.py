@@ -12,8 +12,11 @@ from tests.adapters.webhooks.deliveries import (
     CID,
     MARKET,
     OLD_SECRET,
+    POST_PRICE_UPDATED,
+    POST_SUBSCRIBED,
     SECRET,
     TOPIC,
+    TRANSFER,
     TX_HASH,
     Json,
     body_of_a,
@@ -23,11 +26,14 @@ from tests.adapters.webhooks.deliveries import (
     headers_of_a,
     log_of_a,
     mac,
+    word,
 )
 
+from imprint.adapters.webhooks import logs
 from imprint.adapters.webhooks.provider_a import ProviderA
+from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts import Delivery, LogPlace
+from imprint.domain.posts import DeadLetter, Delivery, LogPlace, PostCreated
 
 PROVIDER = ProviderA([SECRET], CHAIN_ID, MARKET)
 ON_SEPOLIA = ProviderA([SECRET], 11155111, MARKET)
@@ -101,19 +107,12 @@ def test_a_compressed_body_is_refused() -> None:
 
 IGNORED = {
     "another contract": log_of_a(account={"address": AUTHOR}),
-    "no contract": log_of_a(account=None),
-    "an address that is a list": log_of_a(account={"address": [MARKET]}),
     "another topic": log_of_a(topics=["0x" + "11" * 32, *event_topics()[1:]]),
     "no topics": log_of_a(topics=[]),
-    "topics that are a text": log_of_a(topics=TOPIC),
-    "topics that are numbers": log_of_a(topics=[1, 2, 3]),
     "a failed transaction": log_of_a(transaction={"hash": TX_HASH, "status": 0}),
     "a failed transaction in hex": log_of_a(transaction={"hash": TX_HASH, "status": "0x0"}),
     "an unknown status": log_of_a(transaction={"hash": TX_HASH, "status": "perhaps"}),
     "a removed log": log_of_a(removed=True),
-    "a log that is a number": 5,
-    "a log that is null": None,
-    "an empty log": {},
 }
 
 
@@ -122,6 +121,44 @@ def test_another_log_is_ignored_and_the_next_one_counts(log: object) -> None:
     delivery = receive(body_of_a(log, log_of_a(post_id=10)))
     assert [event.post_id for event in delivery.events] == [10]
     assert (delivery.ignored, delivery.dead_letters) == (1, ())
+
+
+NONSENSE = {
+    "no contract": log_of_a(account=None),
+    "an address that is a list": log_of_a(account={"address": [MARKET]}),
+    "an address that is none": log_of_a(account={"address": "0x12"}),
+    "topics that are null": log_of_a(topics=None),
+    "topics that are a text": log_of_a(topics=TOPIC),
+    "topics that are numbers": log_of_a(topics=[1, 2, 3]),
+    "a first topic that is no hash": log_of_a(topics=["0x12", *event_topics()[1:]]),
+    "a log that is a number": 5,
+    "a log that is a huge number": 10**40,
+    "a log that is null": None,
+    "a log that is a text": "log",
+    "a log that is an array": [log_of_a()],
+    "an empty log": {},
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE.keys())
+def test_what_is_no_log_is_a_dead_letter_and_the_logs_beside_it_count(nonsense: object) -> None:
+    delivery = receive(body_of_a(log_of_a(post_id=10), nonsense, log_of_a(post_id=11)))
+    first, letter, last = delivery.findings
+    assert isinstance(letter, DeadLetter)
+    assert json.loads(letter.payload) == nonsense
+    assert delivery.events == (first, last)
+    assert delivery.ignored == 0
+
+
+def test_the_findings_are_in_the_order_of_the_logs() -> None:
+    delivery = receive(
+        body_of_a(
+            None, log_of_a(1), log_of_a(2, removed=True), log_of_a(3, data="0x"), log_of_a(4), 7
+        )
+    )
+    found = [getattr(finding, "post_id", "dead letter") for finding in delivery.findings]
+    assert found == ["dead letter", 1, "dead letter", 4, "dead letter"]
+    assert delivery.ignored == 1
 
 
 @pytest.mark.parametrize(
@@ -229,9 +266,13 @@ def test_a_block_number_may_be_a_number_or_a_text(number: object) -> None:
         ({"network": None}, True),
         ({"network": "ETH_MAINNET"}, False),
         ({"network": "MATIC_MAINNET"}, False),
-        ({"network": "SOME_NETWORK_OF_TOMORROW"}, True),
-        ({"network": {"name": "ETH_MAINNET"}}, True),
+        ({"network": ""}, True),
+        ({"network": "SOME_NETWORK_OF_TOMORROW"}, False),
+        ({"network": {"name": "ETH_SEPOLIA"}}, False),
+        ({"network": ["ETH_SEPOLIA"]}, False),
+        ({"network": True}, False),
         ({"network": 1}, False),
+        ({"network": 11155111}, True),
         ({"network": "0xaa36a7"}, True),
         ({"chainId": 11155111}, True),
         ({"chainId": "0xaa36a7"}, True),
@@ -243,6 +284,92 @@ def test_a_block_number_may_be_a_number_or_a_text(number: object) -> None:
 def test_a_delivery_about_another_network_is_ignored(about: Json, counts: bool) -> None:
     delivery = receive(body_of_a(log_of_a(), **about), ON_SEPOLIA)
     assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
+
+
+@pytest.mark.parametrize(
+    "path", [("network",), ("event", "network"), ("event", "data", "network")], ids=".".join
+)
+def test_a_network_may_be_named_around_the_block(path: tuple[str, ...]) -> None:
+    sent = json.loads(body_of_a(log_of_a(), log_of_a()))
+    place = sent
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = "BASE_SEPOLIA"
+    delivery = receive(json.dumps(sent).encode(), ON_SEPOLIA)
+    assert (delivery.findings, delivery.ignored) == ((), 2)
+
+
+@pytest.mark.parametrize(
+    ("network", "counts"), [("MY-NET", True), ("my_net", True), ("ETH_SEPOLIA", True), ("x", False)]
+)
+def test_an_operator_names_the_networks_that_are_ours(network: str, counts: bool) -> None:
+    provider = ProviderA([SECRET], 11155111, MARKET, ["my-net"])
+    delivery = receive(body_of_a(log_of_a(), network=network), provider)
+    assert bool(delivery.events) is counts
+
+
+def test_nonsense_about_another_network_is_ignored() -> None:
+    delivery = receive(body_of_a(log_of_a(), None, 5, network="ETH_MAINNET"), ON_SEPOLIA)
+    assert (delivery.findings, delivery.ignored) == ((), 3)
+
+
+HOLDER = Address("0x" + "b2" * 20)
+ACCESS_LOGS = {
+    "a transfer": (
+        [TRANSFER, word(AUTHOR), word(HOLDER), f"0x{9:064x}"],
+        (AUTHOR, HOLDER),
+    ),
+    "a mint": ([TRANSFER, word("0x" + "00" * 20), word(HOLDER), f"0x{9:064x}"], (HOLDER,)),
+    "a purchase": ([POST_SUBSCRIBED, f"0x{9:064x}", word(HOLDER)], (HOLDER,)),
+    "a price": ([POST_PRICE_UPDATED, f"0x{9:064x}"], None),
+}
+
+
+@pytest.mark.parametrize(("topics", "holders"), ACCESS_LOGS.values(), ids=ACCESS_LOGS.keys())
+def test_a_log_that_changes_who_may_read_is_reported_and_counts_as_ignored(
+    topics: list[str], holders: tuple[Address, ...] | None
+) -> None:
+    log = log_of_a(topics=topics, data="0x" + "00" * 64)
+    delivery = receive(body_of_a(log, log_of_a()))
+    assert delivery.access_changes is not None
+    (change,) = delivery.access_changes
+    assert (change.post_id, change.holders) == (9, holders)
+    assert (len(delivery.events), delivery.ignored) == (1, 1)
+
+
+@pytest.mark.parametrize(("topics", "holders"), ACCESS_LOGS.values(), ids=ACCESS_LOGS.keys())
+def test_a_removed_change_is_a_change(
+    topics: list[str], holders: tuple[Address, ...] | None
+) -> None:
+    delivery = receive(body_of_a(log_of_a(topics=topics, data="0x", removed=True)))
+    assert delivery.access_changes
+
+
+@pytest.mark.parametrize("changes", [{"account": {"address": AUTHOR}}, {"topics": event_topics()}])
+def test_another_log_changes_nobodys_access(changes: Json) -> None:
+    log = log_of_a(topics=ACCESS_LOGS["a price"][0], data="0x") | changes
+    assert receive(body_of_a(log)).access_changes == ()
+    assert receive(body_of_a(log, network="ETH_MAINNET"), ON_SEPOLIA).access_changes == ()
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        log_of_a(topics=[TRANSFER]),
+        log_of_a(topics=[TRANSFER, word(AUTHOR), word(HOLDER), "0xzz"]),
+        log_of_a(topics=[POST_PRICE_UPDATED, f"0x{9:064x}"], data=None),
+        None,
+        {"topics": None},
+    ],
+)
+def test_a_change_that_cannot_be_decoded_may_concern_everybody(log: object) -> None:
+    delivery = receive(body_of_a(log, log_of_a()))
+    assert delivery.access_changes is None
+    assert [type(each) for each in delivery.findings] == [DeadLetter, PostCreated]
+
+
+def test_an_undecodable_post_changes_nobodys_access() -> None:
+    assert receive(body_of_a(log_of_a(data="0x"))).access_changes == ()
 
 
 QUIET = {
@@ -261,20 +388,66 @@ def test_a_signed_body_without_logs_is_an_empty_delivery(body: bytes) -> None:
     assert receive(body) == Delivery("provider-a", None)
 
 
-UNREADABLE = {
+NOTES = {
     "nothing": b"",
+    "white space": b" \n",
     "no JSON": b"hello",
-    "half a JSON": body_of_a(log_of_a())[:-5],
     "bytes": b"\xff\xfe",
-    "a deep array": b"[" * 100_000,
-    "a deep and closed array": b"[" * 100_000 + b"]" * 100_000,
     "a number beyond measure": b"1" * 5_000,
 }
 
 
-@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_signed_body_that_is_not_json_is_ignored(body: bytes) -> None:
+@pytest.mark.parametrize("body", NOTES.values(), ids=NOTES.keys())
+def test_a_signed_text_that_is_not_json_is_ignored(body: bytes) -> None:
     assert receive(body) == Delivery("provider-a", None, ignored=1)
+
+
+UNREADABLE = {
+    "half a JSON": body_of_a(log_of_a())[:-5],
+    "a deep array": b"[" * 100_000,
+    "a deep and closed array": b"[" * 100_000 + b"]" * 100_000,
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_signed_json_that_cannot_be_read_is_a_dead_letter(body: bytes) -> None:
+    delivery = receive(body)
+    (letter,) = delivery.findings
+    assert isinstance(letter, DeadLetter)
+    assert body.startswith(letter.payload.encode())
+    assert delivery.access_changes is None
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [b"1e999", b"1" * 5_000, b"NaN", b'"\xff"', b'"\\ud800"', b'"\n"', b"[" * 2000 + b"]" * 2000],
+)
+def test_a_malformed_value_in_the_body_does_not_spoil_the_log(malformed: bytes) -> None:
+    good = body_of_a(log_of_a())
+    around = good.replace(b'{"webhookId"', b'{"note": ' + malformed + b', "webhookId"')
+    beside = good.replace(b'"logs": [', b'"logs": [' + malformed + b", ")
+    for body in (around, beside):
+        assert body != good
+        delivery = receive(body)
+        assert len(delivery.events) == 1
+        assert len(delivery.dead_letters) == 1
+
+
+def test_the_dead_letters_of_a_delivery_are_limited() -> None:
+    large = log_of_a(data="0x" + "ff" * 50_000)
+    delivery = receive(body_of_a(*[large] * 20, *[None] * 2_000, log_of_a()))
+    letters = delivery.dead_letters
+    assert len(letters) == logs.MAX_DEAD_LETTERS + 1
+    assert letters[-1].reason == "1020 more dead letters of one delivery were not kept."
+    assert sum(len(letter.payload) for letter in letters) <= logs.MAX_PAYLOADS
+    assert len(delivery.events) == 1
+
+
+def test_the_values_in_the_place_of_logs_are_limited() -> None:
+    delivery = receive(body_of_a(log_of_a(), *[0] * logs.MAX_VALUES))
+    assert len(delivery.events) == 1
+    assert len(delivery.dead_letters) == logs.MAX_DEAD_LETTERS + 1
+    assert delivery.access_changes is None
 
 
 json_values = st.recursive(
@@ -311,5 +484,6 @@ def test_a_signed_delivery_is_never_refused(
 def test_an_unsigned_delivery_raises_nothing_but_a_refusal(
     headers: dict[str, str], body: bytes
 ) -> None:
+    assert not PROVIDER.is_connection_test(headers)
     with pytest.raises(Refusal):
         deliver(PROVIDER, headers, body)

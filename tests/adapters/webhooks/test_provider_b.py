@@ -1,9 +1,8 @@
-"""Deliveries of provider B: signatures, compression, nesting, and what is ignored."""
+"""Deliveries of provider B: signatures, nesting, and what is ignored."""
 
 import gzip
 import json
-import tracemalloc
-import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,8 +16,10 @@ from tests.adapters.webhooks.deliveries import (
     MARKET,
     NOW,
     OLD_SECRET,
+    POST_PRICE_UPDATED,
     SECRET,
     TOPIC,
+    TRANSFER,
     TX_HASH,
     Json,
     deliver,
@@ -27,12 +28,13 @@ from tests.adapters.webhooks.deliveries import (
     headers_of_b,
     log_of_b,
     mac,
+    word,
 )
 
 from imprint.adapters.webhooks import logs
 from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts import Delivery, LogPlace
+from imprint.domain.posts import DeadLetter, Delivery, LogPlace
 
 PROVIDER = ProviderB([SECRET], CHAIN_ID, MARKET)
 ON_SEPOLIA = ProviderB([SECRET], 11155111, MARKET)
@@ -73,6 +75,25 @@ def test_the_key_of_a_delivery_is_not_its_signature() -> None:
 WITHOUT = [
     {k: v for k, v in headers_of_b(BODY).items() if k != gone} for gone in headers_of_b(BODY)
 ]
+
+
+@pytest.mark.parametrize(
+    ("headers", "test"),
+    [
+        ({}, True),
+        ({"content-type": "application/json", "user-agent": "curl"}, True),
+        (headers_of_a(BODY), True),
+        (headers_of_b(BODY), False),
+        *((each, False) for each in WITHOUT),
+        ({"x-qn-nonce": ""}, False),
+        ({"x-qn-timestamp": ""}, False),
+        ({"x-qn-signature": ""}, False),
+    ],
+)
+def test_a_request_without_any_of_the_three_headers_is_a_connection_test(
+    headers: dict[str, str], test: bool
+) -> None:
+    assert PROVIDER.is_connection_test(headers) is test
 
 
 @pytest.mark.parametrize(
@@ -170,84 +191,6 @@ def test_another_spelling_of_a_signature_has_the_same_key(changed: Any) -> None:
     assert deliver(PROVIDER, changed(headers), BODY).key == deliver(PROVIDER, headers, BODY).key
 
 
-@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000, 1_000_000])
-def test_the_signature_covers_the_decompressed_body(size: int) -> None:
-    body = json.dumps([log_of_b(), "x" * size]).encode()
-    headers = headers_of_b(body) | {"content-encoding": "gzip"}
-    assert post_ids(deliver(PROVIDER, headers, gzip.compress(body))) == [9]
-
-
-def test_a_signature_of_the_compressed_body_is_refused() -> None:
-    body = gzip.compress(BODY)
-    headers = headers_of_b(body) | {"content-encoding": "gzip"}
-    assert refusal_of(headers, body) is Code.WEBHOOK_SIGNATURE_INVALID
-
-
-@pytest.mark.parametrize("encoding", ["", "identity", "Identity", " "])
-def test_an_uncompressed_body_may_say_so(encoding: str) -> None:
-    assert deliver(PROVIDER, headers_of_b(BODY) | {"content-encoding": encoding}, BODY).events
-
-
-@pytest.mark.parametrize(
-    "encoding", ["deflate", "br", "zstd", "x-gzip", "gzip, gzip", "gzip,br", "é"]
-)
-def test_any_other_compression_is_refused(encoding: str) -> None:
-    headers = headers_of_b(BODY) | {"content-encoding": encoding}
-    assert refusal_of(headers, BODY) is Code.UNSUPPORTED_MEDIA_TYPE
-
-
-def with_bad_checksum(body: bytes) -> bytes:
-    return body[:-8] + bytes(4) + body[-4:]
-
-
-DAMAGED = {
-    "nothing": b"",
-    "no gzip": BODY,
-    "a bad checksum": with_bad_checksum(gzip.compress(BODY)),
-    "cut off in the checksum": gzip.compress(BODY)[:-3],
-    "cut off in the middle": gzip.compress(BODY)[:60],
-    "followed by something": gzip.compress(BODY) + b"!",
-    "followed by another": gzip.compress(BODY) * 2,
-    "zlib instead": zlib.compress(BODY),
-}
-
-
-@pytest.mark.parametrize("body", DAMAGED.values(), ids=DAMAGED.keys())
-def test_a_damaged_compressed_body_is_refused(body: bytes) -> None:
-    headers = headers_of_b(BODY) | {"content-encoding": "gzip"}
-    assert refusal_of(headers, body) is Code.INVALID_REQUEST
-
-
-def test_a_bomb_is_refused_and_takes_little_memory() -> None:
-    bomb = gzip.compress(bytes(100 * 1024 * 1024))
-    headers = headers_of_b(b"") | {"content-encoding": "gzip"}
-    tracemalloc.start()
-    code = refusal_of(headers, bomb)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert code is Code.TOO_LARGE
-    assert peak < 2 * 1024 * 1024
-
-
-def test_a_bomb_without_a_signature_is_not_decompressed() -> None:
-    headers = headers_of_b(b"") | {"content-encoding": "gzip", "x-qn-signature": ""}
-    assert refusal_of(headers, b"no gzip") is Code.WEBHOOK_SIGNATURE_INVALID
-
-
-def test_a_gzipped_body_that_is_too_large_is_refused() -> None:
-    provider = ProviderB([SECRET], CHAIN_ID, MARKET, max_compressed=100)
-    body = bytes(101)
-    headers = headers_of_b(body) | {"content-encoding": "gzip"}
-    assert refusal_of(headers, body, provider) is Code.TOO_LARGE
-
-
-def test_a_body_that_is_too_large_after_decompression_is_refused() -> None:
-    provider = ProviderB([SECRET], CHAIN_ID, MARKET, max_decompressed=1000)
-    body = bytes(1001)
-    headers = headers_of_b(body) | {"content-encoding": "gzip"}
-    assert refusal_of(headers, gzip.compress(body), provider) is Code.TOO_LARGE
-
-
 def receipt(*logs: Any, **changes: Any) -> Json:
     return {"transactionHash": TX_HASH, "status": "0x1", "logs": list(logs)} | changes
 
@@ -305,10 +248,8 @@ def test_the_logs_of_a_receipt_that_failed_are_ignored(status: object) -> None:
 
 IGNORED = {
     "another contract": log_of_b(address=AUTHOR),
-    "an address that is null": log_of_b(address=None),
     "another topic": log_of_b(topics=["0x" + "11" * 32]),
     "no topics": log_of_b(topics=[]),
-    "topics that are null": log_of_b(topics=None),
     "a removed log": log_of_b(removed=True),
     "a log that may be removed": log_of_b(removed="true"),
     "another chain": log_of_b(chainId=1),
@@ -325,13 +266,100 @@ def test_another_log_is_ignored_and_the_next_one_counts(log: Json) -> None:
     assert delivery.dead_letters == ()
 
 
+NONSENSE = {
+    "an address that is null": log_of_b(address=None),
+    "an address that is short": log_of_b(address="0x12"),
+    "topics that are null": log_of_b(topics=None),
+    "topics that are an object": log_of_b(topics={}),
+    "a first topic that is null": log_of_b(topics=[None]),
+    "a log without data": {key: log_of_b()[key] for key in ("address", "topics")},
+    "topics alone": {"topics": [TOPIC]},
+    "an empty object": {},
+    "an object of texts": {"error": "upstream"},
+    "a number": 5,
+    "a huge number": 10**40,
+    "null": None,
+    "a text": "0x",
+    "true": True,
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE.keys())
+@pytest.mark.parametrize("nest", [lambda sent: sent, lambda sent: {"data": [sent], "logs": None}])
+def test_what_is_no_log_is_a_dead_letter_and_the_logs_beside_it_count(
+    nonsense: object, nest: Callable[[object], object]
+) -> None:
+    delivery = receive(nest([log_of_b(10), nonsense, log_of_b(11)]))
+    first, letter, last = delivery.findings
+    assert isinstance(letter, DeadLetter)
+    assert json.loads(letter.payload) == nonsense
+    assert delivery.events == (first, last)
+    assert (delivery.ignored, delivery.access_changes) == (0, None)
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE.keys())
+def test_what_is_no_log_among_the_logs_of_a_receipt_is_a_dead_letter(nonsense: object) -> None:
+    delivery = receive([receipt(nonsense), receipt(log_of_b(10))])
+    assert (post_ids(delivery), len(delivery.dead_letters)) == ([10], 1)
+
+
+@pytest.mark.parametrize(
+    "beside", [[], [[]], {"logs": []}, {"metadata": {"dataset": "logs"}}, [None, [5, "x"]]]
+)
+def test_what_has_no_log_in_it_is_not_one_that_is_malformed(beside: object) -> None:
+    for sent in ([log_of_b(), beside], {"data": [log_of_b()], "about": beside}):
+        delivery = receive(sent)
+        assert (post_ids(delivery), delivery.dead_letters) == ([9], ())
+
+
+def test_nonsense_about_another_network_is_ignored() -> None:
+    sent = {"logs": [log_of_b(), None, 5], "network": "ethereum-mainnet"}
+    delivery = receive(sent, ON_SEPOLIA)
+    assert (delivery.findings, delivery.ignored) == ((), 3)
+
+
+def test_the_findings_are_in_the_order_of_the_logs() -> None:
+    sent = [[log_of_b(1), 5], {"logs": [log_of_b(2, data="0x"), log_of_b(3)]}, [[log_of_b(4)]]]
+    found = [getattr(each, "post_id", "dead letter") for each in receive(sent).findings]
+    assert found == [1, "dead letter", "dead letter", 3, 4]
+
+
+def test_logs_that_change_who_may_read_are_reported() -> None:
+    price = log_of_b(topics=[POST_PRICE_UPDATED, f"0x{9:064x}"], data="0x" + "00" * 64)
+    moved = log_of_b(topics=[TRANSFER, word(AUTHOR), word(MARKET), f"0x{7:064x}"], data="0x")
+    delivery = receive({"data": [[price, log_of_b(), moved]]})
+    assert delivery.access_changes is not None
+    changed = [(each.post_id, each.holders) for each in delivery.access_changes]
+    assert changed == [(9, None), (7, (AUTHOR, MARKET))]
+    assert (len(delivery.findings), delivery.ignored) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("network", "counts"),
+    [("ethereum-sepolia", True), ("", True), ("ethereum-mainnet", False), ("new-net", False)],
+)
+def test_the_network_may_be_named_by_a_header(network: str, counts: bool) -> None:
+    headers = headers_of_b(BODY) | {"stream-network": network}
+    delivery = deliver(ON_SEPOLIA, headers, BODY)
+    assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
+
+
+def test_an_operator_names_the_networks_that_are_ours() -> None:
+    provider = ProviderB([SECRET], CHAIN_ID, MARKET, ["New-Net"])
+    for network, counts in (("new-net", True), ("ethereum-mainnet", False)):
+        delivery = receive({"data": [log_of_b()], "metadata": {"network": network}}, provider)
+        assert bool(delivery.events) is counts
+
+
 @pytest.mark.parametrize(
     ("network", "counts"),
     [
         ("ethereum-sepolia", True),
         ("ethereum-mainnet", False),
         ("base-mainnet", False),
-        ("a-network-of-tomorrow", True),
+        ("a-network-of-tomorrow", False),
+        ({"name": "ethereum-sepolia"}, False),
+        ("", True),
         (None, True),
     ],
 )
@@ -350,10 +378,44 @@ def test_an_undecodable_event_among_many_hides_no_other() -> None:
     assert TOPIC in letter.payload
 
 
-@pytest.mark.parametrize("body", [b"", b"hello", b"\xff", b"[" * 100_000, BODY[:-1]])
-def test_a_signed_body_that_is_not_json_is_ignored(body: bytes) -> None:
+@pytest.mark.parametrize("body", [b"", b" ", b"hello", b"\xff", b"1" * 5_000])
+def test_a_signed_text_that_is_not_json_is_ignored(body: bytes) -> None:
     delivery = receive(body)
-    assert (delivery.events, delivery.dead_letters, delivery.ignored) == ((), (), 1)
+    assert (delivery.findings, delivery.ignored) == ((), 1)
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, BODY[:-1], b"{]", b"[" + BODY])
+def test_signed_json_that_cannot_be_read_is_a_dead_letter(body: bytes) -> None:
+    delivery = receive(body)
+    assert len(delivery.findings) == len(delivery.dead_letters) == 1
+    assert (delivery.ignored, delivery.access_changes) == (0, None)
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [b"1e999", b"1" * 5_000, b"NaN", b'"\xff"', b'"\\ud800"', b'"\n"', b"[" * 2000 + b"]" * 2000],
+)
+def test_a_malformed_value_beside_a_log_does_not_spoil_it(malformed: bytes) -> None:
+    good = json.dumps(log_of_b()).encode()
+    for body in (
+        b"[" + good + b"," + malformed + b"]",
+        b"[" + malformed + b"," + good + b"]",
+        b'{"logs":[' + good + b'],"note":' + malformed + b"}",
+    ):
+        delivery = receive(body)
+        assert (post_ids(delivery), len(delivery.dead_letters)) == ([9], 1)
+
+
+def test_a_text_after_the_json_does_not_spoil_the_log() -> None:
+    delivery = receive(BODY + b"\nthe end")
+    (letter,) = delivery.dead_letters
+    assert post_ids(delivery) == [9]
+    assert "trailing" in letter.reason
+
+
+def test_a_body_may_begin_with_a_byte_order_mark() -> None:
+    delivery = receive(b"\xef\xbb\xbf" + BODY)
+    assert (post_ids(delivery), delivery.dead_letters) == ([9], ())
 
 
 @pytest.mark.parametrize("sent", [[], {}, None, 7, "PING", {"data": [], "metadata": {}}, [None]])
@@ -362,11 +424,19 @@ def test_a_signed_body_without_logs_is_an_empty_delivery(sent: object) -> None:
     assert (delivery.events, delivery.dead_letters, delivery.ignored) == ((), (), 0)
 
 
-def test_a_body_of_too_many_values_is_kept_as_a_dead_letter() -> None:
-    body = b"[" + b"[]," * logs.MAX_CONTAINERS + b"[]]"
+def test_the_logs_before_too_many_values_count() -> None:
+    body = b"[" + json.dumps(log_of_b()).encode() + b",[0]" * logs.MAX_VALUES + b"]"
     delivery = receive(body)
     (letter,) = delivery.dead_letters
-    assert "arrays and objects" in letter.reason
+    assert post_ids(delivery) == [9]
+    assert "arrays, objects" in letter.reason
+    assert delivery.access_changes is None
+
+
+def test_empty_arrays_are_not_counted() -> None:
+    body = b"[" + b"[]," * (logs.MAX_VALUES + 1) + json.dumps(log_of_b()).encode() + b"]"
+    delivery = receive(body)
+    assert (post_ids(delivery), delivery.dead_letters) == ([9], ())
 
 
 log_members = st.sampled_from(

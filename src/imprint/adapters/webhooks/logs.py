@@ -3,25 +3,34 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
-from imprint.adapters.webhooks.networks import find_chain_id
+from imprint.adapters.webhooks.networks import simplify_name
+from imprint.adapters.webhooks.payloads import Payload
 from imprint.domain.addresses import Address
 from imprint.domain.hexadecimal import NotHexadecimal, parse_hash, parse_hex_bytes, parse_hex_number
 from imprint.domain.marketplace import (
     POST_CREATED,
+    POST_PRICE_UPDATED,
+    POST_SUBSCRIBED,
+    TRANSFER,
     Log,
     Undecodable,
+    decode_access_changed,
     decode_post_created,
     stand_in_block_hash,
 )
-from imprint.domain.posts import DeadLetter, LogPlace, PostCreated
+from imprint.domain.posts import AccessChanged, DeadLetter, LogPlace, PostCreated
 
 MAX_PAYLOAD = 64 * 1024
 """Characters of a log that a dead letter keeps; the whole log is on the chain."""
+
+MAX_PAYLOADS = 1024 * 1024
+"""Characters that all dead letters of a delivery keep; further ones keep only their reason."""
+
+MAX_DEAD_LETTERS = 1_000
+"""Dead letters of a delivery; one more says how many are not kept."""
 
 MAX_TOPICS = 4
 """Topics of a log; the EVM has no instruction for more."""
@@ -29,11 +38,16 @@ MAX_TOPICS = 4
 COUNT_LIMIT = 2**63
 """No block number or log index reaches this, and databases store no larger integers."""
 
-MAX_CONTAINERS = 250_000
-"""Arrays and objects of a delivery that are searched; the logs of many blocks have far fewer."""
+MAX_VALUES = 250_000
+"""Arrays, objects and logs of a delivery that are read; the logs of many blocks have far fewer."""
 
 _POST_CREATED_TOPIC = "0x" + POST_CREATED.hex()
+_ACCESS_TOPICS = frozenset(
+    "0x" + topic.hex() for topic in (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)
+)
 _DECIMAL = re.compile(r"[0-9]{1,78}\Z")
+_ADDRESS = re.compile(r"0x[0-9a-f]{40}\Z")
+_TOPIC = re.compile(r"0x[0-9a-f]{64}\Z")
 
 _LOG_MEMBERS = frozenset(("address", "topics", "data"))
 """An object with all of these members is a log."""
@@ -43,22 +57,28 @@ _CONTEXT_MEMBERS = frozenset(
 )
 """An object with any of these members describes the logs inside it."""
 
+_END = object()
+"""Stands for the end of an array or object."""
+
 
 class TooManyValues(Exception):
-    """The delivery has more than `MAX_CONTAINERS` arrays and objects."""
+    """The delivery has more than `MAX_VALUES` values."""
+
+    def __init__(self) -> None:
+        super().__init__(f"The delivery has more than {MAX_VALUES} arrays, objects and logs.")
 
 
 @dataclass(frozen=True, slots=True)
 class SentLog:
     """A log as it was sent, with members that are not validated; None for those not sent.
 
-    A dead letter keeps `raw`. `networks` and `chain_ids` are all statements of the delivery about
-    the chain of the log.
+    A value in the place of a log that is no log has only `raw`, which a dead letter keeps.
+    `networks` and `chain_ids` are all statements of the delivery about the chain of the log.
     """
 
     raw: object
     address: object = None
-    topics: Sequence[object] = ()
+    topics: object = None
     data: object = None
     index: object = None
     block_hash: object = None
@@ -72,27 +92,20 @@ class SentLog:
 
 @dataclass(frozen=True, slots=True)
 class Marketplace:
-    """The contract whose logs are read."""
+    """The contract whose logs are read; `networks` are the names of its chain."""
 
     chain_id: int
     address: Address
+    networks: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class SortedLogs:
-    """The logs of a delivery by kind."""
+    """The logs of a delivery by kind, as in `Delivery`."""
 
-    events: tuple[PostCreated, ...]
-    dead_letters: tuple[DeadLetter, ...]
+    findings: tuple[PostCreated | DeadLetter, ...]
+    access_changes: tuple[AccessChanged, ...] | None
     ignored: int
-
-
-def read_json(body: bytes) -> Any:
-    """The JSON in a body. Raises ValueError if it is malformed, or nested too deep."""
-    try:
-        return msgspec.json.decode(body)
-    except RecursionError as error:
-        raise ValueError("The body is nested too deep.") from error
 
 
 def read_list(value: object) -> Sequence[object]:
@@ -100,55 +113,121 @@ def read_list(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
-def sort_logs(sent: Iterable[SentLog], marketplace: Marketplace) -> SortedLogs:
-    """Sort logs one by one: PostCreated events, dead letters if undecodable, others ignored."""
-    events: list[PostCreated] = []
-    dead_letters: list[DeadLetter] = []
+@dataclass(slots=True)
+class _Findings:
+    """Events and dead letters in order; the number and size of the dead letters are limited."""
+
+    found: list[PostCreated | DeadLetter] = field(default_factory=list)
+    letters: int = 0
+    room: int = MAX_PAYLOADS
+
+    def add_letter(self, place: LogPlace | None, reason: str, payload: str) -> None:
+        self.letters += 1
+        if self.letters <= MAX_DEAD_LETTERS:
+            kept = payload[: min(MAX_PAYLOAD, self.room)]
+            self.room -= len(kept)
+            self.found.append(DeadLetter(place, reason, kept))
+
+    def end(self) -> tuple[PostCreated | DeadLetter, ...]:
+        if (more := self.letters - MAX_DEAD_LETTERS) > 0:
+            reason = f"{more} more dead letters of one delivery were not kept."
+            self.found.append(DeadLetter(None, reason, ""))
+        return tuple(self.found)
+
+
+def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplace) -> SortedLogs:
+    """Sort the logs of a payload one by one.
+
+    PostCreated logs of the marketplace are events, and Transfer, PostSubscribed and
+    PostPriceUpdated logs are access changes; both become dead letters if they cannot be decoded, as
+    do values that are no log. All other logs are ignored, and so are the access changes, which are
+    counted with them. A payload with a problem is a dead letter if no part of it is one.
+    """
+    findings = _Findings()
+    changes: list[AccessChanged] = []
+    all_known = True
     ignored = 0
-    for log in sent:
-        if not _is_post_created(log, marketplace):
-            ignored += 1
-            continue
-        place = None
-        try:
-            place, topics, data = _read_members(log, marketplace.chain_id)
-            events.append(decode_post_created(Log(marketplace.address, topics, data, place)))
-        except (NotHexadecimal, Undecodable) as error:
-            dead_letters.append(DeadLetter(place, str(error), _write_payload(log.raw)))
-    return SortedLogs(tuple(events), tuple(dead_letters), ignored)
+    try:
+        for log in sent:
+            place = topic = None
+            try:
+                topic = _find_topic(log, marketplace)
+                if topic is None:
+                    ignored += 1
+                    continue
+                place, topics, data = _read_members(log, marketplace.chain_id)
+                read = Log(marketplace.address, topics, data, place)
+                if topic == _POST_CREATED_TOPIC:
+                    findings.found.append(decode_post_created(read))
+                else:
+                    changes.append(decode_access_changed(read))
+                    ignored += 1
+            except (NotHexadecimal, Undecodable) as error:
+                all_known = all_known and topic == _POST_CREATED_TOPIC
+                findings.add_letter(place, str(error), _write_payload(log.raw))
+    except TooManyValues as error:
+        all_known = False
+        findings.add_letter(None, str(error), payload.excerpt)
+    if payload.problem:
+        all_known = False
+        if not findings.letters:
+            findings.add_letter(None, payload.problem, payload.excerpt)
+    return SortedLogs(findings.end(), tuple(changes) if all_known else None, ignored)
 
 
-def _is_post_created(log: SentLog, marketplace: Marketplace) -> bool:
-    """Whether this is a PostCreated log of the marketplace that was not removed or reverted.
+def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
+    """The first topic of a log that is an event or an access change; None for any other log.
+
+    A log of another network or contract, a removed one, and one of a transaction that failed are
+    others. Raises `Undecodable` for what is no log.
+    """
+    if not all(_read_number(each) == marketplace.chain_id for each in log.chain_ids):
+        return None
+    if not all(_names_chain(each, marketplace) for each in log.networks):
+        return None
+    address = log.address.lower() if isinstance(log.address, str) else ""
+    if address != marketplace.address:
+        if _ADDRESS.match(address):
+            return None
+        raise Undecodable("This is not a log: it has no address of a contract.")
+    if not isinstance(log.topics, list):
+        raise Undecodable("This is not a log: its topics are not a list.")
+    if not log.topics:
+        return None
+    topic = log.topics[0].lower() if isinstance(log.topics[0], str) else ""
+    if not _TOPIC.match(topic):
+        raise Undecodable("This is not a log: its first topic is malformed.")
+    if topic == _POST_CREATED_TOPIC:
+        return topic if _is_effective(log) else None
+    # Removing a transfer changes who may read, too.
+    return topic if topic in _ACCESS_TOPICS else None
+
+
+def _is_effective(log: SentLog) -> bool:
+    """Whether the log was not removed or reverted.
 
     Statements that cannot be read count against the log: the chain itself will show it.
     """
-    topics = log.topics
-    return (
-        isinstance(log.address, str)
-        and log.address.lower() == marketplace.address
-        and bool(topics)
-        and isinstance(topics[0], str)
-        and topics[0].lower() == _POST_CREATED_TOPIC
-        and log.removed in (None, False)
-        and (log.status is None or _read_number(log.status) == 1)
-        and all(_read_number(chain_id) == marketplace.chain_id for chain_id in log.chain_ids)
-        and all(_may_be(network, marketplace.chain_id) for network in log.networks)
-    )
+    return log.removed in (None, False) and (log.status is None or _read_number(log.status) == 1)
 
 
-def _may_be(network: object, chain_id: int) -> bool:
-    """Whether a network may be this chain; an unknown name may be any."""
-    found = _read_number(network)
-    if found is None and isinstance(network, str):
-        found = find_chain_id(network)
-    return found is None or found == chain_id
+def is_given(network: object) -> bool:
+    """Whether a member names a network at all: some providers send an empty text."""
+    return network is not None and network != ""
+
+
+def _names_chain(network: object, marketplace: Marketplace) -> bool:
+    """Whether a network is the marketplace's chain, by its id or by a known name."""
+    if isinstance(network, str) and simplify_name(network) in marketplace.networks:
+        return True
+    return _read_number(network) == marketplace.chain_id
 
 
 def _read_members(log: SentLog, chain_id: int) -> tuple[LogPlace, tuple[bytes, ...], bytes]:
-    if len(log.topics) > MAX_TOPICS:
+    sent = read_list(log.topics)
+    if len(sent) > MAX_TOPICS:
         raise Undecodable(f"The log has more than {MAX_TOPICS} topics.")
-    topics = tuple(map(parse_hex_bytes, log.topics))
+    topics = tuple(map(parse_hex_bytes, sent))
     data = parse_hex_bytes(log.data)
     tx_hash, block_hash = _hash_or_none(log.tx_hash), _hash_or_none(log.block_hash)
     index, block_number = _count_or_none(log.index), _count_or_none(log.block_number)
@@ -186,7 +265,7 @@ def _count_or_none(value: object) -> int | None:
 
 def _write_payload(raw: object) -> str:
     try:
-        return json.dumps(raw, separators=(",", ":"))[:MAX_PAYLOAD]
+        return json.dumps(raw, separators=(",", ":"))
     except (RecursionError, ValueError):
         return ""
 
@@ -203,28 +282,57 @@ class _Context:
     chain_ids: tuple[object, ...] = ()
 
 
-def find_logs(sent: Any) -> Iterator[SentLog]:
-    """Every log at any depth of decoded JSON, in document order. Raises `TooManyValues`."""
-    # An explicit stack instead of recursion: the sender chooses the depth.
-    stack: list[tuple[Iterator[Any], _Context]] = [(iter((sent,)), _Context())]
+def find_logs(sent: Any, networks: tuple[object, ...] = ()) -> Iterator[SentLog]:
+    """Every log at any depth of decoded JSON, in document order, and what is no log beside them.
+
+    `networks` are statements outside the JSON. Raises `TooManyValues`.
+    """
+    # An explicit stack instead of recursion: the sender chooses the depth. Each entry has the
+    # values of an array or object, their context, whether logs are beside them, and the member
+    # `logs` of the object.
+    outer = _Context(networks=networks)
+    stack: list[tuple[Iterator[Any], _Context, bool, object]] = [
+        (iter((sent,)), outer, False, None)
+    ]
     seen = 0
     while stack:
-        values, context = stack[-1]
-        value = next((one for one in values if isinstance(one, dict | list)), None)
-        if value is None:
+        values, context, beside_logs, logs = stack[-1]
+        value = next((one for one in values if _is_read(one, beside_logs)), _END)
+        if value is _END:
             stack.pop()
             continue
         seen += 1
-        if seen > MAX_CONTAINERS:
-            raise TooManyValues(f"The delivery has more than {MAX_CONTAINERS} arrays and objects.")
+        if seen > MAX_VALUES:
+            raise TooManyValues
         if isinstance(value, list):
-            stack.append((iter(value), context))
-            continue
-        context = _read_context(value, context)
-        if value.keys() >= _LOG_MEMBERS:
-            yield _read_nested_log(value, context)
+            has_logs = value is logs or any(map(_is_log, value))
+            stack.append((iter(value), context, has_logs, None))
+        elif not isinstance(value, dict) or (beside_logs and _is_malformed(value)):
+            yield SentLog(value, networks=context.networks, chain_ids=context.chain_ids)
         else:
-            stack.append((iter(value.values()), context))
+            context = _read_context(value, context)
+            if _is_log(value):
+                yield _read_nested_log(value, context)
+            else:
+                stack.append((iter(value.values()), context, False, value.get("logs")))
+
+
+def _is_read(value: Any, beside_logs: bool) -> bool:
+    """Whether a value may contain a log, or is none in the place of one."""
+    if isinstance(value, list):
+        return bool(value)
+    return beside_logs or (isinstance(value, dict) and bool(value))
+
+
+def _is_log(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() >= _LOG_MEMBERS
+
+
+def _is_malformed(value: dict[str, Any]) -> bool:
+    """Whether an object in the place of a log is none, and cannot contain one either."""
+    if _is_log(value):
+        return False
+    return "topics" in value or not any(isinstance(one, dict | list) for one in value.values())
 
 
 def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
@@ -236,7 +344,7 @@ def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
         return outer
     metadata = value.get("metadata")
     described = (value, metadata) if isinstance(metadata, dict) else (value,)
-    networks = tuple(one["network"] for one in described if one.get("network") is not None)
+    networks = tuple(one["network"] for one in described if is_given(one.get("network")))
     chain_ids = tuple(one["chainId"] for one in described if one.get("chainId") is not None)
     tx_hash, status = value.get("transactionHash"), None
     if "logs" in value:
@@ -258,7 +366,7 @@ def _read_nested_log(log: dict[str, Any], context: _Context) -> SentLog:
     return SentLog(
         raw=log,
         address=log["address"],
-        topics=read_list(log["topics"]),
+        topics=log["topics"],
         data=log["data"],
         index=log.get("logIndex"),
         block_hash=context.block_hash,

@@ -1,7 +1,6 @@
 """The names that providers use for networks, and their chain ids."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 
 _CHAINS = {
     1: ("eth_mainnet", "ethereum_mainnet"),
@@ -35,13 +34,14 @@ _CHAINS = {
     11155111: ("eth_sepolia", "ethereum_sepolia"),
     11155420: ("opt_sepolia", "optimism_sepolia"),
 }
-
-CHAIN_IDS: Mapping[str, int] = MappingProxyType(
-    {name: chain_id for chain_id, names in _CHAINS.items() for name in names}
-)
-"""Chain ids by the providers' names, in lower case with `_` between words."""
+"""Names by chain id, in lower case with `_` between words."""
 
 
-def find_chain_id(network: str) -> int | None:
-    """The chain id of a provider's network name, or None for an unknown name."""
-    return CHAIN_IDS.get(network.strip().lower().replace("-", "_"))
+def network_names(chain_id: int, more: Iterable[str] = ()) -> frozenset[str]:
+    """The names of a chain that are known, and `more` of an operator, as `simplify_name` writes."""
+    return frozenset(map(simplify_name, (*_CHAINS.get(chain_id, ()), *more)))
+
+
+def simplify_name(network: str) -> str:
+    """A name in lower case with `_` between words: providers differ in both."""
+    return network.strip().lower().replace("-", "_")

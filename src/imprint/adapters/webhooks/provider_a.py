@@ -5,11 +5,23 @@ and `transaction.status` of the marketplace's logs, and `hash` and `number` of t
 signature covers neither a time nor a nonce: a repeated delivery is recognized by its events.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
-from imprint.adapters.webhooks.logs import Marketplace, SentLog, read_json, read_list, sort_logs
+from imprint.adapters.webhooks.logs import (
+    MAX_PAYLOAD,
+    MAX_VALUES,
+    Marketplace,
+    SentLog,
+    TooManyValues,
+    is_given,
+    read_list,
+    sort_logs,
+)
+from imprint.adapters.webhooks.networks import network_names
+from imprint.adapters.webhooks.payloads import read_payload
 from imprint.adapters.webhooks.signatures import WebhookSecrets, check_spelling
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
@@ -21,9 +33,19 @@ class ProviderA:
 
     name = "provider-a"
 
-    def __init__(self, secrets: Sequence[str], chain_id: int, marketplace: Address) -> None:
+    def __init__(
+        self,
+        secrets: Sequence[str],
+        chain_id: int,
+        marketplace: Address,
+        networks: Iterable[str] = (),
+    ) -> None:
         self._secrets = WebhookSecrets(secrets)
-        self._marketplace = Marketplace(chain_id, marketplace)
+        self._marketplace = Marketplace(chain_id, marketplace, network_names(chain_id, networks))
+
+    def is_connection_test(self, headers: Mapping[str, str]) -> bool:
+        """False: the provider signs its tests."""
+        return False
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
         """Refuse a compressed delivery, and one whose signature is malformed."""
@@ -34,26 +56,30 @@ class ProviderA:
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Verify the raw body, then read the logs of its block; the headers have been checked."""
         self._secrets.verify(headers.get("x-alchemy-signature", ""), [body])
-        try:
-            sent = read_json(body)
-        except ValueError:
+        payload = read_payload(body, MAX_PAYLOAD)
+        if not (payload.documents or payload.problem):
             return Delivery(self.name, None, ignored=1)
-        logs = sort_logs(_find_logs(sent), self._marketplace)
-        return Delivery(self.name, None, logs.events, logs.dead_letters, logs.ignored)
+        sent = chain.from_iterable(map(_find_logs, payload.documents))
+        logs = sort_logs(sent, payload, self._marketplace)
+        return Delivery(self.name, None, logs.findings, logs.access_changes, logs.ignored)
 
 
 def _find_logs(sent: Any) -> Iterator[SentLog]:
+    """The logs of the block, and what is no log among them. Raises `TooManyValues`."""
     event = _member(sent, "event")
-    block = _member(_member(event, "data"), "block")
-    about = (event, block)
-    networks = tuple(n for n in (_member(one, "network") for one in about) if n is not None)
+    data = _member(event, "data")
+    block = _member(data, "block")
+    about = (sent, event, data, block)
+    networks = tuple(n for n in (_member(one, "network") for one in about) if is_given(n))
     chain_ids = tuple(c for c in (_member(one, "chainId") for one in about) if c is not None)
-    for log in read_list(_member(block, "logs")):
+    for count, log in enumerate(read_list(_member(block, "logs"))):
+        if count == MAX_VALUES:
+            raise TooManyValues
         transaction = _member(log, "transaction")
         yield SentLog(
             raw=log,
             address=_member(_member(log, "account"), "address"),
-            topics=read_list(_member(log, "topics")),
+            topics=_member(log, "topics"),
             data=_member(log, "data"),
             index=_member(log, "index"),
             block_hash=_member(block, "hash"),

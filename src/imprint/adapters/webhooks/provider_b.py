@@ -12,16 +12,18 @@ from datetime import datetime
 from itertools import chain
 
 from imprint.adapters.webhooks.logs import (
+    MAX_PAYLOAD,
     Marketplace,
-    TooManyValues,
     find_logs,
-    read_json,
+    is_given,
     sort_logs,
 )
+from imprint.adapters.webhooks.networks import network_names
+from imprint.adapters.webhooks.payloads import read_payload
 from imprint.adapters.webhooks.signatures import WebhookSecrets, check_spelling, signature_refusal
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts import DeadLetter, Delivery, DeliveryKey
+from imprint.domain.posts import Delivery, DeliveryKey
 
 MAX_DECOMPRESSED = 16 * 1024 * 1024
 """Bytes of a gzipped delivery after decompression."""
@@ -38,6 +40,18 @@ _GZIP = 16 + zlib.MAX_WBITS
 _PIECE = 64 * 1024
 """Bytes that are decompressed at once."""
 
+_INPUT = 16 * 1024
+"""Bytes that are given to the decompression at once."""
+
+MAX_MEMBERS = 1_000
+"""Members of a gzipped delivery: a sender may flush its compression after each part."""
+
+_GZIP_NAMES = ("gzip", "x-gzip")
+"""The content codings that are gzip; a recipient treats them alike (RFC 9110, section 8.4.1.3)."""
+
+_HEADERS = ("x-qn-nonce", "x-qn-timestamp", "x-qn-signature")
+"""The headers of a signed delivery."""
+
 _TIMESTAMP = re.compile(r"[0-9]{10}\Z")
 _NONCE = re.compile(r"[!-~]{1,128}\Z")
 
@@ -52,16 +66,24 @@ class ProviderB:
         secrets: Sequence[str],
         chain_id: int,
         marketplace: Address,
+        networks: Iterable[str] = (),
         *,
         tolerance: int = TOLERANCE,
         max_decompressed: int = MAX_DECOMPRESSED,
         max_compressed: int = MAX_COMPRESSED,
     ) -> None:
         self._secrets = WebhookSecrets(secrets)
-        self._marketplace = Marketplace(chain_id, marketplace)
+        self._marketplace = Marketplace(chain_id, marketplace, network_names(chain_id, networks))
         self._tolerance = tolerance
         self._max_decompressed = max_decompressed
         self._max_compressed = max_compressed
+
+    def is_connection_test(self, headers: Mapping[str, str]) -> bool:
+        """Whether none of the three headers of a signed delivery is there.
+
+        The provider's dashboard tests a URL in this way, and expects 200.
+        """
+        return not any(name in headers for name in _HEADERS)
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
         """Refuse a malformed nonce, time or signature, an old time, and an unknown compression."""
@@ -70,7 +92,7 @@ class ProviderB:
             raise signature_refusal()
         if abs(now.timestamp() - int(timestamp)) > self._tolerance:
             raise signature_refusal()
-        if _encoding(headers) not in ("", "identity", "gzip"):
+        if _encoding(headers) not in ("", "identity", *_GZIP_NAMES):
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "Only gzip compression is understood.")
         check_spelling(_signature(headers))
 
@@ -81,13 +103,16 @@ class ProviderB:
         body that is too large or damaged.
         """
         nonce, timestamp = headers["x-qn-nonce"], headers["x-qn-timestamp"]
-        gzipped = _encoding(headers) == "gzip"
+        gzipped = _encoding(headers) in _GZIP_NAMES
         signed = chain([nonce.encode(), timestamp.encode()], self._decompress(body, gzipped))
         digest = self._secrets.verify(_signature(headers), signed)
         # Stored hashed, so that a signature cannot be recovered from the database.
         key = DeliveryKey(self.name, hashlib.sha256(digest).hexdigest(), nonce)
         # Decompressed a second time: unverified data is never held in memory as a whole.
-        return self._read(key, b"".join(self._decompress(body, gzipped)))
+        read = b"".join(self._decompress(body, gzipped))
+        # Not signed, but the only place of the network in some deliveries.
+        network = headers.get("stream-network")
+        return self._read(key, read, (network,) if is_given(network) else ())
 
     def _decompress(self, body: bytes, gzipped: bool) -> Iterable[bytes]:
         if not gzipped:
@@ -96,15 +121,13 @@ class ProviderB:
             raise _too_large()
         return gunzip(body, self._max_decompressed)
 
-    def _read(self, key: DeliveryKey, body: bytes) -> Delivery:
-        try:
-            logs = sort_logs(find_logs(read_json(body)), self._marketplace)
-        except TooManyValues as error:
-            letter = DeadLetter(None, str(error), "")
-            return Delivery(self.name, key, dead_letters=(letter,))
-        except ValueError:
+    def _read(self, key: DeliveryKey, body: bytes, networks: tuple[object, ...]) -> Delivery:
+        payload = read_payload(body, MAX_PAYLOAD)
+        if not (payload.documents or payload.problem):
             return Delivery(self.name, key, ignored=1)
-        return Delivery(self.name, key, logs.events, logs.dead_letters, logs.ignored)
+        sent = chain.from_iterable(find_logs(each, networks) for each in payload.documents)
+        logs = sort_logs(sent, payload, self._marketplace)
+        return Delivery(self.name, key, logs.findings, logs.access_changes, logs.ignored)
 
 
 def _encoding(headers: Mapping[str, str]) -> str:
@@ -116,27 +139,34 @@ def _signature(headers: Mapping[str, str]) -> str:
 
 
 def gunzip(compressed: bytes, limit: int) -> Iterator[bytes]:
-    """The decompressed bytes of one gzip member, in pieces.
+    """The decompressed bytes of all gzip members, in pieces; zeros after them are padding.
 
-    Refuses `too_large` above `limit` bytes, and `invalid_request` for a member that is truncated,
-    damaged, or followed by more data.
+    Refuses `too_large` above `limit` bytes or `MAX_MEMBERS` members, and `invalid_request` for a
+    member that is truncated or damaged, and for anything else after a member.
     """
-    stream = zlib.decompressobj(_GZIP)
-    rest, size = compressed, 0
-    while not stream.eof:
-        try:
-            piece = stream.decompress(rest, _PIECE)
-        except zlib.error as error:
-            raise _damaged() from error
-        rest = stream.unconsumed_tail
-        size += len(piece)
-        if size > limit:
-            raise _too_large()
-        if not piece and not stream.eof:
-            raise _damaged()
-        yield piece
-    if stream.unused_data:
-        raise _damaged()
+    rest = memoryview(compressed)
+    size = 0
+    for _ in range(MAX_MEMBERS):
+        stream = zlib.decompressobj(_GZIP)
+        while not stream.eof:
+            # Small pieces of both: zlib copies the input that it has not used.
+            given = rest[:_INPUT]
+            try:
+                piece = stream.decompress(given, _PIECE)
+            except zlib.error as error:
+                raise _damaged() from error
+            left = stream.unused_data if stream.eof else stream.unconsumed_tail
+            used = len(given) - len(left)
+            if not (used or piece or stream.eof):
+                raise _damaged()
+            rest = rest[used:]
+            size += len(piece)
+            if size > limit:
+                raise _too_large()
+            yield piece
+        if not rest or (rest[0] == 0 and not rest.tobytes().strip(b"\0")):
+            return
+    raise _too_large()
 
 
 def _too_large() -> Refusal:

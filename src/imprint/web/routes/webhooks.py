@@ -9,7 +9,7 @@ from starlette.responses import Response
 from imprint.domain.errors import Unavailable
 from imprint.domain.rate_limits import RateLimiter
 from imprint.ports import Clock
-from imprint.services.webhooks import Webhooks
+from imprint.services.webhooks import CONNECTION_TEST, Webhooks
 from imprint.web.requests import BodyReader, client_of
 from imprint.web.responses import PRIVATE, delivery_response, json_response
 
@@ -34,6 +34,8 @@ class WebhookRoutes:
             client = client_of(request)
             self.unverified.admit(client, self.clock())
             body = self.bodies.open(request, MAX_DELIVERY)
+            if self.webhooks.is_connection_test(provider, request.headers):
+                return json_response(delivery_response(CONNECTION_TEST), PRIVATE)
             self.webhooks.check_headers(provider, request.headers)
             content = await body.read()
             try:

@@ -1,0 +1,105 @@
+"""Payloads: the JSON in the body of a signed delivery, also where the rest of it is malformed."""
+
+import json
+import re
+from codecs import BOM_UTF8
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+MAX_DEPTH = 400
+"""Arrays and objects inside each other that are read in a malformed body."""
+
+MAX_DOCUMENTS = 100
+"""Documents, one after the other, that are read in a malformed body."""
+
+MAX_TOKENS = 1_000_000
+"""Strings and brackets that are searched for what is nested too deep."""
+
+TOO_DEEP = "(nested too deep)"
+"""Stands for an array or object that is nested deeper than `MAX_DEPTH`."""
+
+_LONGEST_INTEGER = 78
+"""Digits of 2^256; a longer number stays a text."""
+
+_WHITE_SPACE = re.compile(r"\s*")
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The JSON documents in a body, usually one.
+
+    `problem` is what is wrong with the rest of the body, and `excerpt` the beginning of the body;
+    both are empty for a body that is JSON. A body without a document and without a problem is a
+    text of the provider, such as a heartbeat.
+    """
+
+    documents: tuple[Any, ...]
+    problem: str = ""
+    excerpt: str = ""
+
+
+def read_payload(body: bytes, excerpt: int) -> Payload:
+    """Read the documents in a body. An excerpt has up to `excerpt` characters."""
+    body = body.removeprefix(BOM_UTF8)
+    try:
+        return Payload((msgspec.json.decode(body),))
+    except RecursionError:
+        problem = "The body is nested too deep."
+    except ValueError as error:
+        problem = f"The body is not JSON: {error}."
+    text = body.decode("utf-8", "replace").strip()
+    if not text.startswith(("{", "[")):
+        return Payload(())
+    try:
+        documents = _read_documents(text)
+    except RecursionError:
+        documents = _read_documents(_cut_depth(text))
+    return Payload(documents, problem, text[:excerpt])
+
+
+def _read_documents(text: str) -> tuple[Any, ...]:
+    """The documents at the beginning of the text; it ends at the first that is malformed.
+
+    Numbers of any size, control characters and half surrogate pairs are read.
+    """
+    documents: list[Any] = []
+    position = 0
+    while position < len(text) and len(documents) < MAX_DOCUMENTS:
+        try:
+            document, position = _DECODER.raw_decode(text, position)
+        except ValueError:
+            break
+        documents.append(document)
+        found = _WHITE_SPACE.match(text, position)
+        position = position if found is None else found.end()
+    return tuple(documents)
+
+
+def _cut_depth(text: str) -> str:
+    """The text with `TOO_DEEP` in the place of what is nested too deep; it may end there."""
+    pieces: list[str] = []
+    depth = position = 0
+    for count, token in enumerate(_STRING_OR_BRACKET.finditer(text)):
+        bracket = token[0]
+        if count == MAX_TOKENS:
+            return ""
+        if bracket in ("[", "{"):
+            depth += 1
+            if depth == MAX_DEPTH:
+                pieces.append(text[position : token.start()])
+        elif bracket in ("]", "}"):
+            if depth == MAX_DEPTH:
+                pieces.append(json.dumps(TOO_DEEP))
+                position = token.end()
+            depth -= 1
+    return "".join(pieces) if depth >= MAX_DEPTH else "".join(pieces) + text[position:]
+
+
+def _read_integer(text: str) -> int | str:
+    return int(text) if len(text) <= _LONGEST_INTEGER else text
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_int=_read_integer, parse_constant=str)
