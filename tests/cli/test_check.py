@@ -20,13 +20,26 @@ async def check(world: World, **given: str) -> tuple[int, dict[str, str]]:
 
 
 async def test_a_good_installation_passes_every_check(world: World):
-    both = {"WEBHOOK_A_SECRET": WEBHOOK_SECRET, "WEBHOOK_B_SECRET": WEBHOOK_SECRET[::-1]}
+    both = {
+        "WEBHOOK_A_SECRET": WEBHOOK_SECRET,
+        "WEBHOOK_B_SECRET": WEBHOOK_SECRET[::-1],
+        "WEBHOOK_NETWORKS": "my-network",
+    }
     assert await check(world, **both) == (0, dict.fromkeys(SUBJECTS, "✓"))
 
 
 async def test_a_warning_does_not_fail_the_command(world: World):
     status, marks = await check(world)
     assert (status, marks["webhooks"]) == (0, "!")
+
+
+async def test_a_chain_without_a_known_name_is_a_warning(world: World):
+    status, marks = await check(world, WEBHOOK_A_SECRET=WEBHOOK_SECRET)
+    assert (status, marks["webhooks"]) == (0, "!")
+    status, marks = await check(
+        world, WEBHOOK_A_SECRET=WEBHOOK_SECRET, WEBHOOK_NETWORKS="my-network"
+    )
+    assert (status, marks["webhooks"]) == (0, "✓")
 
 
 async def test_neither_webhooks_nor_a_follower_fails_the_command(world: World):

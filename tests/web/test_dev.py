@@ -44,6 +44,30 @@ def test_free_ports_are_found_and_printed(tmp_path: Path) -> None:
         service.kill()
 
 
+ASK = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+def test_a_host_that_others_may_reach_is_warned_about_and_the_chain_checks_its_name(
+    tmp_path: Path, host: str
+) -> None:
+    rpc_port = free_port()
+    given = {"DEV_RPC_PORT": str(rpc_port), "HOST": host}
+    with running(Service(tmp_path, given, "dev")) as service:
+        node = f"http://127.0.0.1:{rpc_port}"
+        for headers, status in (
+            ({}, 200),
+            ({"Host": f"localhost:{rpc_port}", "Origin": "http://localhost:5173"}, 200),
+            ({"Host": f"rebound.example:{rpc_port}"}, 403),
+            ({"Host": "rebound.example", "Origin": "http://rebound.example"}, 403),
+            ({"Origin": "https://visited.example"}, 403),
+        ):
+            response = httpx2.post(node, json=ASK, headers=headers, verify=PLAIN)
+            assert response.status_code == status
+        warned = "Warning: imprint dev listens on" in service.tail(200)
+    assert warned is (host != "127.0.0.1")
+
+
 def test_the_own_chain_has_the_id_that_it_is_given_and_keeps_it(tmp_path: Path) -> None:
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_ID": "5"}
     with running(Service(tmp_path, given, "dev")) as service:

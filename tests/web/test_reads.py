@@ -167,12 +167,23 @@ async def test_a_post_that_is_no_longer_free_is_refused(town: World) -> None:
     assert problem(await town.read_post(town.stranger(), post_id)) == (403, "not_entitled")
 
 
-async def test_a_post_that_becomes_free_is_served_at_once(town: World) -> None:
+async def test_a_post_that_becomes_free_is_served_within_a_second(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice)
     assert problem(await town.read_free(post_id)) == (403, "not_free")
     town.set_price(alice, post_id, 0)
+    assert (await town.read_post(town.stranger(), post_id)).status_code == 200
+    town.clock.advance(1)
     assert (await town.read_free(post_id)).status_code == 200
+
+
+async def test_a_flood_for_a_post_that_is_not_free_asks_the_node_once(town: World) -> None:
+    post_id, _ = await town.post(town.wallet(1))
+    town.clock.advance(1)
+    asked = town.node.asked
+    for _ in range(100):
+        assert problem(await town.read_free(post_id)) == (403, "not_free")
+    assert town.node.asked == asked + 1
 
 
 @pytest.mark.parametrize("user", ["author", "holder", "stranger"])

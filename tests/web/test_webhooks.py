@@ -123,8 +123,13 @@ async def test_a_changed_body_is_refused(town: World) -> None:
 
 
 async def test_what_is_not_signed_is_not_parsed(town: World) -> None:
-    for provider in ("provider-a", "provider-b"):
-        response = await town.deliver(provider, b"[" * 100_000, {})
+    unsigned = {
+        "X-QN-Nonce": "n" * 32,
+        "X-QN-Timestamp": str(town.clock.seconds),
+        "X-QN-Signature": "00" * 32,
+    }
+    for provider, headers in (("provider-a", {}), ("provider-b", unsigned)):
+        response = await town.deliver(provider, b"[" * 100_000, headers)
         assert problem(response) == (401, "webhook_signature_invalid")
 
 
@@ -478,7 +483,6 @@ async def test_a_delivery_of_more_than_16_mebibytes_is_refused(town: World) -> N
 STRANGE_HEADERS: dict[str, tuple[str, dict[str, str]]] = {
     "nothing of a": ("provider-a", {}),
     "no digits of a": ("provider-a", {"X-Alchemy-Signature": "x" * 64}),
-    "nothing of b": ("provider-b", {}),
     "an early time": ("provider-b", {"X-QN-Timestamp": "1000000000"}),
     "no nonce": ("provider-b", {"X-QN-Nonce": ""}),
     "no digits of b": ("provider-b", {"X-QN-Signature": "x" * 64}),

@@ -22,6 +22,7 @@ from imprint.cli.installation import (
     connection_limits,
     open_checked_adapters,
 )
+from imprint.devchain.callers import is_loopback
 from imprint.domain.addresses import checksum_address, parse_address
 from imprint.server.http import HttpServer, listen, serve_all
 from imprint.settings import DEVELOPMENT, Settings, read_settings
@@ -34,6 +35,13 @@ STARTED_POLL = 0.02
 
 SHOWN_ACCOUNTS = 3
 """How many of the development accounts the welcome lists."""
+
+PUBLIC_WARNING = (
+    "Warning: imprint dev listens on {host}. Its secrets and the keys of its accounts are public:"
+    " whoever reaches this address can act as anybody. Use --host 127.0.0.1 unless your network is"
+    " trusted."
+)
+"""Printed for a host that others may reach."""
 
 _CLIENT_HOSTS = {EVERY_ADDRESS: "127.0.0.1", "::": "[::1]", "::1": "[::1]"}
 """Hosts to listen on that are written differently in a URL."""
@@ -73,6 +81,8 @@ async def _run(options: dict[str, str | None], config: Path | None) -> None:
         settings = _read_settings({**options, **ports}, config)
     configure_service_logging(settings)
     host = settings.server.host
+    if not is_loopback(host):
+        click.secho(PUBLIC_WARNING.format(host=host), fg="yellow", err=True)
     url = f"http://{_CLIENT_HOSTS.get(host, host)}:{settings.server.port}"
     with open_dev_chain(settings, node_listener, url) as chain:
         await _serve(settings, chain, listener, url)

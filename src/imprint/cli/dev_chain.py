@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from starlette.types import ASGIApp
+
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
 from imprint.devchain.journal import JournalDamaged, JournalInUse
@@ -51,7 +53,7 @@ def open_dev_chain(
         yield DevChain(
             url,
             chain.wallet.addresses,
-            HttpServer(rpc_app(chain), listener, shutdown_timeout=1),
+            HttpServer(_build_node(chain, settings), listener, shutdown_timeout=1),
             _build_sender(chain, settings, service_url),
         )
     finally:
@@ -71,6 +73,12 @@ def _open_chain(settings: Settings) -> Chain:
             f"There is no contract at IMPRINT_MARKETPLACE_ADDRESS ({settings.chain.marketplace})."
         )
     return chain
+
+
+def _build_node(chain: Chain, settings: Settings) -> ASGIApp:
+    # A list of all origins is the default of `imprint dev`, for the service.
+    origins = [each for each in settings.server.cors_origins if each != "*"]
+    return rpc_app(chain, hosts=[settings.server.host], origins=origins)
 
 
 def _build_sender(chain: Chain, settings: Settings, service_url: str) -> Sender:

@@ -3,7 +3,7 @@
 import json
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 from starlette.applications import Starlette
@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from imprint.devchain.blocks import JsonObject, encode_bytes
+from imprint.devchain.callers import CallerCheck
 from imprint.devchain.calls import ExecutionFailed, ExecutionReverted
 from imprint.devchain.chain import Chain
 from imprint.devchain.evm import MessageRefused
@@ -128,9 +129,17 @@ def _encode(response: object) -> bytes:
     return json.dumps(response, separators=(",", ":")).encode()
 
 
-def rpc_app(chain: Chain, log_range_limit: int | None = None) -> Starlette:
-    """Build the HTTP application; pages of any origin may call it, as on other development chains.
+def rpc_app(
+    chain: Chain,
+    log_range_limit: int | None = None,
+    *,
+    hosts: Collection[str] = (),
+    origins: Collection[str] = (),
+) -> Starlette:
+    """Build the HTTP application.
 
+    It can be called by a loopback name, by the address it listens on, and by `hosts`; in a browser
+    by pages of these hosts, of `origins`, and by extensions.
     `log_range_limit` is the most blocks of one `eth_getLogs`; many nodes have such a limit.
     """
     dispatcher = Dispatcher(chain, log_range_limit)
@@ -146,7 +155,8 @@ def rpc_app(chain: Chain, log_range_limit: int | None = None) -> Starlette:
             return Response(status_code=204)
         return Response(response, media_type="application/json")
 
+    callers = Middleware(CallerCheck, hosts=hosts, origins=origins)
     cors = Middleware(
         CORSMiddleware, allow_origins=["*"], allow_methods=["POST"], allow_headers=["*"]
     )
-    return Starlette(routes=[Route("/", respond, methods=["POST"])], middleware=[cors])
+    return Starlette(routes=[Route("/", respond, methods=["POST"])], middleware=[callers, cors])

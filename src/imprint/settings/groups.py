@@ -177,7 +177,7 @@ class Chain:
     )
     cache_seconds: float = setting(
         "CHAIN_CACHE_SECONDS",
-        "How long a granted access is remembered; a denied one never is.",
+        "How long a granted access is remembered; one denied to a reader never is.",
         seconds(0, 60),
         "5",
     )

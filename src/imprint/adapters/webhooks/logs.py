@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from imprint.adapters.webhooks.networks import simplify_name
 from imprint.adapters.webhooks.payloads import Payload
@@ -282,39 +282,64 @@ class _Context:
     chain_ids: tuple[object, ...] = ()
 
 
+@dataclass(slots=True)
+class _Container:
+    """An array or object that is being searched; `logs` is the array of logs of an object.
+
+    `beside_logs` if its values are in the place of logs. `in_place` if it is in such a place itself
+    and `found_before` logs were found before it: without a log in it, it is malformed.
+    """
+
+    value: object
+    values: Iterator[Any]
+    context: _Context
+    beside_logs: bool = False
+    logs: object = None
+    in_place: bool = False
+    found_before: int = 0
+
+
 def find_logs(sent: Any, networks: tuple[object, ...] = ()) -> Iterator[SentLog]:
     """Every log at any depth of decoded JSON, in document order, and what is no log beside them.
 
     `networks` are statements outside the JSON. Raises `TooManyValues`.
     """
-    # An explicit stack instead of recursion: the sender chooses the depth. Each entry has the
-    # values of an array or object, their context, whether logs are beside them, and the member
-    # `logs` of the object.
-    outer = _Context(networks=networks)
-    stack: list[tuple[Iterator[Any], _Context, bool, object]] = [
-        (iter((sent,)), outer, False, None)
-    ]
-    seen = 0
+    # An explicit stack instead of recursion: the sender chooses the depth.
+    stack = [_Container(sent, iter((sent,)), _Context(networks=networks))]
+    seen = found = 0
     while stack:
-        values, context, beside_logs, logs = stack[-1]
-        value = next((one for one in values if _is_read(one, beside_logs)), _END)
+        around = stack[-1]
+        context, beside_logs = around.context, around.beside_logs
+        value = next((one for one in around.values if _is_read(one, beside_logs)), _END)
         if value is _END:
             stack.pop()
+            if around.in_place and around.found_before == found:
+                yield _not_a_log(around.value, context)
             continue
         seen += 1
         if seen > MAX_VALUES:
             raise TooManyValues
-        if isinstance(value, list):
-            has_logs = value is logs or any(map(_is_log, value))
-            stack.append((iter(value), context, has_logs, None))
-        elif not isinstance(value, dict) or (beside_logs and _is_malformed(value)):
-            yield SentLog(value, networks=context.networks, chain_ids=context.chain_ids)
+        if _is_log(value):
+            found += 1
+            yield _read_nested_log(value, _read_context(value, context))
+        elif isinstance(value, list):
+            has_logs = value is around.logs or any(map(_is_log, value))
+            stack.append(
+                _Container(value, iter(value), context, has_logs, None, beside_logs, found)
+            )
+        elif not isinstance(value, dict) or (beside_logs and "topics" in value):
+            yield _not_a_log(value, context)
         else:
+            logs = value.get("logs")
+            in_place = beside_logs and "logs" not in value and "metadata" not in value
             context = _read_context(value, context)
-            if _is_log(value):
-                yield _read_nested_log(value, context)
-            else:
-                stack.append((iter(value.values()), context, False, value.get("logs")))
+            stack.append(
+                _Container(value, iter(value.values()), context, False, logs, in_place, found)
+            )
+
+
+def _not_a_log(value: object, context: _Context) -> SentLog:
+    return SentLog(value, networks=context.networks, chain_ids=context.chain_ids)
 
 
 def _is_read(value: Any, beside_logs: bool) -> bool:
@@ -324,15 +349,8 @@ def _is_read(value: Any, beside_logs: bool) -> bool:
     return beside_logs or (isinstance(value, dict) and bool(value))
 
 
-def _is_log(value: Any) -> bool:
+def _is_log(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and value.keys() >= _LOG_MEMBERS
-
-
-def _is_malformed(value: dict[str, Any]) -> bool:
-    """Whether an object in the place of a log is none, and cannot contain one either."""
-    if _is_log(value):
-        return False
-    return "topics" in value or not any(isinstance(one, dict | list) for one in value.values())
 
 
 def _read_context(value: dict[str, Any], outer: _Context) -> _Context:

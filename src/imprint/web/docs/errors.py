@@ -11,8 +11,9 @@ MEANINGS: dict[Code, str] = {
     Code.INVALID_CID: "The parameter is not a cid, is missing, or is repeated.",
     Code.INVALID_ADDRESS: "Not an address, or its mixed case does not match EIP-55.",
     Code.INVALID_POST_ID: "Not a decimal number below 2^256.",
-    Code.INVALID_TAGS: "A hashtag is empty, too long, or contains a character other than letters, "
-    "digits, `_` and `-`; there are too many hashtags; or they are not UTF-8.",
+    Code.INVALID_TAGS: "A hashtag is empty, too long, or contains a character other than letters "
+    "with their combining marks, digits, `_` and `-`; there are too many hashtags; or they are not "
+    "UTF-8.",
     Code.INVALID_PAGE_TOKEN: "The page token was changed, was not issued here, or has expired.",
     Code.INVALID_TYPED_DATA: "The typed data is not exactly that of this endpoint, chain and "
     "signing domain.",

@@ -326,14 +326,17 @@ LIST_METADATA = Operation(
 _EFFECT = (
     "\n\nEvery `PostCreated` log of the marketplace in the delivery moves its file from `pending` "
     "to `onchain`, if its author is the file's owner. A signed delivery is never refused for its "
-    "content: other logs and heartbeats are ignored with 200, and a repeated delivery or event "
-    "has no effect. If the provider has no secret in the settings, the path is 404."
+    "content: other logs and heartbeats are ignored with 200, what cannot be decoded is stored as "
+    "a dead letter, and a repeated delivery or event has no effect. Logs that change who may read "
+    "a post end cached access at once. `events` has the events and dead letters in the order of "
+    "the logs. Logs of a network that is named and not known to be ours are ignored. If "
+    "the provider has no secret in the settings, the path is 404."
 )
 
 
-def _signature_header(name: str, signed: str) -> Parameter:
+def _signature_header(name: str, signed: str, *, required: bool = True) -> Parameter:
     text = f"HMAC-SHA256 of {signed} with the provider's secret, in lower-case hex."
-    return Parameter(name, "DeliverySignature", text, DELIVERY_SIGNATURE, "header")
+    return Parameter(name, "DeliverySignature", text, DELIVERY_SIGNATURE, "header", required)
 
 
 RECEIVE_FROM_PROVIDER_A = Operation(
@@ -358,7 +361,11 @@ RECEIVE_FROM_PROVIDER_B = Operation(
     Topic.DELIVERIES,
     "Receive a delivery from provider b",
     "For QuickNode Streams. Logs (`address`, `topics`, `data`) are found in any nesting of "
-    "arrays and objects; the body may be compressed with gzip." + _EFFECT,
+    "arrays and objects; the body may be compressed with gzip, in one or several members."
+    + _EFFECT
+    + "\n\nA request without any of the three headers is a connection test of the provider's "
+    "dashboard: it gets 200, and nothing is read or applied. With only some of them it is "
+    "refused.",
     Response("The result of the delivery.", "DeliveryAnswer"),
     _DELIVERY_CODES,
     parameters=(
@@ -368,6 +375,7 @@ RECEIVE_FROM_PROVIDER_B = Operation(
             "Unique for each delivery; a nonce seen before makes it a duplicate.",
             DELIVERY_NONCE,
             "header",
+            required=False,
         ),
         Parameter(
             "X-QN-Timestamp",
@@ -375,8 +383,11 @@ RECEIVE_FROM_PROVIDER_B = Operation(
             "Unix time in seconds, at most 300 seconds before or after now.",
             DELIVERY_TIMESTAMP,
             "header",
+            required=False,
         ),
-        _signature_header("X-QN-Signature", "nonce, timestamp and the uncompressed body"),
+        _signature_header(
+            "X-QN-Signature", "nonce, timestamp and the uncompressed body", required=False
+        ),
     ),
     body=Body("ProviderBDelivery", "A delivery as the provider sends it."),
     alias="/webhook/quicknode/publish",

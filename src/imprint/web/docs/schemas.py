@@ -175,7 +175,7 @@ def _texts(facts: Mapping[str, Any]) -> dict[str, Schema]:
         "Hashtags": _string(
             f"1 to {most} hashtags of up to {longest} letters, digits, `_` and `-`, separated by "
             "commas. A leading `#` and surrounding spaces are removed, case is ignored, and "
-            "letters of other scripts are accepted too.",
+            "letters of other scripts are accepted too, with their combining marks.",
             hashtags_pattern(most, longest, none_allowed=False),
         ),
         "HashtagsOrNone": _string(
