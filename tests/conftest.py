@@ -5,9 +5,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import hypothesis
 import pytest
 from tests.postgresql import Server, keeping_records_on
 from tests.world import World, open_world
+
+# No test depends on the speed of the machine.
+hypothesis.settings.register_profile("imprint", deadline=None)
+hypothesis.settings.load_profile("imprint")
 
 
 @pytest.fixture(scope="module")
