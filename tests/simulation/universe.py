@@ -15,6 +15,7 @@ from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
 from imprint.bootstrap import Adapters, build_service, open_adapters
 from imprint.devchain.blocks import Block
+from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
 from imprint.services.chain_sync import Follower
 from imprint.services.garbage_collector import GarbageCollector
@@ -30,7 +31,7 @@ AUTHORS, READERS = (1, 2, 3), (4, 5)
 class PlainRecoder:
     """Takes every image as it is: what pictures are is not simulated."""
 
-    async def recode(self, image: bytes) -> bytes:
+    async def recode(self, image: bytes, signer: Address) -> bytes:
         return image
 
     async def close(self) -> None:
