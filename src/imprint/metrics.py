@@ -30,6 +30,15 @@ EVENTS_UNDONE = Counter("imprint_events_undone", "Events that the chain took bac
 FOLLOWED_BLOCK = Gauge("imprint_followed_block", "The block up to which the chain is read.")
 HEAD_BLOCK = Gauge("imprint_head_block", "The newest block that the node knows.")
 DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a block that was final has been replaced.")
+HEAD_BELOW_FINAL = Gauge(
+    "imprint_head_below_final", "1 while the node's newest block is below a block that was final."
+)
+NODE_CONTRADICTIONS = Counter(
+    "imprint_node_contradictions", "Times that nodes contradicted themselves or each other on logs."
+)
+UNREADABLE_RECEIPTS = Counter(
+    "imprint_unreadable_receipts", "Receipts that no node returned; their events are not known."
+)
 ENTITLEMENTS = Counter(
     "imprint_entitlements", "Access decisions: kept ones, and those asked of the chain.", ["from"]
 )

@@ -7,6 +7,8 @@ import pytest
 from tests.cli.installations import environment_beside, environment_of, run
 from tests.world import MovableClock, World, open_world
 
+from imprint.domain.posts import Advance, BlockRef
+
 WEBHOOK_SECRET = "5f0c1b7a93e84d26a1f47c3b9e60d815"
 SUBJECTS = ["settings", "database", "store", "node", "contract", "webhooks", "clock"]
 
@@ -77,3 +79,12 @@ def test_a_node_that_is_down_fails_the_command_and_leaves_the_clock_unchecked(tm
     assert result.exit_code == 1
     assert "✗ node       No node responds at IMPRINT_CHAIN_RPC_URL." in result.output
     assert "! clock      Not compared" in result.output
+
+
+@pytest.mark.parametrize("final", ["behind", "replaced"])
+async def test_a_node_without_what_was_final_fails_the_command(world: World, final: str):
+    number = {"behind": 10**6, "replaced": 0}[final]
+    step = Advance(final=BlockRef(number, "0x" + "e" * 64))
+    await world.adapters.catalog.advance(31337, step, world.clock.now())
+    status, marks = await check(world)
+    assert (status, marks["node"]) == (1, "✗")

@@ -1,6 +1,6 @@
 """A chain under the control of a test: blocks with logs, forks, refusals, nodes that are behind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -18,6 +18,7 @@ from imprint.domain.marketplace import (
     Log,
 )
 from imprint.domain.posts import BlockRef, LogPlace
+from imprint.ports.chain import ReceiptLogs, Unproved
 
 MARKET = Address("0x" + "c3" * 20)
 CHAIN = 31337
@@ -51,6 +52,11 @@ def say_priced(post_id: int, price: int) -> Said:
     return (POST_PRICE_UPDATED, topic_of(post_id)), encode(["uint256"] * 2, [5, price])
 
 
+def tx_hash_of(index: int) -> str:
+    """The hash of the transaction that wrote the log of this index."""
+    return f"0x{index:064x}".replace("0x0", "0x7")
+
+
 @dataclass(frozen=True)
 class ScriptedBlock:
     ref: BlockRef
@@ -62,17 +68,22 @@ class ScriptedBlock:
 class ScriptedChain:
     """A `ChainReader` in memory; like a real node it remembers blocks that left the chain.
 
-    `most` is how many blocks it looks through at once. `fault` is called with each question and
-    may raise.
+    `most` is how many blocks it looks through at once, and `oversized` are those whose logs it
+    never returns at once. `hidden` blocks have no logs until a receipt is read. The receipts of
+    `unreadable` transactions are refused. `fault` is called with each question and may raise.
     """
 
     clock: MovableClock
     most: int = 10**9
+    oversized: set[int] = field(default_factory=set)
+    hidden: set[int] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
     fault: Callable[[str], None] = lambda question: None
     asked: list[str] = field(default_factory=list)
     ranges: list[int] = field(default_factory=list)
     blocks: list[ScriptedBlock] = field(default_factory=list)
     ever: dict[str, ScriptedBlock] = field(default_factory=dict)
+    highest: int = -1
     _hashes: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -96,14 +107,19 @@ class ScriptedChain:
         name = f"0x{next(self._hashes):064x}".replace("0x0", "0xf")
         ref = BlockRef(len(self.blocks), name)
         logs = tuple(
-            Log(MARKET, topics, data, LogPlace(CHAIN, name, ref.number, index, "0x" + "7" * 64))
+            Log(MARKET, topics, data, LogPlace(CHAIN, name, ref.number, index, tx_hash_of(index)))
             for index, (topics, data) in enumerate(said)
         )
         return ScriptedBlock(ref, logs, self.clock.now())
 
     async def head(self) -> BlockRef:
         self._ask("head")
-        return self.blocks[-1].ref
+        head = self.blocks[-1].ref
+        self.highest = max(self.highest, head.number)
+        return head
+
+    def highest_shown(self) -> int:
+        return self.highest
 
     async def head_time(self) -> datetime:
         self._ask("head_time")
@@ -113,17 +129,41 @@ class ScriptedChain:
         self._ask("block_at", head)
         return self.blocks[number].ref if number < len(self.blocks) else None
 
-    async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
+    async def logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
         self._ask("logs", head)
         self.ranges.append(last - first + 1)
-        if last - first + 1 > self.most:
+        if last - first + 1 > self.most or self.oversized & set(range(first, last + 1)):
             raise Unavailable.chain()
-        return [log for block in self.blocks[first : last + 1] for log in block.logs]
+        shown = [block for block in self.blocks[first : last + 1] if not self._is_hidden(block)]
+        return [log for block in shown for log in block.logs if log.topics[0] in topics]
 
-    async def logs_of_block(self, block_hash: str, head: BlockRef) -> list[Log] | None:
-        self._ask("logs_of_block", head)
-        block = self.ever.get(block_hash)
-        return list(block.logs) if block in self.blocks and block is not None else None
+    async def logs_by_receipts(
+        self, number: int, topics: Collection[bytes], head: BlockRef
+    ) -> AsyncIterator[ReceiptLogs]:
+        self._ask("logs_by_receipts", head)
+        for log in self.blocks[number].logs:
+            tx_hash = log.place.tx_hash
+            if tx_hash in self.unreadable:
+                yield ReceiptLogs([], tx_hash)
+            elif log.topics[0] in topics:
+                yield ReceiptLogs([log])
+
+    async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
+        self._ask("find_log", head)
+        block = self.ever.get(place.block_hash)
+        if block is None or block not in self.blocks:
+            return None
+        if self._is_hidden(block):
+            raise Unproved
+        for log in block.logs:
+            if log.place.log_index == place.log_index and log.topics[0] == topic:
+                return log
+        return None
+
+    def _is_hidden(self, block: ScriptedBlock) -> bool:
+        return block.ref.number in self.hidden
 
     def _ask(self, question: str, head: BlockRef | None = None) -> None:
         self.asked.append(question)
@@ -134,7 +174,7 @@ class ScriptedChain:
 
 def copy_chain(chain: ScriptedChain, blocks: int) -> ScriptedChain:
     """Another node of the same chain, which has only its first blocks."""
-    copy = ScriptedChain(chain.clock)
+    copy = ScriptedChain(chain.clock, _hashes=count(1_000_000))
     copy.blocks, copy.ever = chain.blocks[:blocks], dict(chain.ever)
     return copy
 
@@ -149,17 +189,27 @@ class SeveralNodes:
     async def head(self) -> BlockRef:
         return await self._node("head").head()
 
+    def highest_shown(self) -> int:
+        return self._node("head").highest_shown()
+
     async def head_time(self) -> datetime:
         return await self._node("head_time").head_time()
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         return await self._node("block_at").block_at(number, head)
 
-    async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
-        return await self._node("logs").logs(first, last, head)
+    async def logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        return await self._node("logs").logs(first, last, topics, head)
 
-    async def logs_of_block(self, block_hash: str, head: BlockRef) -> list[Log] | None:
-        return await self._node("logs_of_block").logs_of_block(block_hash, head)
+    def logs_by_receipts(
+        self, number: int, topics: Collection[bytes], head: BlockRef
+    ) -> AsyncIterator[ReceiptLogs]:
+        return self._node("logs_by_receipts").logs_by_receipts(number, topics, head)
+
+    async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
+        return await self._node("find_log").find_log(place, topic, head)
 
     def _node(self, question: str) -> ScriptedChain:
         return self.nodes[self.turns(question)]

@@ -10,7 +10,7 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.files import File, State
 from imprint.domain.marketplace import decode_post_created
 from imprint.domain.posts import Advance, BlockRef, EventStatus
-from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS
+from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS, History
 
 
 async def test_with_every_delivery_lost_posts_are_onchain(ledger: Ledger) -> None:
@@ -197,22 +197,26 @@ async def test_a_node_with_fewer_blocks_changes_nothing(ledger: Ledger) -> None:
     assert [await ledger.post_id(file) for file in (old, new)] == [1, 2]
 
 
-async def test_a_node_below_what_is_final_changes_nothing_even_on_another_branch(
-    ledger: Ledger,
+@pytest.mark.parametrize("same_chain", [True, False])
+async def test_a_node_below_what_is_final_changes_nothing_and_is_told_from_another_chain(
+    ledger: Ledger, same_chain: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
     ledger.chain.mine(blocks=3 * DEPTH)
     await ledger.follow()
-    alien = copy_chain(ledger.chain, 1)
-    alien.mine(blocks=DEPTH)
-    ledger.follower.chain = ledger.follower.reader.chain = alien
-    await ledger.follow()
+    node = copy_chain(ledger.chain, DEPTH if same_chain else 1)
+    if not same_chain:
+        node.mine(blocks=DEPTH)
+    ledger.follower.chain = ledger.follower.reader.chain = node
+    caplog.clear()
+    await ledger.follow(2)
     assert await ledger.state(draft) is State.ONCHAIN
-    assert not ledger.follower.deep_reorg
+    assert ledger.follower.history is (History.BEHIND if same_chain else History.REPLACED)
+    assert [each.levelname for each in caplog.records] == ["ERROR" if same_chain else "CRITICAL"]
 
 
-@pytest.mark.parametrize("question", ["logs", "block_at", "logs_of_block"])
+@pytest.mark.parametrize("question", ["logs", "block_at", "find_log"])
 async def test_a_node_that_is_behind_the_one_asked_for_the_head_undoes_nothing(
     ledger: Ledger, question: str
 ) -> None:
@@ -225,11 +229,11 @@ async def test_a_node_that_is_behind_the_one_asked_for_the_head_undoes_nothing(
     both = SeveralNodes([ledger.chain, behind], lambda asked: int(asked == question))
     follower = ledger.follower
     follower.chain = follower.reader.chain = both
-    if question == "block_at":
-        await follower.follow_once()
-    else:
+    if question == "find_log":
         with pytest.raises(Unavailable):
             await follower.follow_once()
+    else:
+        await follower.follow_once()
     assert await ledger.state(draft) is State.ONCHAIN
 
 

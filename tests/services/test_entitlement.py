@@ -24,7 +24,12 @@ from imprint.domain.files import File, State
 from imprint.domain.marketplace import TRANSFER
 from imprint.domain.posts import PostEntry, PostFacts
 from imprint.services import entitlement as module
-from imprint.services.entitlement import LONGEST_GAP, Entitlement, EntitlementWatcher
+from imprint.services.entitlement import (
+    LONGEST_GAP,
+    MOST_CHANGES,
+    Entitlement,
+    EntitlementWatcher,
+)
 
 AUTHOR = Address("0x" + "a1" * 20)
 READER = Address("0x" + "b2" * 20)
@@ -340,6 +345,30 @@ async def test_everything_is_invalidated_when_logs_are_not_known(gate: Gate, cas
     assert await gate.ask() is Access.DENIED
 
 
+async def test_a_block_that_cannot_be_read_invalidates_everything_and_is_passed(
+    gate: Gate,
+) -> None:
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.market.balances.clear()
+    gate.chain.oversized = {gate.chain.mine().ref.number}
+    await gate.watcher.watch_once()
+    assert await gate.ask() is Access.DENIED
+    asked = len(gate.chain.ranges)
+    gate.chain.mine()
+    await gate.watcher.watch_once()
+    assert gate.chain.ranges[asked:] == [1]
+
+
+async def test_a_block_with_many_logs_invalidates_everything(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.market.balances.clear()
+    gate.chain.mine(*[say_priced(8, number) for number in range(MOST_CHANGES + 1)])
+    await gate.watcher.watch_once()
+    assert await gate.ask() is Access.DENIED
+
+
 async def test_a_round_reads_what_a_failed_one_missed(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
@@ -347,7 +376,7 @@ async def test_a_round_reads_what_a_failed_one_missed(gate: Gate) -> None:
     gate.chain.mine(say_transferred(READER, OTHER, 9))
 
     def fail(question: str) -> None:
-        if question == "logs":
+        if question in ("logs", "block_at"):
             raise Unavailable.chain()
 
     gate.chain.fault = fail

@@ -10,6 +10,7 @@ from tests.world import MovableClock
 
 from imprint.domain.errors import Unavailable
 from imprint.services import readiness
+from imprint.services.chain_sync import History
 from imprint.services.readiness import CACHE_TIME, Condition, Readiness
 
 ALL_WELL = Condition(database=True, storage=True, chain=True)
@@ -77,6 +78,7 @@ def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
         (ALL_WELL, "ready", True),
         (Condition(database=True, storage=True, chain=False), "degraded", True),
         (replace(ALL_WELL, disk=False), "degraded", True),
+        (Condition(database=True, storage=True, chain=True, history=False), "degraded", True),
         (Condition(database=True, storage=False, chain=True), "unavailable", False),
         (Condition(database=False, storage=True, chain=True), "unavailable", False),
     ],
@@ -171,4 +173,23 @@ async def test_a_defect_of_a_probe_is_raised_and_not_cached(probed: Probed) -> N
     with pytest.raises(KeyError):
         await probed.readiness.check()
     probed.storage.behaviour = respond
+    assert await probed.readiness.check() == ALL_WELL
+
+
+@pytest.mark.parametrize("history", History)
+async def test_a_chain_without_what_was_final_is_degraded(probed: Probed, history: History) -> None:
+    async def examine() -> History:
+        return history
+
+    probed.readiness.examine_history = examine
+    condition = await probed.readiness.check()
+    assert condition.chain
+    assert condition.history is (history is History.AGREES)
+
+
+async def test_a_history_that_cannot_be_examined_is_no_disagreement(probed: Probed) -> None:
+    async def fail() -> History:
+        raise Unavailable.chain()
+
+    probed.readiness.examine_history = fail
     assert await probed.readiness.check() == ALL_WELL

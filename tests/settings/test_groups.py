@@ -1,6 +1,6 @@
 """The groups of settings."""
 
-from tests.settings.environments import read
+from tests.settings.environments import problems_of, read
 
 from imprint.domain.rate_limits import Rate
 
@@ -8,3 +8,11 @@ from imprint.domain.rate_limits import Rate
 def test_rates_are_enforced_only_while_rate_limits_are_on():
     assert read().limits.enforced(Rate(1, 2)) == Rate(1, 2)
     assert read(RATE_LIMITS="off").limits.enforced(Rate(1, 2)) is None
+
+
+def test_a_quorum_needs_as_many_nodes():
+    two = "https://one.example,https://two.example"
+    assert read(CHAIN_RPC_URL=two, CHAIN_QUORUM="2").chain.quorum == 2
+    assert problems_of(CHAIN_RPC_URL=two, CHAIN_QUORUM="3") == [
+        "IMPRINT_CHAIN_QUORUM is more than the nodes of IMPRINT_CHAIN_RPC_URL."
+    ]

@@ -12,6 +12,7 @@ from imprint.settings.declaration import InvalidSetting
 PORT = parsers.integer(0, 65_535)
 TIMEOUT = parsers.seconds(0.5, 60)
 FORMAT = parsers.choice("json", "text")
+AGE = parsers.automatic(parsers.seconds(0, 60))
 NAMES = parsers.several(parsers.parse_text)
 CHECKSUMMED = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
 
@@ -19,6 +20,10 @@ CHECKSUMMED = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
 @pytest.mark.parametrize(
     ("parse", "text", "value"),
     [
+        (AGE, "auto", None),
+        (AGE, "AUTO", None),
+        (AGE, "0", 0.0),
+        (AGE, "12.5", 12.5),
         (parsers.parse_switch, "on", True),
         (parsers.parse_switch, "YES", True),
         (parsers.parse_switch, "1", True),

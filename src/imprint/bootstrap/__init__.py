@@ -1,6 +1,7 @@
 """The composition root: settings in, a service out."""
 
 from datetime import timedelta
+from functools import partial
 
 from starlette.types import ASGIApp
 
@@ -18,6 +19,7 @@ from imprint.bootstrap.adapters import (
 from imprint.bootstrap.background import BackgroundTasks, build_follower
 from imprint.bootstrap.well_known import describe_service
 from imprint.domain.files import Quota
+from imprint.services.chain_sync import examine_history
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
 from imprint.services.labels import LabelUpdater
@@ -49,6 +51,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     signing = SigningDomain(settings.signing.name, settings.signing.version, chain.id)
     entitlement = Entitlement(marketplace, clock, timedelta(seconds=chain.cache_seconds))
     labels = LabelUpdater(catalog, content)
+    history = partial(examine_history, adapters.chain, catalog, chain.id)
     services = Services(
         Login(
             LoginVerifier(settings.login_domains, chain.id),
@@ -73,7 +76,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         Reads(catalog, content, cipher, entitlement),
         Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
-        Readiness(catalog, content, marketplace, clock, adapters.disk),
+        Readiness(catalog, content, marketplace, clock, adapters.disk, history),
     )
     options = WebOptions(
         limits.content_bytes,

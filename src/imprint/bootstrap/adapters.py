@@ -16,6 +16,7 @@ from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
+from imprint.adapters.chain.node_heads import MAX_HEAD_AGES
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.disk_space import LocalDiskSpace
 from imprint.adapters.encryption import AesCipher, PlainCipher
@@ -99,7 +100,8 @@ def open_adapters(settings: Settings, clock: Clock = utc_now) -> Adapters:
             chain.marketplace,
             clock,
             timeout=chain.timeout,
-            max_head_age=chain.max_head_age,
+            max_head_age=_max_head_age(chain.max_head_age, chain.id),
+            quorum=chain.quorum,
         ),
         chain=JsonRpcChainReader(rpc, chain.id, chain.marketplace),
         images=SandboxedRecoder(),
@@ -117,6 +119,10 @@ def _folders(settings: Settings) -> Iterator[Path]:
         yield storage.data_dir / "content"
     if isinstance(storage.database, SqliteDatabase):
         yield storage.database.path.parent
+
+
+def _max_head_age(configured: float | None, chain_id: int) -> float:
+    return MAX_HEAD_AGES.get(chain_id, 0.0) if configured is None else configured
 
 
 def open_content(settings: Settings, clock: Clock) -> ContentStore:

@@ -14,6 +14,7 @@ from imprint.bootstrap import examine_chain, has_network_name
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.domain.errors import CannotStart, Unavailable
+from imprint.services.chain_sync import History, examine_history
 
 CLOCK_TOLERANCE = timedelta(seconds=15)
 """How far this clock may be behind the newest block; beyond it, fresh signatures seem to be from
@@ -87,7 +88,23 @@ async def _check_node(installation: Installation) -> Finding:
         return Finding("node", Level.BAD, str(error))
     except Unavailable:
         return Finding("node", Level.BAD, "No node responds at IMPRINT_CHAIN_RPC_URL.")
-    return Finding("node", Level.GOOD, f"It responds for chain {installation.settings.chain.id}.")
+    return await _check_history(installation)
+
+
+async def _check_history(installation: Installation) -> Finding:
+    chain_id, adapters = installation.settings.chain.id, installation.adapters
+    try:
+        history = await examine_history(adapters.chain, adapters.catalog, chain_id)
+    except Unavailable:
+        # The check of the database, or the one before, says so.
+        history = History.AGREES
+    if history is History.BEHIND:
+        message = "It is behind a block that was final: is it synced?"
+        return Finding("node", Level.BAD, message)
+    if history is History.REPLACED:
+        message = "It does not have a block that was final: run imprint reconcile."
+        return Finding("node", Level.BAD, message)
+    return Finding("node", Level.GOOD, f"It responds for chain {chain_id}.")
 
 
 async def _check_contract(installation: Installation) -> Finding:

@@ -175,6 +175,9 @@ class Catalog(Protocol):
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
         """The canonical events in these blocks."""
 
+    async def newest_event_block(self, chain_id: int, last: int) -> BlockRef | None:
+        """The newest block up to this height that has an event which the follower has read."""
+
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         """Canonical events that only deliveries have reported, the oldest first."""
 

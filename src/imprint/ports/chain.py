@@ -1,13 +1,31 @@
 """Ports for the chain, the marketplace contract on it, and the providers of webhooks."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.errors import Unavailable
 from imprint.domain.marketplace import Log
-from imprint.domain.posts import BlockRef, Delivery, PostEntry, PostFacts
+from imprint.domain.posts import BlockRef, Delivery, LogPlace, PostEntry, PostFacts
+
+
+class Unproved(Unavailable):
+    """The nodes contradict themselves or each other about a log, so nothing may be undone."""
+
+    def __init__(self) -> None:
+        unavailable = Unavailable.chain()
+        super().__init__(unavailable.code, unavailable.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptLogs:
+    """Logs from some receipts of a block, or the transaction whose receipt cannot be read."""
+
+    logs: list[Log]
+    unreadable: str | None = None
 
 
 class MarketplaceReader(Protocol):
@@ -37,20 +55,40 @@ class ChainReader(Protocol):
     async def head(self) -> BlockRef:
         """The newest block."""
 
+    def highest_shown(self) -> int:
+        """The highest block that the node of the last `head` has shown, or -1.
+
+        A node that has shown a higher block than its head now does not merely lag.
+        """
+
     async def head_time(self) -> datetime:
         """The timestamp of the newest block."""
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         """The block at this height; None above the newest one."""
 
-    async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
-        """The marketplace's logs in these blocks, in order.
+    async def logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        """The marketplace's logs with one of these first topics in these blocks, in order.
 
         `Unavailable` may mean that the node refuses so large a range.
         """
 
-    async def logs_of_block(self, block_hash: str, head: BlockRef) -> list[Log] | None:
-        """The marketplace's logs in this block; None if it is not on this chain."""
+    def logs_by_receipts(
+        self, number: int, topics: Collection[bytes], head: BlockRef
+    ) -> AsyncIterator[ReceiptLogs]:
+        """The same logs of one block whose logs are refused, a few transactions at a time.
+
+        A receipt that cannot be read, although the node responds, is reported and skipped.
+        """
+
+    async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
+        """The marketplace's log with this first topic at this place; None if it is not there.
+
+        None is proved: another block is at that height, or the block's bloom filter or receipts
+        show that it has no such log. Raises `Unproved` if nodes contradict themselves.
+        """
 
 
 class WebhookProvider(Protocol):

@@ -1,7 +1,7 @@
 """Block ranges: reads logs from as many blocks at once as the node allows."""
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass, field
 
 from imprint.domain.errors import Unavailable
 from imprint.domain.marketplace import Log
@@ -21,41 +21,70 @@ SUCCESSES_UNTIL_RETRY = 100
 """Successes after which a size that was refused is tried again: the cause may be gone."""
 
 
+MAX_OVERSIZED = 1_024
+"""How many blocks are remembered whose logs the node does not return; the oldest is forgotten."""
+
+
 @dataclass(frozen=True, slots=True)
 class BlockRange:
-    """Consecutive blocks, and the marketplace's logs in them."""
+    """Consecutive blocks, and the marketplace's logs in them.
+
+    `logs` is None for a single block whose logs the node refuses to return, although it responds.
+    """
 
     first: int
     last: int
-    logs: list[Log]
+    logs: list[Log] | None
 
 
 @dataclass(slots=True)
 class BlockRangeReader:
-    """Reads logs, and remembers between calls how many blocks the node takes at once."""
+    """Reads logs with some first topics, and remembers how many blocks the node takes at once."""
 
     chain: ChainReader
+    topics: Collection[bytes]
     size: int = FIRST_SIZE
     ceiling: int = LARGEST_SIZE
     _successes: int = 0
+    _oversized: dict[int, None] = field(default_factory=dict)
 
     async def read(self, first: int, last: int, head: BlockRef) -> AsyncIterator[BlockRange]:
         """The blocks from `first` to `last`, in order. Raises `Unavailable`."""
+        before = self.size, self.ceiling
         while first <= last:
-            until = min(first + self.size - 1, last)
+            if first in self._oversized:
+                yield BlockRange(first, first, None)
+                first += 1
+                continue
+            until = self._end_of_range(first, last)
             try:
-                logs = await self.chain.logs(first, until, head)
+                logs = await self.chain.logs(first, until, self.topics, head)
             except Unavailable:
                 # Either the range is too large, and the node still knows the head, so that a
                 # smaller range may succeed; or the node is unavailable, and `block_at` raises too.
-                if until == first:
-                    raise
                 await self.chain.block_at(until, head)
-                self._shrink(until - first + 1)
-                continue
-            yield BlockRange(first, until, logs)
-            self._grow()
+                if until > first:
+                    self._shrink(until - first + 1)
+                    continue
+                if first - 1 not in self._oversized:
+                    # This block is to blame, not the size of the ranges. If the one before it is
+                    # too, the node may refuse every range.
+                    self.size, self.ceiling = before
+                self._remember_oversized(first)
+                yield BlockRange(first, first, None)
+            else:
+                yield BlockRange(first, until, logs)
+                self._grow()
             first = until + 1
+
+    def _end_of_range(self, first: int, last: int) -> int:
+        until = min(first + self.size - 1, last)
+        return min([until, *(number - 1 for number in self._oversized if first < number <= until)])
+
+    def _remember_oversized(self, number: int) -> None:
+        self._oversized[number] = None
+        if len(self._oversized) > MAX_OVERSIZED:
+            del self._oversized[next(iter(self._oversized))]
 
     def _shrink(self, refused: int) -> None:
         self.ceiling = refused - 1

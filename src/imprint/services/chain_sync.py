@@ -7,8 +7,10 @@ chain does not have. Even if every delivery is lost, the result is the same.
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from imprint.domain.errors import Unavailable
@@ -22,14 +24,25 @@ from imprint.domain.posts import (
     LogPlace,
     PostCreated,
 )
-from imprint.metrics import DEEP_REORG, EVENTS, EVENTS_UNDONE, FOLLOWED_BLOCK, HEAD_BLOCK
+from imprint.metrics import (
+    DEEP_REORG,
+    EVENTS,
+    EVENTS_UNDONE,
+    FOLLOWED_BLOCK,
+    HEAD_BELOW_FINAL,
+    HEAD_BLOCK,
+    UNREADABLE_RECEIPTS,
+)
 from imprint.ports import Catalog, ChainReader, Clock, Progress
+from imprint.ports.chain import Unproved
 from imprint.services.block_ranges import BlockRange, BlockRangeReader
 from imprint.services.labels import LabelUpdater
 from imprint.services.periodic_task import run_periodically
 from imprint.services.webhooks import record_event
 
 log = logging.getLogger(__name__)
+
+Remembered = TypeVar("Remembered")
 
 FOLLOWER_LEASE = "follower"
 """The lease of the process that follows the chain."""
@@ -45,6 +58,22 @@ UNCONFIRMED_LIMIT = timedelta(minutes=10)
 
 UNCONFIRMED_BATCH = 500
 """How many unconfirmed events one round verifies."""
+
+EVENTS_AT_ONCE = 200
+"""How many events one transaction applies; a block may have thousands."""
+
+SHRUNK_GRACE = timedelta(seconds=15)
+"""How long a node must show a lower block than before until blocks count as gone: behind one
+address there may be several nodes, and one of them may lag."""
+
+MAX_REMEMBERED = 128
+"""How many heads, and blocks read by their receipts, are remembered."""
+
+HIGHEST_BLOCK = 2**63 - 1
+"""Above every block."""
+
+UNREADABLE = "The receipt of a transaction cannot be read."
+"""The reason of a dead letter for a transaction whose logs are not known."""
 
 LogIdentity = tuple[str, int]
 """Identifies a log of one chain: the hash of its block, and its index there."""
@@ -77,18 +106,55 @@ def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLette
 async def verify_event(
     chain: ChainReader, event: PostCreated, head: BlockRef
 ) -> PostCreated | None:
-    """The event as the chain has it in its block; None if it is not there or differs."""
-    logs = await chain.logs_of_block(event.place.block_hash, head)
-    events, _ = read_events(logs or ())
-    for each in events:
-        if identity_of(each.place) == identity_of(event.place):
-            return each if same_content(each, event) else None
-    return None
+    """The event as the chain has it at its place; None if it is not there or differs.
+
+    Raises `Unproved` if the nodes contradict themselves about that.
+    """
+    found = await chain.find_log(event.place, POST_CREATED, head)
+    events, _ = read_events(() if found is None else (found,))
+    return events[0] if events and same_content(events[0], event) else None
+
+
+class History(Enum):
+    """How the chain of a node relates to the block that was stored as final."""
+
+    AGREES = auto()
+    """The final block is on it, or none is stored yet."""
+
+    BEHIND = auto()
+    """It ends before the final block, and nothing says that it is another chain."""
+
+    REPLACED = auto()
+    """It has other blocks than those that were final: a deep reorg, or a chain that was reset."""
+
+
+async def examine_history(chain: ChainReader, catalog: Catalog, chain_id: int) -> History:
+    """How the chain relates to what was stored as final, now. Raises `Unavailable`."""
+    final = await catalog.final_block(chain_id)
+    if final is None:
+        return History.AGREES
+    return await compare_history(chain, catalog, chain_id, final, await chain.head())
+
+
+async def compare_history(
+    chain: ChainReader, catalog: Catalog, chain_id: int, final: BlockRef, head: BlockRef
+) -> History:
+    """Compare the chain that ends in `head` with the final block and with blocks of events."""
+    if head.number >= final.number:
+        found = await chain.block_at(final.number, head)
+        return History.AGREES if found == final else History.REPLACED
+    if chain.highest_shown() >= final.number:
+        # This node has shown the final block, or another one in its place, so it does not lag.
+        return History.REPLACED
+    known = await catalog.newest_event_block(chain_id, head.number)
+    if known is not None and await chain.block_at(known.number, head) != known:
+        return History.REPLACED
+    return History.BEHIND
 
 
 @dataclass(slots=True)
 class Follower:
-    """Reads the chain in rounds; `deep_reorg` is set while a final block has been replaced."""
+    """Reads the chain in rounds; `history` says whether the node agrees with what was final."""
 
     chain: ChainReader
     catalog: Catalog
@@ -99,10 +165,18 @@ class Follower:
     labels: LabelUpdater | None = None
     holder: str = field(default_factory=lambda: uuid4().hex)
     reader: BlockRangeReader = field(init=False)
-    deep_reorg: bool = field(default=False, init=False)
+    history: History = field(default=History.AGREES, init=False)
+    _seen_heads: dict[int, str] = field(default_factory=dict, init=False)
+    _read_by_receipts: dict[str, None] = field(default_factory=dict, init=False)
+    _shrunk_since: datetime | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.reader = BlockRangeReader(self.chain)
+        self.reader = BlockRangeReader(self.chain, (POST_CREATED,))
+
+    @property
+    def deep_reorg(self) -> bool:
+        """Whether a final block has been replaced."""
+        return self.history is History.REPLACED
 
     async def run(self, interval: float) -> None:
         """Follow until cancelled, then release the lease."""
@@ -122,11 +196,14 @@ class Follower:
         HEAD_BLOCK.set(head.number)
         cursor = await self.catalog.cursor(self.chain_id)
         final = await self.catalog.final_block(self.chain_id)
-        if final is not None and (
-            head.number < final.number or await self._is_replaced(final, head)
-        ):
+        history = History.AGREES
+        if final is not None:
+            history = await compare_history(self.chain, self.catalog, self.chain_id, final, head)
+        self._note_history(history, final, head)
+        if history is not History.AGREES:
             # Final blocks are not read again, least of all from a node that is behind them.
             return True
+        shrunk = await self._has_shrunk(head)
         next_final = await self._next_final(final, head)
         complete = True
         if cursor is None:
@@ -136,21 +213,32 @@ class Follower:
             first = min(cursor.number, head.number) - self.reorg_depth + 1
             floor = self.start_block if final is None else max(self.start_block, final.number + 1)
             complete = await self._read(max(first, floor), head, next_final)
+        if complete and shrunk:
+            await self._undo_above(head)
         if complete:
             await self._verify_unconfirmed(head)
+            self._remember_head(head)
         return True
 
     async def rebuild(self, first: int, progress: Progress) -> None:
         """Read everything from `first` on again, final or not, and make the catalog agree.
 
-        It takes no lease: another process may follow meanwhile, since both apply the same chain.
+        If the chain is another one than before, events above its newest block are undone too. It
+        takes no lease: another process may follow meanwhile, since both apply the same chain.
         """
         head = await self.chain.head()
+        before = await self.catalog.final_block(self.chain_id)
+        before = before or await self.catalog.cursor(self.chain_id)
+        history = History.AGREES
+        if before is not None:
+            history = await compare_history(self.chain, self.catalog, self.chain_id, before, head)
         final = await self._block_at(max(0, head.number - self.reorg_depth), head)
         async for blocks in self.reader.read(first, head.number, head):
             await self._apply(blocks, head, final)
             progress(blocks.last, head.number)
-        self.deep_reorg = False
+        if history is History.REPLACED:
+            await self._undo_above(head)
+        self._note_history(History.AGREES, final, head)
 
     async def _read(self, first: int, head: BlockRef, final: BlockRef | None) -> bool:
         """Apply these blocks; False if the lease was lost before the end."""
@@ -163,28 +251,59 @@ class Follower:
     async def _apply(self, blocks: BlockRange, head: BlockRef, final: BlockRef | None) -> None:
         at_head = blocks.last == head.number
         cursor = head if at_head else await self._block_at(blocks.last, head)
-        events, dead_letters = read_events(blocks.logs)
-        present = {identity_of(event.place): event for event in events}
-        known = await self.catalog.known_events(self.chain_id, blocks.first, blocks.last)
-        lost = await self._find_lost(known, present, head)
-        confirmed = {identity_of(each.event.place) for each in known if each.confirmed}
-        confirmed -= {identity_of(place) for place in lost}
-        new = tuple(event for event in events if identity_of(event.place) not in confirmed)
-        await self._advance(Advance(cursor, final if at_head else None, new, dead_letters, lost))
+        found = await self.catalog.known_events(self.chain_id, blocks.first, blocks.last)
+        known = {identity_of(each.event.place): each for each in found}
+        events: list[PostCreated] = []
+        dead_letters: tuple[DeadLetter, ...] = ()
+        if blocks.logs is not None:
+            events, dead_letters = read_events(blocks.logs)
+        elif cursor.block_hash not in self._read_by_receipts:
+            await self._apply_receipts(cursor, known, head)
+        else:
+            # What was read from this block is still in it.
+            known = {key: each for key, each in known.items() if not each.confirmed}
+        new, lost = _compare(events, known)
+        lost += await self._find_lost(known.values(), head)
+        final = final if at_head else None
+        await self._advance(Advance(cursor, final, new, dead_letters, tuple(lost)))
 
-    async def _find_lost(
-        self, known: list[KnownEvent], present: dict[LogIdentity, PostCreated], head: BlockRef
-    ) -> tuple[LogPlace, ...]:
-        """The places of known events that the chain does not have, or has with other content."""
+    async def _apply_receipts(
+        self, block: BlockRef, known: dict[LogIdentity, KnownEvent], head: BlockRef
+    ) -> None:
+        """Apply one block from the receipts of its transactions; each one by itself is small."""
+        unreadable = False
+        async for some in self.chain.logs_by_receipts(block.number, self.reader.topics, head):
+            events, dead_letters = read_events(some.logs)
+            if some.unreadable is not None:
+                unreadable = True
+                payload = f"block {block.block_hash} transaction {some.unreadable}"
+                dead_letters = (DeadLetter(None, UNREADABLE, payload),)
+            new, lost = _compare(events, known)
+            step = Advance(None, None, new, dead_letters, tuple(lost))
+            if await self._advance(step) and some.unreadable is not None:
+                UNREADABLE_RECEIPTS.inc()
+                log.critical(
+                    "a receipt cannot be read; if it has a post, 'imprint reconcile --from-block' "
+                    "finds it with a node that returns the receipt",
+                    extra={"block": block.number, "transaction": some.unreadable},
+                )
+        if not unreadable:
+            self._read_by_receipts[block.block_hash] = None
+            _keep_newest(self._read_by_receipts)
+
+    async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
+        """The places of known events that the chain provably does not have, or has otherwise."""
         lost = []
-        for each in known:
-            found = present.get(identity_of(each.event.place))
-            if found is None:
-                # It may have been delivered after the logs were read, so its block is read too.
+        for each in missing:
+            # It may have been delivered after the logs were read, or the node may have left it out.
+            try:
                 found = await verify_event(self.chain, each.event, head)
-            if found is None or not same_content(found, each.event):
+            except Unproved:
+                _note_unproved(each.event.place)
+                continue
+            if found is None:
                 lost.append(each.event.place)
-        return tuple(lost)
+        return lost
 
     async def _verify_unconfirmed(self, head: BlockRef) -> None:
         """Confirm or undo events that only deliveries reported, once the node should have them."""
@@ -194,7 +313,11 @@ class Follower:
             due = number is not None and number <= head.number
             if not due and self.clock() - each.seen_at <= UNCONFIRMED_GRACE:
                 continue
-            found = await verify_event(self.chain, each.event, head)
+            try:
+                found = await verify_event(self.chain, each.event, head)
+            except Unproved:
+                _note_unproved(each.event.place)
+                continue
             if found is not None:
                 confirmed.append(found)
             elif due or await self._is_overdue(each):
@@ -211,22 +334,59 @@ class Follower:
             return True
         return await self.chain.head_time() > known.seen_at
 
-    async def _is_replaced(self, final: BlockRef, head: BlockRef) -> bool:
-        """Whether the final block has been replaced; logs when that changes."""
-        replaced = await self._block_at(final.number, head) != final
-        if replaced is not self.deep_reorg:
-            self.deep_reorg = replaced
-            DEEP_REORG.set(replaced)
-            fields = {"block": final.number, "depth": self.reorg_depth}
-            if replaced:
-                log.critical(
-                    "the chain was reorganized deeper than the configured depth; nothing changes "
-                    "until 'imprint reconcile --from-block' is run with a block before it",
-                    extra=fields,
-                )
-            else:
-                log.warning("the final block is on the chain again", extra=fields)
-        return replaced
+    async def _has_shrunk(self, head: BlockRef) -> bool:
+        """Whether blocks above the head are gone, though nothing has taken their place yet.
+
+        A node that lags has not shown higher blocks, or shows them again a moment later.
+        """
+        if self.chain.highest_shown() <= head.number:
+            self._shrunk_since = None
+            return False
+        below = [number for number in self._seen_heads if number <= head.number]
+        if below:
+            block = await self._block_at(max(below), head)
+            if block.block_hash != self._seen_heads[block.number]:
+                return True
+        now = self.clock()
+        if self._shrunk_since is None:
+            self._shrunk_since = now
+        return now - self._shrunk_since >= SHRUNK_GRACE
+
+    async def _undo_above(self, head: BlockRef) -> None:
+        """Undo the events that were read from blocks above the head, which are gone."""
+        above = await self.catalog.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
+        gone = [each for each in above if each.confirmed]
+        if gone:
+            log.warning("the chain is shorter than before", extra={"block": head.number})
+            lost = await self._find_lost(gone, head)
+            await self._advance(Advance(lost=tuple(lost)))
+
+    def _remember_head(self, head: BlockRef) -> None:
+        for number in [number for number in self._seen_heads if number > head.number]:
+            del self._seen_heads[number]
+        self._seen_heads[head.number] = head.block_hash
+        _keep_newest(self._seen_heads)
+
+    def _note_history(self, history: History, final: BlockRef | None, head: BlockRef) -> None:
+        """Log and count when the chain begins or ceases to disagree with what was final."""
+        HEAD_BELOW_FINAL.set(final is not None and head.number < final.number)
+        if history is self.history or (self.deep_reorg and history is History.BEHIND):
+            # A node that lags does not end the alarm about one that disagrees.
+            return
+        self.history = history
+        DEEP_REORG.set(self.deep_reorg)
+        number = None if final is None else final.number
+        fields = {"block": number, "head": head.number, "depth": self.reorg_depth}
+        if history is History.REPLACED:
+            log.critical(
+                "the chain was reset, or reorganized deeper than the configured depth; nothing "
+                "changes until 'imprint reconcile --from-block' is run with a block before it",
+                extra=fields,
+            )
+        elif history is History.BEHIND:
+            log.error("the node is behind the final block; nothing is read from it", extra=fields)
+        else:
+            log.warning("the final block is on the chain again", extra=fields)
 
     async def _next_final(self, final: BlockRef | None, head: BlockRef) -> BlockRef | None:
         number = head.number - self.reorg_depth
@@ -240,7 +400,17 @@ class Follower:
             raise Unavailable.chain()
         return block
 
-    async def _advance(self, step: Advance) -> None:
+    async def _advance(self, step: Advance) -> int:
+        """Apply a step, many events in several transactions; returns how many letters are new."""
+        events, new_letters = step.events, 0
+        while len(events) > EVENTS_AT_ONCE:
+            part = Advance(None, None, events[:EVENTS_AT_ONCE], (), step.lost)
+            new_letters += await self._advance_once(part)
+            events = events[EVENTS_AT_ONCE:]
+            step = replace(step, events=events, lost=())
+        return new_letters + await self._advance_once(step)
+
+    async def _advance_once(self, step: Advance) -> int:
         result = await self.catalog.advance(self.chain_id, step, self.clock())
         if step.cursor is not None:
             FOLLOWED_BLOCK.set(step.cursor.number)
@@ -254,8 +424,36 @@ class Follower:
         EVENTS_UNDONE.inc(len(step.lost))
         for place in step.lost:
             log.warning("event undone", extra={"block": place.block_number})
+        return result.new_letters
 
     async def _take_lease(self) -> bool:
         now = self.clock()
         until = now + timedelta(seconds=LEASE_SECONDS)
         return await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, now, until)
+
+
+def _compare(
+    events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
+) -> tuple[tuple[PostCreated, ...], list[LogPlace]]:
+    """The events to apply, and the places of known ones with other content; removes those found."""
+    new, lost = [], []
+    for event in events:
+        each = known.pop(identity_of(event.place), None)
+        if each is not None and not same_content(each.event, event):
+            lost.append(event.place)
+        elif each is not None and each.confirmed:
+            continue
+        new.append(event)
+    return tuple(new), lost
+
+
+def _note_unproved(place: LogPlace) -> None:
+    log.error(
+        "nodes contradict themselves about an event, which stays as it is",
+        extra={"block": place.block_number},
+    )
+
+
+def _keep_newest(remembered: dict[Remembered, Any]) -> None:
+    while len(remembered) > MAX_REMEMBERED:
+        del remembered[next(iter(remembered))]

@@ -14,7 +14,13 @@ from functools import partial
 from imprint.domain.access import Access, decide_access
 from imprint.domain.addresses import Address
 from imprint.domain.files import File
-from imprint.domain.marketplace import POST_CREATED, Undecodable, decode_access_changed
+from imprint.domain.marketplace import (
+    POST_PRICE_UPDATED,
+    POST_SUBSCRIBED,
+    TRANSFER,
+    Undecodable,
+    decode_access_changed,
+)
 from imprint.domain.posts import BlockRef, PostFacts
 from imprint.metrics import ENTITLEMENTS
 from imprint.ports import ChainReader, Clock, MarketplaceReader
@@ -33,6 +39,12 @@ ANONYMOUS_TIME = timedelta(seconds=1)
 
 LONGEST_GAP = 1_000
 """Blocks between two rounds of the watcher above which it clears the cache without reading them."""
+
+MOST_CHANGES = 256
+"""Logs of a round above which the watcher clears the cache instead of looking at each of them."""
+
+WATCHED = (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)
+"""The first topics of the logs that may change a decision."""
 
 _FROM_CACHE = ENTITLEMENTS.labels("memory")
 _FROM_CHAIN = ENTITLEMENTS.labels("chain")
@@ -178,7 +190,7 @@ class EntitlementWatcher:
     _seen: BlockRef | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.reader = BlockRangeReader(self.chain)
+        self.reader = BlockRangeReader(self.chain, WATCHED)
 
     async def run(self, interval: float) -> None:
         """Watch until cancelled. While no node responds, cached decisions expire by themselves."""
@@ -202,9 +214,10 @@ class EntitlementWatcher:
 
     async def _invalidate_changed(self, first: int, head: BlockRef) -> None:
         async for blocks in self.reader.read(first, head.number, head):
+            if blocks.logs is None or len(blocks.logs) > MOST_CHANGES:
+                self.entitlement.invalidate_all()
+                continue
             for each in blocks.logs:
-                if each.topics[:1] == (POST_CREATED,):
-                    continue
                 try:
                     change = decode_access_changed(each)
                 except Undecodable:

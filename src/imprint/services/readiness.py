@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from imprint.domain.errors import Unavailable
 from imprint.ports import Catalog, Clock, ContentStore, MarketplaceReader
 from imprint.ports.content import DiskSpace
+from imprint.services.chain_sync import History
 from imprint.services.single_flight import SingleFlight
 
 PROBE_TIMEOUT = 2.0
@@ -27,6 +28,8 @@ class Condition:
     chain: bool
     disk: bool = True
     """Whether there is disk space for more documents."""
+    history: bool = True
+    """Whether the chain still has what was final."""
 
     @property
     def ready(self) -> bool:
@@ -38,7 +41,7 @@ class Condition:
         """The condition in one word."""
         if not self.ready:
             return "unavailable"
-        return "ready" if self.chain and self.disk else "degraded"
+        return "ready" if self.chain and self.disk and self.history else "degraded"
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class Readiness:
     marketplace: MarketplaceReader
     clock: Clock
     disk: DiskSpace
+    examine_history: Callable[[], Awaitable[History]] | None = None
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
     _last: tuple[datetime, Condition] | None = field(default=None, init=False)
 
@@ -63,10 +67,22 @@ class Readiness:
 
     async def _probe(self) -> Condition:
         probes = (self.catalog.probe, self.content.probe, self.marketplace.probe)
-        database, storage, chain = await asyncio.gather(*map(_responds, probes))
-        condition = Condition(database, storage, chain, not self.disk.low)
+        database, storage, chain, history = await asyncio.gather(
+            *map(_responds, probes), self._agrees_with_history()
+        )
+        condition = Condition(database, storage, chain, not self.disk.low, history)
         self._last = self.clock(), condition
         return condition
+
+    async def _agrees_with_history(self) -> bool:
+        if self.examine_history is None:
+            return True
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT):
+                return await self.examine_history() is History.AGREES
+        except (Unavailable, TimeoutError):
+            # The probe of the chain or of the database says so.
+            return True
 
 
 async def _responds(probe: Callable[[], Awaitable[None]]) -> bool:

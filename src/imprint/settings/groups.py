@@ -8,6 +8,7 @@ from imprint.domain.documents import MAX_IMAGE_BYTES
 from imprint.domain.rate_limits import Rate
 from imprint.settings.declaration import optional, setting
 from imprint.settings.parsers import (
+    automatic,
     choice,
     integer,
     parse_allowed_origin,
@@ -194,11 +195,18 @@ class Chain:
         integer(0, 100_000),
         "64",
     )
-    max_head_age: float = setting(
+    max_head_age: float | None = setting(
         "CHAIN_MAX_HEAD_AGE_SECONDS",
-        "How old a node's newest block may be before the node is not believed; 0 never minds.",
-        seconds(0, _DAY),
-        "0",
+        "How old a node's newest block may be before the node is not believed; `auto` is what fits"
+        " a known public chain and none for others; 0 never minds.",
+        automatic(seconds(0, _DAY)),
+        "auto",
+    )
+    quorum: int = setting(
+        "CHAIN_QUORUM",
+        "How many nodes must grant an access; with 2, one that lies or is behind is not enough.",
+        integer(1, 16),
+        "1",
     )
 
 

@@ -268,6 +268,8 @@ def _find_contradictions(settings: Settings) -> list[str]:
     problems += settings.encryption.check(storage.content)
     if not settings.chain.rpc_urls:
         problems.append("IMPRINT_CHAIN_RPC_URL names no node.")
+    elif settings.chain.quorum > len(settings.chain.rpc_urls):
+        problems.append("IMPRINT_CHAIN_QUORUM is more than the nodes of IMPRINT_CHAIN_RPC_URL.")
     if server.metrics_port and server.metrics_port == server.port:
         problems.append("IMPRINT_METRICS_PORT is the same as IMPRINT_PORT.")
     return problems

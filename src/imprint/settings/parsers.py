@@ -150,6 +150,15 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
     return parse_seconds
 
 
+def automatic(parse: Callable[[str], _Value]) -> Callable[[str], _Value | None]:
+    """A parser that also accepts `auto`, which is None: the value is chosen where it is used."""
+
+    def parse_automatic(text: str) -> _Value | None:
+        return None if text.lower() == "auto" else parse(text)
+
+    return parse_automatic
+
+
 def choice(*words: str) -> Callable[[str], str]:
     """A parser of one of these words."""
 

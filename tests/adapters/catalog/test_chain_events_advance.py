@@ -162,6 +162,18 @@ async def test_known_events_are_listed_between_two_heights(world):
     assert [(each.event, each.confirmed) for each in known] == [(high, False)]
 
 
+async def test_the_newest_block_of_an_event_that_was_read_is_found_up_to_a_height(world):
+    low, high, higher, delivered = (
+        world.event(world.version(), block=number) for number in (5, 9, 10, 7)
+    )
+    await read_chain(world, low, high, higher)
+    await world.see(delivered)
+    await lose(world, high)
+    found = [await world.catalog.newest_event_block(CHAIN, number) for number in (4, 9, 99)]
+    blocks = [BlockRef(each.place.block_number, each.place.block_hash) for each in (low, higher)]
+    assert found == [None, *blocks]
+
+
 async def test_what_only_a_delivery_said_is_unconfirmed_until_the_chain_says_it(world):
     draft = await world.draft()
     event = world.event(draft)

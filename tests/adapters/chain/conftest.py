@@ -37,7 +37,7 @@ async def spare_node() -> AsyncIterator[FaultyNode]:
 @pytest.fixture
 async def market(node: FaultyNode) -> AsyncIterator[JsonRpcMarketplace]:
     rpc = JsonRpc([node.address], max_response=1_000_000)
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock)
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, max_head_age=600)
     yield market
     await market.close()
 
@@ -47,6 +47,6 @@ async def market_of_two(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
     rpc = JsonRpc([node.address, spare_node.address])
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock)
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, max_head_age=600)
     yield market
     await market.close()

@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from imprint.adapters.chain.http_client import MAX_HEAD, HttpClient, NodeFailure
+from imprint.adapters.chain import http_client
+from imprint.adapters.chain.http_client import MAX_HEAD, HttpClient, NodeFailure, NodeRefusal
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 LIMIT = 1000
@@ -156,6 +157,45 @@ async def test_concurrent_requests_use_as_many_connections() -> None:
             bodies = await asyncio.gather(*(client.post(b"x") for _ in range(20)))
             assert bodies == [b"hello"] * 20
     assert script.connections == 20
+
+
+async def test_more_requests_than_connections_wait_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_client, "MAX_EXCHANGES", 4)
+    script = Script(*[PLAIN] * 40)
+    async with served(script) as client:
+        await asyncio.gather(*(client.post(b"x") for _ in range(40)))
+    assert script.connections == 4
+
+
+async def test_a_request_that_waits_for_a_connection_can_be_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_client, "MAX_EXCHANGES", 1)
+    script = Script(b"", PLAIN)
+    async with served(script) as client:
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.03):
+                    await asyncio.gather(client.post(b"one"), client.post(b"two"))
+            script.responses = [b"", PLAIN]
+        script.responses = [PLAIN]
+        assert await client.post(b"three") == b"hello"
+
+
+async def test_a_length_over_the_limit_fails_before_the_body_arrives() -> None:
+    async with served(Script(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n", PLAIN)) as client:
+        with pytest.raises(NodeRefusal, match="too large"):
+            await client.post(b"one")
+
+
+async def test_one_request_may_have_a_larger_response_than_others() -> None:
+    response = b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"x" * 2000
+    async with served(Script(response, response)) as client:
+        assert len(await client.post(b"one", 2000)) == 2000
+        with pytest.raises(NodeRefusal, match="too large"):
+            await client.post(b"two")
 
 
 async def test_a_request_has_the_path_and_credentials_of_the_address() -> None:

@@ -1,22 +1,34 @@
 """The JSON-RPC client: which node serves, and what is logged about nodes."""
 
+import asyncio
+import gc
 import logging
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from aiohttp import web
 from tests.adapters.chain import faulty_node as faults
 from tests.adapters.chain.conftest import MARKET, fixed_clock
 from tests.adapters.chain.faulty_node import Fault, FaultyNode
+from tests.world import MovableClock
 
-from imprint.adapters.chain.json_rpc import Call, JsonRpc, mask_address
+from imprint.adapters.chain import json_rpc
+from imprint.adapters.chain.json_rpc import MAX_RESPONSE, Call, JsonRpc, mask_address
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
+from imprint.adapters.chain.node_heads import MAX_LAG_BLOCKS, MAX_LAG_SECONDS
 from imprint.domain.addresses import Address
+from imprint.domain.cids import document_cid
 from imprint.domain.errors import Unavailable
+from imprint.domain.files import File, State
+from imprint.services.entitlement import Entitlement
 
 READER = Address("0x" + "b2" * 20)
 CANARY = "canary-5f0c"
+CID = document_cid(b"words")
 
 
 def wrong_chain(node: FaultyNode) -> None:
@@ -58,14 +70,200 @@ async def test_the_next_node_serves_when_one_fails(
     assert time.monotonic() - before < 1.5
 
 
-async def test_the_node_that_served_last_is_tried_first(
+@pytest.fixture
+def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_rpc, "FIRST_PAUSE", 0.02)
+
+
+async def test_a_node_that_failed_is_skipped_for_a_while(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     node.fault = faults.respond_with_status(503)
     await market_of_two.post_facts(9, READER)
     node.fault = None
+    asked = len(spare_node.batches)
     await market_of_two.post_facts(9, READER)
-    assert (len(node.batches), len(spare_node.batches)) == (1, 2)
+    assert (len(node.batches), len(spare_node.batches)) == (1, asked + 1)
+
+
+@pytest.mark.usefixtures("short_pause")
+async def test_the_preferred_node_is_returned_to_once_it_works(
+    market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    node.fault = faults.respond_with_status(503)
+    await market_of_two.post_facts(9, READER)
+    node.fault = None
+    await asyncio.sleep(0.03)
+    asked = len(spare_node.batches)
+    await market_of_two.post_facts(9, READER)
+    assert (len(node.batches), len(spare_node.batches)) == (2, asked)
+
+
+@pytest.mark.usefixtures("short_pause")
+async def test_the_pause_of_a_node_grows_to_a_bound_and_failures_together_count_once(
+    monkeypatch: pytest.MonkeyPatch, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    monkeypatch.setattr(json_rpc, "LONGEST_PAUSE", 0.1)
+    rpc = JsonRpc([node.address, spare_node.address])
+    node.fault = faults.respond_with_status(503)
+    lengths = []
+    for _ in range(5):
+        await asyncio.gather(*(ask_chain_id(rpc) for _ in range(8)))
+        until, length = rpc._pauses[0]
+        lengths.append(length)
+        await asyncio.sleep(until - asyncio.get_running_loop().time() + 0.001)
+    assert lengths == [0.02, 0.04, 0.08, 0.1, 0.1]
+    await rpc.close()
+
+
+async def ask_chain_id(rpc: JsonRpc) -> object:
+    deadline = asyncio.get_running_loop().time() + 5
+    return await rpc.exchange([Call("eth_chainId")], lambda results: results[0], deadline)
+
+
+async def test_nodes_that_all_failed_are_asked_all_the_same(
+    market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    node.fault = spare_node.fault = faults.respond_with_status(503)
+    with pytest.raises(Unavailable):
+        await market_of_two.post_facts(9, READER)
+    spare_node.fault = None
+    spare_node.balances[READER, 9] = 3
+    assert (await market_of_two.post_facts(9, READER)).balance == 3
+
+
+@pytest.mark.parametrize(
+    "refuse",
+    [
+        lambda sent: [one | {"error": {"code": -32005}} for one in sent],
+        lambda sent: [sent[0] | {"result": "0x" + "0" * MAX_RESPONSE}],
+    ],
+    ids=["an error", "too large"],
+)
+async def test_a_node_that_refuses_one_batch_is_not_skipped(
+    node: FaultyNode, spare_node: FaultyNode, refuse: Callable[[list[Any]], object]
+) -> None:
+    rpc = JsonRpc([node.address, spare_node.address])
+    node.fault = faults.respond_changed(refuse)
+    await ask_chain_id(rpc)
+    node.fault = None
+    await ask_chain_id(rpc)
+    assert (len(node.batches), len(spare_node.batches)) == (2, 1)
+    await rpc.close()
+
+
+@pytest.mark.parametrize(
+    ("behind", "seconds"), [(MAX_LAG_BLOCKS + 1, 1), (1, MAX_LAG_SECONDS + 1), (50, 50)]
+)
+async def test_a_node_behind_another_one_is_not_believed(
+    market_of_two: JsonRpcMarketplace,
+    node: FaultyNode,
+    spare_node: FaultyNode,
+    behind: int,
+    seconds: int,
+) -> None:
+    node.number -= behind
+    node.timestamp -= seconds
+    node.balances[READER, 9] = 1
+    for _ in range(3):
+        assert (await market_of_two.post_facts(9, READER)).balance == 0
+
+
+async def test_a_node_a_few_blocks_behind_is_believed(
+    market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    node.number -= MAX_LAG_BLOCKS
+    node.timestamp -= MAX_LAG_SECONDS
+    node.balances[READER, 9] = 1
+    assert (await market_of_two.post_facts(9, READER)).balance == 1
+
+
+async def test_a_node_that_is_behind_is_no_substitute_for_one_that_died(
+    market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    node.number -= 50
+    node.balances[READER, 9] = 1
+    await market_of_two.post_facts(9, READER)
+    spare_node.fault = faults.reset
+    with pytest.raises(Unavailable):
+        await market_of_two.post_facts(9, READER)
+
+
+async def test_a_chain_that_was_reset_on_every_node_is_believed(
+    market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    await market_of_two.post_facts(9, READER)
+    node.number = spare_node.number = 3
+    node.balances[READER, 9] = spare_node.balances[READER, 9] = 1
+    assert (await market_of_two.post_facts(9, READER)).balance == 1
+
+
+async def test_a_node_of_another_chain_is_compared_with_no_other(
+    market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    spare_node.chain_id, spare_node.number = 1, 10**9
+    node.balances[READER, 9] = 1
+    assert (await market_of_two.post_facts(9, READER)).balance == 1
+
+
+async def test_heads_are_compared_without_an_exchange_for_each_read(
+    market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    await asyncio.gather(*(market_of_two.post_facts(9, READER) for _ in range(20)))
+    assert (len(node.batches), len(spare_node.batches)) == (21, 1)
+
+
+FAILURES = [
+    faults.respond_with_body(b" " * 2 * MAX_RESPONSE),
+    faults.respond_with_body(b"[" + b" " * (MAX_RESPONSE - 10)),
+    faults.respond_changed(lambda sent: [one | {"result": "0x" + "0" * 400_000} for one in sent]),
+]
+
+
+@pytest.mark.parametrize("fault", FAILURES, ids=["too large", "no JSON", "no head"])
+async def test_failed_exchanges_give_their_memory_back_without_the_garbage_collector(
+    node: FaultyNode, spare_node: FaultyNode, fault: Fault
+) -> None:
+    node.fault = spare_node.fault = fault
+    rpc = JsonRpc([node.address, spare_node.address])
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, timeout=20)
+    clock = MovableClock()
+    entitlement = Entitlement(market, clock, timedelta(seconds=5))
+    file = File("id", "group", READER, "name", CID, 5, clock.now(), State.ONCHAIN, 1)
+
+    async def fail(post_id: int) -> None:
+        with pytest.raises(Unavailable):
+            await entitlement.decide(file, post_id, READER)
+
+    await fail(0)
+    gc.collect()
+    gc.disable()
+    try:
+        await asyncio.gather(*(fail(post_id) for post_id in range(1, 4)))
+        kept = largest_buffers()
+        await asyncio.gather(*(fail(post_id) for post_id in range(4, 40)))
+        await asyncio.sleep(0.05)
+        assert largest_buffers() <= kept + MAX_RESPONSE
+    finally:
+        gc.enable()
+    await market.close()
+
+
+def largest_buffers() -> int:
+    """The bytes that large objects hold, whether they are reachable or not."""
+    snapshot = tracemalloc.take_snapshot()
+    return sum(trace.size for trace in snapshot.traces if trace.size > 50_000)
+
+
+@pytest.fixture(autouse=True)
+def traced(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Trace memory in the tests of it."""
+    if "memory" not in request.node.name:
+        yield
+        return
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
 
 
 async def test_all_nodes_failing_is_unavailable_within_two_seconds(

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -313,3 +314,70 @@ async def test_closing_makes_running_queries_unavailable(
         await waiting
     with pytest.raises(Unavailable):
         await market.post_facts(9, READER)
+
+
+@pytest.fixture
+async def market_of_quorum(
+    node: FaultyNode, spare_node: FaultyNode
+) -> AsyncIterator[JsonRpcMarketplace]:
+    """Two nodes that must both grant access; the second one knows the post too."""
+    spare_node.entries = dict(node.entries)
+    spare_node.balances = dict(node.balances)
+    rpc = JsonRpc([node.address, spare_node.address])
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, quorum=2)
+    yield market
+    await market.close()
+
+
+async def test_a_quorum_grants_what_both_nodes_grant(
+    market_of_quorum: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    facts = await market_of_quorum.post_facts(9, READER)
+    assert decide_access(facts, READER) is Access.HOLDER
+    assert all("eth_call" in str(each.batches) for each in (node, spare_node))
+
+
+@pytest.mark.parametrize("first_denies", [True, False])
+@pytest.mark.parametrize("way", ["no balance", "no entry"])
+async def test_a_quorum_denies_what_one_node_denies(
+    market_of_quorum: JsonRpcMarketplace,
+    node: FaultyNode,
+    spare_node: FaultyNode,
+    first_denies: bool,
+    way: str,
+) -> None:
+    denying = node if first_denies else spare_node
+    denying.balances.clear()
+    if way == "no entry":
+        denying.entries.clear()
+    facts = await market_of_quorum.post_facts(9, READER)
+    assert decide_access(facts, READER) is Access.DENIED
+
+
+@pytest.mark.parametrize("fault", [faults.reset, faults.respond_with_status(503)])
+async def test_a_quorum_that_is_not_reached_is_unavailable(
+    market_of_quorum: JsonRpcMarketplace, spare_node: FaultyNode, fault: Fault
+) -> None:
+    spare_node.fault = fault
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await market_of_quorum.post_facts(9, READER)
+
+
+async def test_a_quorum_of_nodes_that_grant_different_posts_is_unavailable(
+    market_of_quorum: JsonRpcMarketplace, spare_node: FaultyNode
+) -> None:
+    spare_node.entries[9] = (AUTHOR, OTHER.encode(), 5)
+    with pytest.raises(Unavailable):
+        await market_of_quorum.post_facts(9, READER)
+
+
+async def test_a_quorum_is_reached_with_the_next_node(
+    node: FaultyNode, spare_node: FaultyNode
+) -> None:
+    dead = "http://127.0.0.1:1/"
+    rpc = JsonRpc([dead, node.address, spare_node.address])
+    spare_node.entries, spare_node.balances = dict(node.entries), dict(node.balances)
+    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, quorum=2)
+    assert (await market.post_facts(9, READER)).balance == 1
+    await market.close()

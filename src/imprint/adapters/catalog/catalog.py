@@ -181,6 +181,9 @@ class CatalogBase(ABC):
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
         return await self.read(chain_events.known_events, chain_id, first, last)
 
+    async def newest_event_block(self, chain_id: int, last: int) -> BlockRef | None:
+        return await self.read(chain_events.newest_event_block, chain_id, last)
+
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         return await self.read(chain_events.unconfirmed_events, chain_id, limit)
 

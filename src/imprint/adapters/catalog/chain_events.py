@@ -126,6 +126,12 @@ async def known_events(tx: Transaction, chain_id: int, first: int, last: int) ->
     return [_known_event_of(row) for row in rows]
 
 
+async def newest_event_block(tx: Transaction, chain_id: int, last: int) -> BlockRef | None:
+    """The newest block up to a height that has an event which the follower has read."""
+    row = await tx.fetchone(sql.NEWEST_EVENT_BLOCK, chain_id=chain_id, last=last)
+    return None if row is None else BlockRef(row["block_number"], row["block_hash"])
+
+
 async def unconfirmed_events(tx: Transaction, chain_id: int, limit: int) -> list[KnownEvent]:
     """Canonical events that the follower has not read itself, the oldest first."""
     rows = await tx.fetchall(sql.UNCONFIRMED_EVENTS, chain_id=chain_id, limit=limit)

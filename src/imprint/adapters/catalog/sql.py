@@ -311,6 +311,11 @@ KNOWN_EVENTS = _EVENT + (
     " WHERE chain_id = :chain_id AND block_number BETWEEN :first AND :last AND canonical = 1"
     " ORDER BY block_number, block_hash"
 )
+NEWEST_EVENT_BLOCK = (
+    "SELECT block_number, block_hash FROM events WHERE chain_id = :chain_id"
+    " AND block_number <= :last AND canonical = 1 AND confirmed = 1"
+    " ORDER BY block_number DESC LIMIT 1"
+)
 UNCONFIRMED_EVENTS = _EVENT + (
     " WHERE chain_id = :chain_id AND canonical = 1 AND confirmed = 0 ORDER BY seen_at LIMIT :limit"
 )

@@ -1,30 +1,52 @@
 """Reader of the chain's blocks and the marketplace's logs, over JSON-RPC."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from imprint.adapters.chain.http_client import NodeFailure
-from imprint.adapters.chain.json_rpc import Call, ChainMisconfigured, JsonRpc, check_chain_id
-from imprint.domain.addresses import Address, NotAnAddress, parse_address
-from imprint.domain.hexadecimal import parse_hash, parse_hex_bytes, parse_hex_number
-from imprint.domain.marketplace import (
-    POST_CREATED,
-    POST_PRICE_UPDATED,
-    POST_SUBSCRIBED,
-    TRANSFER,
-    Log,
-)
+import msgspec
+
+from imprint.adapters.chain.http_client import NodeFailure, NodeRefusal
+from imprint.adapters.chain.json_rpc import Call, JsonRpc, check_chain_id
+from imprint.adapters.chain.logs import Block, LogFilter, read_block, read_whole_block
+from imprint.domain.addresses import Address, NotAnAddress
+from imprint.domain.errors import Unavailable
+from imprint.domain.marketplace import Log
 from imprint.domain.posts import BlockRef, LogPlace
+from imprint.metrics import NODE_CONTRADICTIONS
+from imprint.ports.chain import ReceiptLogs, Unproved
 
 Read = TypeVar("Read")
 
 TIMEOUT = 10.0
 """Seconds for one exchange: no client waits for it, and the logs of many blocks take a while."""
 
-_TOPICS = ["0x" + topic.hex() for topic in (POST_CREATED, POST_SUBSCRIBED, POST_PRICE_UPDATED)]
-_TOPICS.append("0x" + TRANSFER.hex())
+PROOF_TIMEOUT = 60.0
+"""Seconds to prove that a log is absent, which may take the receipts of a whole block."""
+
+MAX_LOGS_RESPONSE = 4 * 1024 * 1024
+"""Bytes of a response with logs or blocks: the logs of thousands of posts."""
+
+MAX_RECEIPTS_RESPONSE = 16 * 1024 * 1024
+"""Bytes of a response with receipts: one transaction can fill a block with logs."""
+
+RECEIPTS_AT_ONCE = 20
+"""Receipts in one exchange."""
+
+NODES_FOR_ABSENCE = 2
+"""Nodes that are asked, if there are so many, before a log counts as absent."""
+
+Reader = Callable[[Sequence[msgspec.Raw]], Read]
+"""Reads the results of the calls of a batch."""
+
+
+class Contradiction(NodeRefusal):
+    """A node contradicts itself about the logs of a block, so it proves nothing about them."""
+
+
+class OtherBranch(NodeRefusal):
+    """A node does not have the head that was asked for: it is a little behind, or on a fork."""
 
 
 class JsonRpcChainReader:
@@ -41,116 +63,258 @@ class JsonRpcChainReader:
         self._chain_id = chain_id
         self._marketplace = marketplace
         self._timeout = timeout
+        self._serving = 0
 
     async def head(self) -> BlockRef:
-        """The newest block."""
-        block = await self._query(_block_call("latest"), _read_block)
-        if block is None:
-            raise ChainMisconfigured("The node has no newest block.")
-        return block
+        """The newest block of the preferred node that is not far behind another one."""
+        heads = await self._rpc.learn_heads(self._chain_id, self._deadline())
+        self._serving, head = min(heads.items())
+        return BlockRef(head.number, head.hash)
+
+    def highest_shown(self) -> int:
+        """The highest block that the node of the last `head` has shown since the start."""
+        return self._rpc.heads.highest.get(self._serving, -1)
 
     async def head_time(self) -> datetime:
         """The timestamp of the newest block."""
 
-        def read(result: object) -> datetime:
-            return datetime.fromtimestamp(parse_hex_number(_members(result).get("timestamp")), UTC)
+        def read(results: Sequence[msgspec.Raw]) -> datetime:
+            block = read_block(results[0])
+            if block is None:
+                raise NodeFailure("the node has no newest block")
+            return datetime.fromtimestamp(block.timestamp, UTC)
 
-        return await self._query(_block_call("latest"), read)
+        return await self._query([_block_call("latest")], read)
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         """The block at this height, or None above the newest block."""
-        return await self._query(_block_call(hex(number)), _read_block, head)
+        return await self._query([_block_call(hex(number))], _read_ref, head)
 
-    async def logs(self, first: int, last: int, head: BlockRef) -> list[Log]:
-        """The marketplace's logs in these blocks, in order."""
+    async def logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        """The marketplace's logs with these first topics in these blocks, in order."""
+        wanted = LogFilter(self._chain_id, self._marketplace, topics)
 
-        def read(result: object) -> list[Log]:
-            logs = self._read_logs(result)
+        def read(results: Sequence[msgspec.Raw]) -> list[Log]:
+            logs = wanted.read_logs(results[0])
             if any(not first <= (log.place.block_number or 0) <= last for log in logs):
                 raise NodeFailure("the logs are of other blocks")
             return logs
 
         blocks = {"fromBlock": hex(first), "toBlock": hex(last)}
-        return await self._query(self._logs_call(blocks), read, head)
+        return await self._query([_logs_call(wanted, blocks)], read, head)
 
-    async def logs_of_block(self, block_hash: str, head: BlockRef) -> list[Log] | None:
-        """The marketplace's logs in this block, or None if it is not in this chain."""
-        by_hash = Call("eth_getBlockByHash", (block_hash, False))
-        found = await self._query(by_hash, _read_block, head)
-        # A node may know blocks that have left its chain, or were never in it.
-        if found is None or await self.block_at(found.number, head) != found:
+    async def logs_by_receipts(
+        self, number: int, topics: Collection[bytes], head: BlockRef
+    ) -> AsyncIterator[ReceiptLogs]:
+        """The same logs of one block, from the receipts of its transactions, a few at a time."""
+        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+
+        def read(results: Sequence[msgspec.Raw]) -> Block | None:
+            return read_whole_block(results[0])
+
+        block = await self._query([_block_call(hex(number))], read, head)
+        if block is None:
+            raise Unavailable.chain()
+        if not wanted.may_match(block.bloom):
+            return
+        hashes = block.transactions
+        for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
+            some = hashes[start : start + RECEIPTS_AT_ONCE]
+            logs = await self._try_receipts(wanted, some, block.ref, head)
+            if logs is not None:
+                yield ReceiptLogs(logs)
+                continue
+            for tx_hash in some:
+                logs = await self._try_receipts(wanted, [tx_hash], block.ref, head)
+                yield ReceiptLogs([], tx_hash) if logs is None else ReceiptLogs(logs)
+
+    async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
+        """The marketplace's log at this place, or None if nodes prove that it is not there.
+
+        A node proves it by another block at that height, by the bloom filter of the block, or by
+        the receipts of its transactions. If several nodes are configured, two of them must agree.
+        """
+        wanted = LogFilter(self._chain_id, self._marketplace, (topic,))
+        contradicted = False
+
+        async def attempt(node: int) -> Log | None:
+            nonlocal contradicted
+            try:
+                return await self._look_up(node, wanted, place, head)
+            except Contradiction:
+                contradicted = True
+                NODE_CONTRADICTIONS.inc()
+                raise
+
+        deadline = asyncio.get_running_loop().time() + max(PROOF_TIMEOUT, self._timeout)
+        try:
+            found = await self._rpc.ask_several(attempt, deadline, NODES_FOR_ABSENCE)
+        except Unavailable:
+            if contradicted:
+                raise Unproved from None
+            raise
+        if None in found and any(log is not None for log in found):
+            NODE_CONTRADICTIONS.inc()
+            raise Unproved
+        return found[0]
+
+    async def _look_up(
+        self, node: int, wanted: LogFilter, place: LogPlace, head: BlockRef
+    ) -> Log | None:
+        block = await self._find_canonical(node, place, head)
+        if block is None or not wanted.may_match(block.bloom):
             return None
+        logs = await self._block_logs(node, wanted, block.ref, head)
+        for log in logs or ():
+            if log.place.log_index == place.log_index:
+                return log
+        if place.tx_hash in block.transactions:
+            hashes: Sequence[str] = (place.tx_hash,)
+        elif logs:
+            # The bloom filter and the logs agree, and the transaction is not in this block.
+            return None
+        else:
+            hashes = block.transactions
+        for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
+            some = hashes[start : start + RECEIPTS_AT_ONCE]
+            try:
+                receipt_logs = await self._receipt_logs(node, wanted, some, block.ref, head)
+            except OtherBranch:
+                raise
+            except NodeFailure as failure:
+                raise Contradiction("the receipts of a block cannot be read") from failure
+            for log in receipt_logs:
+                if logs is not None and log not in logs:
+                    raise Contradiction("a receipt has a log that is not among the logs")
+                if log.place.log_index == place.log_index:
+                    return log
+        return None
 
-        def read(result: object) -> list[Log]:
-            logs = self._read_logs(result)
-            if any(log.place.block_hash != found.block_hash for log in logs):
+    async def _find_canonical(self, node: int, place: LogPlace, head: BlockRef) -> Block | None:
+        """The block of this place, or None if it is not on the chain of the node."""
+
+        def read(results: Sequence[msgspec.Raw]) -> list[Block | None]:
+            return [read_whole_block(results[0]), *map(read_block, results[1:])]
+
+        calls = [Call("eth_getBlockByHash", (place.block_hash, False))]
+        if place.block_number is not None:
+            calls.append(_block_call(hex(place.block_number)))
+        block, *at_height = await self._send(node, calls, read, head)
+        if block is None:
+            if any(other and other.ref.block_hash == place.block_hash for other in at_height):
+                raise Contradiction("a block at its height is unknown by its hash")
+            return None
+        if block.ref.block_hash != place.block_hash:
+            raise NodeFailure("the block is another one")
+        if block.ref.number != place.block_number:
+            at_height = await self._send(node, [_block_call(hex(block.ref.number))], read, head)
+        # A node may know blocks that have left its chain, or were never in it.
+        is_canonical = any(other and other.ref == block.ref for other in at_height)
+        return block if is_canonical else None
+
+    async def _block_logs(
+        self, node: int, wanted: LogFilter, block: BlockRef, head: BlockRef
+    ) -> list[Log] | None:
+        """The logs of one block, or None if the node refuses that."""
+
+        def read(results: Sequence[msgspec.Raw]) -> list[Log]:
+            logs = wanted.read_logs(results[0])
+            if any(log.place.block_hash != block.block_hash for log in logs):
                 raise NodeFailure("the logs are of other blocks")
             return logs
 
-        return await self._query(self._logs_call({"blockHash": block_hash}), read, head)
+        try:
+            call = _logs_call(wanted, {"blockHash": block.block_hash})
+            return await self._send(node, [call], read, head)
+        except OtherBranch:
+            raise
+        except NodeRefusal:
+            return None
 
-    def _logs_call(self, blocks: Mapping[str, object]) -> Call:
-        return Call("eth_getLogs", ({"address": self._marketplace, "topics": [_TOPICS], **blocks},))
+    async def _try_receipts(
+        self, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
+    ) -> list[Log] | None:
+        """The logs of these receipts, or None if they cannot be read though the head can."""
+
+        async def attempt(node: int) -> list[Log]:
+            return await self._receipt_logs(node, wanted, hashes, block, head)
+
+        try:
+            return await self._rpc.ask_one(attempt, self._deadline())
+        except Unavailable:
+            await self.block_at(block.number, head)
+            return None
+
+    async def _receipt_logs(
+        self,
+        node: int,
+        wanted: LogFilter,
+        hashes: Sequence[str],
+        block: BlockRef,
+        head: BlockRef,
+    ) -> list[Log]:
+        def read(results: Sequence[msgspec.Raw]) -> list[Log]:
+            receipts = zip(results, hashes, strict=True)
+            return [
+                log
+                for receipt, tx_hash in receipts
+                for log in wanted.read_receipt(receipt, tx_hash, block.block_hash)
+            ]
+
+        calls = [Call("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in hashes]
+        return await self._send(node, calls, read, head, MAX_RECEIPTS_RESPONSE)
 
     async def _query(
-        self, call: Call, read: Callable[[object], Read], head: BlockRef | None = None
+        self, calls: Sequence[Call], read: Reader[Read], head: BlockRef | None = None
     ) -> Read:
-        def read_batch(results: list[object]) -> Read:
-            try:
-                check_chain_id(parse_hex_number(results[0]), self._chain_id)
-                if head is not None and _read_block(results[2]) != head:
-                    raise NodeFailure("the node has another block at the height of the head")
-                return read(results[1])
-            except (NotAnAddress, ValueError, OverflowError, OSError) as error:
-                raise NodeFailure("a block or log is malformed") from error
+        async def attempt(node: int) -> Read:
+            return await self._send(node, calls, read, head)
 
-        calls = [Call("eth_chainId"), call]
+        return await self._rpc.ask_one(attempt, self._deadline())
+
+    async def _send(
+        self,
+        node: int,
+        calls: Sequence[Call],
+        read: Reader[Read],
+        head: BlockRef | None,
+        max_response: int = MAX_LOGS_RESPONSE,
+    ) -> Read:
+        """What `read` makes of the results of one node. Raises `NodeFailure`."""
+        batch = [Call("eth_chainId"), *calls]
         if head is not None:
-            calls.append(_block_call(hex(head.number)))
-        deadline = asyncio.get_running_loop().time() + self._timeout
-        return await self._rpc.exchange(calls, read_batch, deadline)
+            batch.append(_block_call(hex(head.number)))
+        results = await self._rpc.send_raw(node, batch, max_response)
+        try:
+            check_chain_id(msgspec.json.decode(results[0]), self._chain_id)
+            if head is not None and _read_ref(results[-1:]) != head:
+                raise OtherBranch("the node has another block at the height of the head")
+            return read(results[1 : 1 + len(calls)])
+        except (
+            msgspec.MsgspecError,
+            NotAnAddress,
+            ValueError,
+            OverflowError,
+            OSError,
+            RecursionError,
+        ) as error:
+            raise NodeFailure("a block or log is malformed") from error
 
-    def _read_logs(self, result: object) -> list[Log]:
-        if not isinstance(result, list):
-            raise NodeFailure("the logs are not a list")
-        logs = [_read_log(log, self._chain_id) for log in result]
-        return [log for log in logs if log.address == self._marketplace and not log.removed]
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self._timeout
 
 
 def _block_call(number_or_tag: str) -> Call:
     return Call("eth_getBlockByNumber", (number_or_tag, False))
 
 
-def _read_block(result: object) -> BlockRef | None:
-    if result is None:
-        return None
-    block = _members(result)
-    return BlockRef(parse_hex_number(block.get("number")), parse_hash(block.get("hash")))
+def _logs_call(wanted: LogFilter, blocks: Mapping[str, object]) -> Call:
+    topics = ["0x" + topic.hex() for topic in wanted.topics]
+    return Call("eth_getLogs", ({"address": wanted.address, "topics": [topics], **blocks},))
 
 
-def _read_log(result: object, chain_id: int) -> Log:
-    log = _members(result)
-    topics = log.get("topics")
-    address = log.get("address")
-    if not isinstance(topics, list) or not isinstance(address, str):
-        raise NodeFailure("a log has no topics or no address")
-    place = LogPlace(
-        chain_id,
-        parse_hash(log.get("blockHash")),
-        parse_hex_number(log.get("blockNumber")),
-        parse_hex_number(log.get("logIndex")),
-        parse_hash(log.get("transactionHash")),
-    )
-    return Log(
-        parse_address(address.lower()),
-        tuple(parse_hex_bytes(topic) for topic in topics),
-        parse_hex_bytes(log.get("data")),
-        place,
-        log.get("removed") is True,
-    )
-
-
-def _members(result: object) -> dict[str, object]:
-    if not isinstance(result, dict):
-        raise NodeFailure("a block or log is malformed")
-    return result
+def _read_ref(results: Sequence[msgspec.Raw]) -> BlockRef | None:
+    block = read_block(results[0])
+    return None if block is None else block.ref

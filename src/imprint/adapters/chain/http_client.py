@@ -15,6 +15,9 @@ import httptools
 MAX_HEAD = 64 * 1024
 """Bytes before the body of a response."""
 
+MAX_EXCHANGES = 64
+"""Exchanges with one address at once; further ones wait, as long as their deadline allows."""
+
 _PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 """Characters that are not escaped in a path, which may be escaped already."""
@@ -22,6 +25,10 @@ _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 
 class NodeFailure(Exception):
     """A node failed; the text can be logged, because it never quotes the node or its address."""
+
+
+class NodeRefusal(NodeFailure):
+    """A node works, but not for this request: an error instead of a result, or too large a one."""
 
 
 class HttpClient:
@@ -36,30 +43,34 @@ class HttpClient:
         self._head = self._write_head(parts.path, parts.query, parts.username, parts.password)
         self._max_response = max_response
         self._idle: list[_Connection] = []
+        self._exchanges = asyncio.Semaphore(MAX_EXCHANGES)
 
-    async def post(self, body: bytes) -> bytes:
+    async def post(self, body: bytes, max_response: int | None = None) -> bytearray:
         """The body of the response. Raises `NodeFailure` and `OSError`.
 
-        If an idle connection turns out to be closed, the request is sent on a new one.
+        `max_response` replaces the limit of this client. If an idle connection turns out to be
+        closed, the request is sent on a new one.
         """
-        while self._idle:
-            idle = self._idle.pop()
-            if idle.is_open:
-                try:
-                    return await self._send(idle, body)
-                except ConnectionError:
-                    self.close()
-        return await self._send(await self._connect(), body)
+        limit = self._max_response if max_response is None else max_response
+        async with self._exchanges:
+            while self._idle:
+                idle = self._idle.pop()
+                if idle.is_open:
+                    try:
+                        return await self._send(idle, body, limit)
+                    except ConnectionError:
+                        self.close()
+            return await self._send(await self._connect(), body, limit)
 
     def close(self) -> None:
         """Close the idle connections."""
         while self._idle:
             self._idle.pop().abort()
 
-    async def _send(self, connection: "_Connection", body: bytes) -> bytes:
+    async def _send(self, connection: "_Connection", body: bytes, limit: int) -> bytearray:
         request = b"%bContent-Length: %d\r\n\r\n%b" % (self._head, len(body), body)
         try:
-            response = await connection.send(request)
+            response = await connection.send(request, limit)
         except BaseException:
             # A late response must not be mistaken for the response to the next request.
             connection.abort()
@@ -71,7 +82,7 @@ class HttpClient:
     async def _connect(self) -> "_Connection":
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
-            lambda: _Connection(self._max_response), self._host, self._port, ssl=self._tls
+            _Connection, self._host, self._port, ssl=self._tls
         )
         return connection
 
@@ -95,13 +106,17 @@ class HttpClient:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, with at most one request at a time; also the callbacks of its parser."""
+    """One connection, with at most one request at a time; also the callbacks of its parser.
 
-    def __init__(self, max_response: int) -> None:
-        self._max_response = max_response
+    Whatever ends an exchange also drops its body, its future and its parser: the exception of a
+    failed exchange refers to this connection, and would keep the body in a reference cycle.
+    """
+
+    def __init__(self) -> None:
+        self._max_response = 0
         self._transport: asyncio.Transport | None = None
-        self._response: asyncio.Future[bytes] | None = None
-        self._parser = httptools.HttpResponseParser(self)
+        self._response: asyncio.Future[bytearray] | None = None
+        self._parser: httptools.HttpResponseParser | None = None
         self._body = bytearray()
         self._head_size = 0
         self._has_head = self._has_length = False
@@ -112,76 +127,100 @@ class _Connection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection at once, and free what was received."""
+        self._end_exchange()
         if self._transport is not None:
             self._transport.abort()
 
-    async def send(self, request: bytes) -> bytes:
+    async def send(self, request: bytes, max_response: int) -> bytearray:
         """The response to a request. Raises `NodeFailure` and `ConnectionError`."""
         if self._transport is None:
             raise ConnectionResetError
+        self._max_response = max_response
         self._parser = httptools.HttpResponseParser(self)
         self._reset()
-        self._response = asyncio.get_running_loop().create_future()
+        response: asyncio.Future[bytearray] = asyncio.get_running_loop().create_future()
+        self._response = response
         self._transport.write(request)
-        return await self._response
+        try:
+            return await response
+        finally:
+            # The exception of a future refers to this frame.
+            del response
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self._response is None or self._response.done():
+        parser = self._parser
+        if parser is None or self._response is None or self._response.done():
             # There was no request.
             self.abort()
             return
         if not self._has_head:
             self._head_size += len(data)
         try:
-            self._parser.feed_data(data)
+            parser.feed_data(data)
         except httptools.HttpParserError:
-            self._fail("the response is not HTTP")
+            self._fail(NodeFailure("the response is not HTTP"))
             return
         if not self._has_head and self._head_size > MAX_HEAD:
-            self._fail("the head of the response is too long")
+            self._fail(NodeFailure("the head of the response is too long"))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
         if self._has_head and not self._has_length and error is None:
             # Without a length, the end of the connection is the end of the response.
             self.on_message_complete()
-        elif self._response is not None and not self._response.done():
-            self._response.set_exception(ConnectionResetError())
+        else:
+            self._fail(ConnectionResetError())
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._has_length |= name.lower() in (b"content-length", b"transfer-encoding")
+        lower = name.lower()
+        self._has_length |= lower in (b"content-length", b"transfer-encoding")
+        if lower == b"content-length" and value.isdigit() and int(value) > self._max_response:
+            self._fail(NodeRefusal("the response is too large"))
 
     def on_headers_complete(self) -> None:
         self._has_head = True
 
     def on_body(self, piece: bytes) -> None:
+        if self._parser is None:
+            # The rest of what arrived with the piece that exceeded the limit.
+            return
         self._body += piece
         if len(self._body) > self._max_response:
-            self._fail("the response is too large")
+            self._fail(NodeRefusal("the response is too large"))
 
     def on_message_complete(self) -> None:
-        status = self._parser.get_status_code()
+        parser, response = self._parser, self._response
+        if parser is None or response is None or response.done():
+            return
+        status = parser.get_status_code()
         if status < HTTPStatus.OK:
             # An interim response, such as 100 Continue.
             self._reset()
             return
         if status != HTTPStatus.OK:
-            self._fail(f"status {status}")
-        elif self._response is not None and not self._response.done():
-            self._response.set_result(bytes(self._body))
-        if self._transport is not None and not self._parser.should_keep_alive():
+            self._fail(NodeFailure(f"status {status}"))
+            return
+        response.set_result(self._body)
+        keep_alive = parser.should_keep_alive()
+        self._end_exchange()
+        if self._transport is not None and not keep_alive:
             self._transport.close()
 
     def _reset(self) -> None:
-        self._body.clear()
+        self._body = bytearray()
         self._head_size = 0
         self._has_head = self._has_length = False
 
-    def _fail(self, reason: str) -> None:
-        if self._response is not None and not self._response.done():
-            self._response.set_exception(NodeFailure(reason))
+    def _end_exchange(self) -> None:
+        self._response = self._parser = None
+        self._reset()
+
+    def _fail(self, failure: Exception) -> None:
+        response = self._response
         self.abort()
+        if response is not None and not response.done():
+            response.set_exception(failure)

@@ -3,22 +3,34 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
-from imprint.adapters.chain.http_client import HttpClient, NodeFailure
+from imprint.adapters.chain.http_client import HttpClient, NodeFailure, NodeRefusal
+from imprint.adapters.chain.node_heads import REFRESH_SECONDS, Head, NodeHeads
 from imprint.domain.errors import Unavailable
+from imprint.domain.hexadecimal import NotHexadecimal, parse_hash, parse_hex_number
 
 log = logging.getLogger(__name__)
 
 Read = TypeVar("Read")
 
-MAX_RESPONSE = 8 * 1024 * 1024
-"""Bytes of a response: enough for the logs of thousands of blocks."""
+Attempt = Callable[[int], Awaitable[Read]]
+"""Asks one node, given by its index; fails by `NodeFailure`, `Unavailable` or `TimeoutError`."""
+
+MAX_RESPONSE = 1024 * 1024
+"""Bytes of a response, unless an exchange asks for more: the newest block names its transactions,
+some thousands on the largest chains."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds for which a node that failed is skipped: they double with every further failure."""
+
+HEADS_TIMEOUT = 2.0
+"""Seconds for the heads of all nodes; a node that takes longer is not compared."""
 
 
 class ChainMisconfigured(Unavailable):
@@ -33,8 +45,12 @@ class ChainMisconfigured(Unavailable):
         self.sentence = sentence
 
 
-def check_chain_id(found: int, configured: int) -> None:
-    """Raise `ChainMisconfigured` if the node is on another chain."""
+def check_chain_id(result: object, configured: int) -> None:
+    """Raise `ChainMisconfigured` if the node is on another chain, and `NodeFailure`."""
+    try:
+        found = parse_hex_number(result)
+    except NotHexadecimal as error:
+        raise NodeFailure("a result is not hexadecimal") from error
     if found != configured:
         raise ChainMisconfigured(
             f"The node is on chain {found}, but chain {configured} is configured."
@@ -57,13 +73,23 @@ class _Response(msgspec.Struct):
     error: Any = None
 
 
+class _RawResponse(msgspec.Struct):
+    """A response whose result is decoded later, piece by piece."""
+
+    id: int
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    error: Any = None
+
+
 _BATCH_DECODER = msgspec.json.Decoder(list[_Response])
+_RAW_BATCH_DECODER = msgspec.json.Decoder(list[_RawResponse])
 
 
 class JsonRpc:
-    """Sends batches to the first node that serves, starting with the one that served last.
+    """Sends batches to the first node that serves, in the order of the addresses.
 
-    Raises ValueError without an address, or for one that is not http or https.
+    A node that failed is skipped for a while, unless all have failed. Raises ValueError without an
+    address, or for one that is not http or https.
     """
 
     def __init__(self, addresses: Sequence[str], max_response: int = MAX_RESPONSE) -> None:
@@ -75,45 +101,140 @@ class JsonRpc:
                 raise ValueError(
                     "The address of a node begins with http:// or https:// and a host."
                 )
+        self.heads = NodeHeads()
         self._addresses = tuple(addresses)
+        self._nodes = tuple(range(len(addresses)))
         self._clients = [HttpClient(address, max_response) for address in addresses]
-        self._last_served = 0
         self._failing: set[int] = set()
+        self._pauses: dict[int, tuple[float, float]] = {}
         self._ids = itertools.count(1)
+        self._learning: asyncio.Task[object] | None = None
         self._closed = False
 
     async def exchange(
-        self, calls: Sequence[Call], read: Callable[[list[object]], Read], deadline: float
+        self, calls: Sequence[Call], read: Callable[[list[Any]], Read], deadline: float
     ) -> Read:
         """What `read` returns for the results of one batch, in the order of the calls.
 
-        `deadline` is in loop time. A node fails by not responding, by a response that does not
-        match the batch or has an error, or by a `NodeFailure` or `Unavailable` that `read` raises;
-        the batch is then sent to the next node. Raises `Unavailable` when all have failed: the one
-        that `read` raised, if any.
+        Otherwise like `ask_one`; `read` may raise `NodeFailure` and `Unavailable`.
         """
-        if self._closed:
+
+        async def attempt(node: int) -> Read:
+            return read(await self.send(node, calls))
+
+        return await self.ask_one(attempt, deadline)
+
+    async def ask_one(self, attempt: Attempt[Read], deadline: float) -> Read:
+        """What `attempt` returns for the first node that does not fail.
+
+        `deadline` is in loop time. A node fails by not responding, by a response that does not
+        match the batch or has an error, or by a `NodeFailure` or `Unavailable` of the attempt.
+        Raises `Unavailable` when all have failed: the one that an attempt raised, if any.
+        """
+        nodes, failures = self._order(), list[Exception]()
+        try:
+            return await self._ask_next(iter(nodes), len(nodes), attempt, deadline, failures)
+        finally:
+            # An exception in a local variable of its own traceback is a reference cycle.
+            failures.clear()
+
+    async def ask_several(
+        self, attempt: Attempt[Read], deadline: float, wanted: int, least: int = 1
+    ) -> list[Read]:
+        """What `attempt` returns for up to `wanted` nodes, which are asked at the same time.
+
+        A node that fails is replaced by the next one. Raises `Unavailable` as `ask_one` does if
+        fewer than `least` nodes are left.
+        """
+        return await self._ask_together(self._order(), attempt, deadline, wanted, least)
+
+    async def _ask_together(
+        self,
+        nodes: Sequence[int],
+        attempt: Attempt[Read],
+        deadline: float,
+        wanted: int,
+        least: int,
+    ) -> list[Read]:
+        failures = list[Exception]()
+        turns, rounds = iter(nodes), -(-len(nodes) // wanted)
+        results = await asyncio.gather(
+            *(
+                self._ask_next(turns, rounds, attempt, deadline, failures)
+                for _ in range(min(wanted, len(nodes)))
+            ),
+            return_exceptions=True,
+        )
+        found = [each for each in results if not isinstance(each, BaseException)]
+        problems = [each for each in results if isinstance(each, BaseException)]
+        results.clear()
+        failures.clear()
+        while problems:
+            if len(found) < least or not isinstance(problems[0], Unavailable):
+                raise problems.pop(0)
+            del problems[0]
+        if len(found) < least:
             raise Unavailable.chain()
-        failures: list[Exception] = []
-        count = len(self._addresses)
-        for turn in range(count):
-            node = (self._last_served + turn) % count
-            now = asyncio.get_running_loop().time()
+        return found
+
+    async def learn_heads(self, chain_id: int, deadline: float) -> dict[int, Head]:
+        """The newest blocks of the nodes that are not skipped and not far behind another one.
+
+        Raises `Unavailable` if there is none.
+        """
+
+        async def attempt(node: int) -> tuple[int, Head]:
+            calls = Call("eth_chainId"), Call("eth_getBlockByNumber", ("latest", False))
+            results = await self.send(node, calls)
+            check_chain_id(results[0], chain_id)
+            head = read_head(results[1])
+            self.check_head(node, head)
+            return node, head
+
+        nodes = self._ready()
+        if len(self._nodes) > 1:
+            deadline = min(deadline, asyncio.get_running_loop().time() + HEADS_TIMEOUT)
+        found = await self._ask_together(nodes, attempt, deadline, wanted=len(nodes), least=1)
+        now = asyncio.get_running_loop().time()
+        self.heads.complete_until = now + REFRESH_SECONDS
+        heads = {}
+        for node, head in found:
             try:
-                # An equal share of the time left, so that a silent node leaves some for the next.
-                async with asyncio.timeout_at(now + (deadline - now) / (count - turn)):
-                    results = await self._send(self._clients[node], calls)
-                found = read(results)
-            except (NodeFailure, Unavailable, TimeoutError) as failure:
+                # Again, because a node that is ahead may have responded after this one.
+                self.heads.check(node, head, now)
+            except NodeFailure as failure:
                 self._note_failure(node, failure)
-                failures.append(failure)
             else:
-                self._note_success(node)
-                return found
-        for unavailable in failures:
-            if isinstance(unavailable, Unavailable):
-                raise unavailable
-        raise Unavailable.chain() from failures[-1]
+                heads[node] = head
+        if not heads:
+            raise Unavailable.chain()
+        return heads
+
+    def needs_heads(self) -> bool:
+        """Whether there are several nodes, and their heads were not learned lately."""
+        if len(self._nodes) == 1:
+            return False
+        return asyncio.get_running_loop().time() >= self.heads.complete_until
+
+    async def refresh_heads(self, chain_id: int, deadline: float) -> None:
+        """Learn the heads of the nodes, in at most half of the time; failures are only noted."""
+        now = asyncio.get_running_loop().time()
+        if self._learning is None or self._learning.done():
+            until = now + (deadline - now) / 2
+            self._learning = asyncio.create_task(self._try_heads(chain_id, until))
+        await asyncio.shield(self._learning)
+
+    async def _try_heads(self, chain_id: int, deadline: float) -> None:
+        try:
+            await self.learn_heads(chain_id, deadline)
+        except Unavailable:
+            # The exchange that follows says so; this need not be tried again for each reader.
+            now = asyncio.get_running_loop().time()
+            self.heads.complete_until = max(self.heads.complete_until, now + FIRST_PAUSE)
+
+    def check_head(self, node: int, head: Head) -> None:
+        """Remember the head of a node; raises `NodeFailure` if it is too far behind another's."""
+        self.heads.check(node, head, asyncio.get_running_loop().time())
 
     async def close(self) -> None:
         """Close connections; later exchanges are `Unavailable`."""
@@ -121,7 +242,23 @@ class JsonRpc:
         for client in self._clients:
             client.close()
 
-    async def _send(self, client: HttpClient, calls: Sequence[Call]) -> list[object]:
+    async def send(self, node: int, calls: Sequence[Call]) -> list[Any]:
+        """The results of one batch from one node. Raises `NodeFailure`."""
+        return await self._send(node, calls, _BATCH_DECODER, None)
+
+    async def send_raw(
+        self, node: int, calls: Sequence[Call], max_response: int
+    ) -> list[msgspec.Raw]:
+        """The results of one batch, not decoded yet, with another limit. Raises `NodeFailure`."""
+        return await self._send(node, calls, _RAW_BATCH_DECODER, max_response)
+
+    async def _send(
+        self,
+        node: int,
+        calls: Sequence[Call],
+        decoder: "msgspec.json.Decoder[Any]",
+        max_response: int | None,
+    ) -> list[Any]:
         ids = [next(self._ids) for _ in calls]
         batch = msgspec.json.encode(
             [
@@ -130,12 +267,67 @@ class JsonRpc:
             ]
         )
         try:
-            body = await client.post(batch)
+            body = await self._clients[node].post(batch, max_response)
         except (OSError, ValueError) as error:
             raise NodeFailure(f"no connection ({type(error).__name__})") from error
-        return _match_results(ids, body)
+        return _match_results(ids, body, decoder)
+
+    async def _ask_next(
+        self,
+        turns: Iterator[int],
+        rounds: int,
+        attempt: Attempt[Read],
+        deadline: float,
+        failures: list[Exception],
+    ) -> Read:
+        """Ask one node after the other, each in an equal share of the time that is left."""
+        loop = asyncio.get_running_loop()
+        for node in turns:
+            now = loop.time()
+            rounds = max(1, rounds)
+            try:
+                # A share, so that a silent node leaves some time for the next.
+                async with asyncio.timeout_at(now + (deadline - now) / rounds):
+                    found = await attempt(node)
+            except (NodeFailure, Unavailable, TimeoutError) as failure:
+                self._note_failure(node, failure)
+                failures.append(_without_frames(failure))
+                rounds -= 1
+            else:
+                if self._failing:
+                    self._note_success(node)
+                return found
+        for each in failures:
+            if isinstance(each, Unavailable):
+                try:
+                    raise each
+                finally:
+                    del each
+        raise Unavailable.chain() from (failures[-1] if failures else None)
+
+    def _order(self) -> Sequence[int]:
+        """The nodes in the order in which they are asked: those that failed lately come last."""
+        if self._closed:
+            raise Unavailable.chain()
+        if not self._pauses:
+            return self._nodes
+        ready = self._ready()
+        return [*ready, *(node for node in self._nodes if node not in ready)]
+
+    def _ready(self) -> Sequence[int]:
+        """The nodes that are not skipped: all of them, if all have failed."""
+        now = asyncio.get_running_loop().time()
+        ready = [node for node in self._nodes if self._pauses.get(node, (0.0, 0.0))[0] <= now]
+        return ready or self._nodes
 
     def _note_failure(self, node: int, failure: Exception) -> None:
+        if not isinstance(failure, NodeRefusal):
+            now = asyncio.get_running_loop().time()
+            until, length = self._pauses.get(node, (0.0, 0.0))
+            if until <= now:
+                # Exchanges that fail together lengthen the pause once.
+                length = min(max(FIRST_PAUSE, 2 * length), LONGEST_PAUSE)
+                self._pauses[node] = now + length, length
         if node not in self._failing:
             self._failing.add(node)
             reason = str(failure) if isinstance(failure, NodeFailure) else type(failure).__name__
@@ -143,7 +335,7 @@ class JsonRpc:
             log.warning("chain node failed", extra={"node": masked, "reason": reason})
 
     def _note_success(self, node: int) -> None:
-        self._last_served = node
+        self._pauses.pop(node, None)
         if node in self._failing:
             self._failing.remove(node)
             log.info("chain node is back", extra={"node": mask_address(self._addresses[node])})
@@ -155,10 +347,32 @@ def mask_address(address: str) -> str:
     return f"{parts.scheme}://{parts.hostname}"
 
 
-def _match_results(ids: Sequence[int], body: bytes) -> list[object]:
+def read_head(block: object) -> Head:
+    """The number, time and hash of a block. Raises `NodeFailure`."""
+    if not isinstance(block, dict):
+        raise NodeFailure("the newest block is malformed")
+    try:
+        number, timestamp = map(parse_hex_number, (block.get("number"), block.get("timestamp")))
+        return Head(number, timestamp, parse_hash(block.get("hash")))
+    except NotHexadecimal as error:
+        raise NodeFailure("a result is not hexadecimal") from error
+
+
+def _without_frames(failure: Exception) -> Exception:
+    """The same failure without its tracebacks, whose frames hold the response."""
+    error: BaseException | None = failure
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+    return failure
+
+
+def _match_results(
+    ids: Sequence[int], body: bytearray, decoder: "msgspec.json.Decoder[Any]"
+) -> list[Any]:
     """The results in a response, in the order of the ids. Raises `NodeFailure`."""
     try:
-        responses = _BATCH_DECODER.decode(body)
+        responses = decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise NodeFailure("the response is not a JSON-RPC batch") from error
     by_id = {response.id: response for response in responses}
@@ -167,5 +381,5 @@ def _match_results(ids: Sequence[int], body: bytes) -> list[object]:
     errors = [response.error for response in responses if response.error is not None]
     if errors:
         code = errors[0].get("code") if isinstance(errors[0], dict) else None
-        raise NodeFailure(f"error {code}" if isinstance(code, int) else "an error without a code")
+        raise NodeRefusal(f"error {code}" if isinstance(code, int) else "an error without a code")
     return [by_id[number].result for number in ids]

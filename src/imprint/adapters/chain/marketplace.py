@@ -4,25 +4,29 @@ Every batch begins with the node's chain id and newest block, and ends with its 
 node executes a batch in order, so if the number is still that of the block, all calls between were
 executed on it. If not, the batch is sent again with every call pinned to the block by its hash. So
 a query usually takes one exchange, and never combines an entry of one block with a balance of
-another. A node on another chain, or one whose newest block is too old, has failed.
+another. A node on another chain, or one whose newest block is too old or far behind that of
+another node, has failed.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from imprint.adapters.chain.http_client import NodeFailure
-from imprint.adapters.chain.json_rpc import Call, ChainMisconfigured, JsonRpc, check_chain_id
+from imprint.adapters.chain.json_rpc import (
+    Call,
+    ChainMisconfigured,
+    JsonRpc,
+    check_chain_id,
+    read_head,
+)
+from imprint.adapters.chain.node_heads import Head
 from imprint.domain.abi import NotAbi, decode_uint256, encode_call
+from imprint.domain.access import Access, decide_access
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.hexadecimal import (
-    NotHexadecimal,
-    parse_hash,
-    parse_hex_bytes,
-    parse_hex_number,
-)
+from imprint.domain.errors import Unavailable
+from imprint.domain.hexadecimal import NotHexadecimal, parse_hex_bytes, parse_hex_number
 from imprint.domain.marketplace import (
     BALANCE_OF,
     GET_POST_INFO,
@@ -37,22 +41,12 @@ Read = TypeVar("Read")
 TIMEOUT = 1.5
 """Seconds for one query, so that a client waits no longer than two."""
 
-MAX_HEAD_AGE = 600.0
-"""Seconds without a new block after which a node counts as behind; generous on every network with
-a fixed block time."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """A node's newest block."""
-
-    hash: str
-    number: int
-    timestamp: int
-
 
 class JsonRpcMarketplace:
-    """`MarketplaceReader` over JSON-RPC; with `max_head_age` 0, a head of any age is accepted."""
+    """`MarketplaceReader` over JSON-RPC; with `max_head_age` 0, a head of any age is accepted.
+
+    `quorum` is how many nodes must grant access to a post, each at its own newest block.
+    """
 
     def __init__(
         self,
@@ -62,7 +56,8 @@ class JsonRpcMarketplace:
         clock: Clock,
         *,
         timeout: float = TIMEOUT,
-        max_head_age: float = MAX_HEAD_AGE,
+        max_head_age: float = 0.0,
+        quorum: int = 1,
     ) -> None:
         self._rpc = rpc
         self._chain_id = chain_id
@@ -70,9 +65,13 @@ class JsonRpcMarketplace:
         self._clock = clock
         self._timeout = timeout
         self._max_head_age = max_head_age
+        self._quorum = quorum
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The entry and the reader's balance (0 without a reader), from one block."""
+        """The entry and the reader's balance (0 without a reader), from one block.
+
+        With a quorum, they are those of a node that denies access, if there is one.
+        """
         calls = [encode_call(GET_POST_INFO, post_id)]
         if reader is not None:
             calls.append(encode_call(BALANCE_OF, reader, post_id))
@@ -81,7 +80,17 @@ class JsonRpcMarketplace:
             balance = decode_uint256(returned[1]) if reader is not None else 0
             return PostFacts(decode_post_info(returned[0]), balance)
 
-        return await self._query(calls, read, self._deadline())
+        deadline = self._deadline()
+        if self._quorum == 1:
+            return await self._query(calls, read, deadline)
+        found = await self._query_several(calls, read, deadline)
+        for facts in found:
+            if decide_access(facts, reader) is Access.DENIED:
+                return facts
+        if len({(facts.entry.author, facts.entry.cid) for facts in found}) > 1:
+            # Each grants access to another post.
+            raise Unavailable.chain()
+        return found[0]
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         """The entry under which this cid, in its canonical spelling, is published, or None."""
@@ -108,7 +117,7 @@ class JsonRpcMarketplace:
         calls = [Call("eth_chainId"), Call("eth_getCode", (self._address, "latest"))]
 
         def read(results: list[object]) -> None:
-            self._check_chain_id(results[0])
+            check_chain_id(results[0], self._chain_id)
             if not _parse(parse_hex_bytes, results[1]):
                 raise ChainMisconfigured(
                     f"There is no contract at {self._address} on chain {self._chain_id}."
@@ -123,22 +132,41 @@ class JsonRpcMarketplace:
     async def _query(
         self, calls: Sequence[bytes], read: Callable[[Sequence[bytes]], Read], deadline: float
     ) -> Read:
-        def read_batch(results: list[object]) -> tuple[_Head, bool, Read]:
-            head = self._check_head(results[0], results[1])
-            unchanged = _parse(parse_hex_number, results[-1]) == head.number
-            try:
-                returned = [_parse(parse_hex_bytes, one) for one in results[2:-1]]
-                return head, unchanged, read(returned)
-            except NotAbi as error:
-                raise NodeFailure("the contract returned malformed data") from error
+        await self._compare_nodes(deadline)
 
-        head, unchanged, found = await self._rpc.exchange(
-            self._build_batch(calls, "latest"), read_batch, deadline
-        )
-        if not unchanged:
+        async def attempt(node: int) -> Read:
+            return await self._ask(node, calls, read)
+
+        return await self._rpc.ask_one(attempt, deadline)
+
+    async def _query_several(
+        self, calls: Sequence[bytes], read: Callable[[Sequence[bytes]], Read], deadline: float
+    ) -> list[Read]:
+        await self._compare_nodes(deadline)
+
+        async def attempt(node: int) -> Read:
+            return await self._ask(node, calls, read)
+
+        quorum = self._quorum
+        return await self._rpc.ask_several(attempt, deadline, wanted=quorum, least=quorum)
+
+    async def _ask(
+        self, node: int, calls: Sequence[bytes], read: Callable[[Sequence[bytes]], Read]
+    ) -> Read:
+        results = await self._rpc.send(node, self._build_batch(calls, "latest"))
+        head = self._check_head(node, results[0], results[1])
+        if _parse(parse_hex_number, results[-1]) != head.number:
             pinned = self._build_batch(calls, {"blockHash": head.hash})
-            _, _, found = await self._rpc.exchange(pinned, read_batch, deadline)
-        return found
+            results = await self._rpc.send(node, pinned)
+            self._check_head(node, results[0], results[1])
+        try:
+            return read([_parse(parse_hex_bytes, one) for one in results[2:-1]])
+        except NotAbi as error:
+            raise NodeFailure("the contract returned malformed data") from error
+
+    async def _compare_nodes(self, deadline: float) -> None:
+        if self._rpc.needs_heads():
+            await self._rpc.refresh_heads(self._chain_id, deadline)
 
     def _build_batch(self, calls: Sequence[bytes], block: object) -> list[Call]:
         contract_calls = [
@@ -148,22 +176,14 @@ class JsonRpcMarketplace:
         head = Call("eth_getBlockByNumber", ("latest", False))
         return [Call("eth_chainId"), head, *contract_calls, Call("eth_blockNumber")]
 
-    def _check_head(self, chain_id: object, block: object) -> _Head:
-        self._check_chain_id(chain_id)
-        if not isinstance(block, dict):
-            raise NodeFailure("the newest block is malformed")
-        head = _Head(
-            _parse(parse_hash, block.get("hash")),
-            _parse(parse_hex_number, block.get("number")),
-            _parse(parse_hex_number, block.get("timestamp")),
-        )
+    def _check_head(self, node: int, chain_id: object, block: object) -> Head:
+        check_chain_id(chain_id, self._chain_id)
+        head = read_head(block)
         age = self._clock().timestamp() - head.timestamp
         if self._max_head_age and age > self._max_head_age:
             raise NodeFailure(f"the newest block is {age:.0f} seconds old")
+        self._rpc.check_head(node, head)
         return head
-
-    def _check_chain_id(self, result: object) -> None:
-        check_chain_id(_parse(parse_hex_number, result), self._chain_id)
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout

@@ -411,7 +411,7 @@ def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
     checks = {
         "database": _REACHABLE,
         "storage": _REACHABLE,
-        "chain": _REACHABLE,
+        "chain": {"enum": [*_REACHABLE["enum"], "disagrees"]},
         "disk": {"enum": ["ok", "low"]},
     }
     return {

@@ -62,6 +62,8 @@ class AboutRoutes:
             "chain": _word(condition.chain),
             "disk": "ok" if condition.disk else "low",
         }
+        if condition.chain and not condition.history:
+            checks["chain"] = "disagrees"
         response = json_response({"status": condition.status, "checks": checks}, PRIVATE)
         response.status_code = 200 if condition.ready else 503
         return response

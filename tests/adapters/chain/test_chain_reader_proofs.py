@@ -1,0 +1,303 @@
+"""Absence is proved by a bloom filter, a receipt or a second node, and large blocks are read."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.adapters.chain.chain_node import ChainNode, Responses, block_ref, change_result
+from tests.world import MovableClock, World, open_world
+
+from imprint.adapters.chain.chain_reader import (
+    MAX_LOGS_RESPONSE,
+    MAX_RECEIPTS_RESPONSE,
+    JsonRpcChainReader,
+)
+from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.domain.addresses import Address
+from imprint.domain.errors import Unavailable
+from imprint.domain.marketplace import POST_CREATED, TRANSFER, Log
+from imprint.domain.posts import LogPlace
+from imprint.ports.chain import ReceiptLogs, Unproved
+from imprint.services.block_ranges import BlockRangeReader
+
+TOPICS = (POST_CREATED,)
+NO_LOGS = change_result("eth_getLogs", lambda logs: [])
+FULL_BLOOM = "0x" + "ff" * 256
+
+Change = Callable[[list[dict[str, Any]], Responses], Responses]
+
+
+@pytest.fixture
+async def town(tmp_path: Path) -> AsyncIterator[World]:
+    clock = MovableClock(datetime(2026, 1, 2, tzinfo=UTC))
+    async with open_world(tmp_path, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def node(town: World) -> AsyncIterator[ChainNode]:
+    node = ChainNode(town.chain)
+    await node.start()
+    yield node
+    await node.server.close()
+
+
+@pytest.fixture
+async def spare(town: World) -> AsyncIterator[ChainNode]:
+    node = ChainNode(town.chain)
+    await node.start()
+    yield node
+    await node.server.close()
+
+
+@pytest.fixture
+async def source(town: World, node: ChainNode) -> AsyncIterator[JsonRpcChainReader]:
+    rpc = JsonRpc([node.address])
+    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=5)
+    await rpc.close()
+
+
+@pytest.fixture
+async def source_of_two(
+    town: World, node: ChainNode, spare: ChainNode
+) -> AsyncIterator[JsonRpcChainReader]:
+    rpc = JsonRpc([node.address, spare.address])
+    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=5)
+    await rpc.close()
+
+
+@pytest.fixture
+async def post(town: World, source: JsonRpcChainReader) -> Log:
+    """A post, and a block after it."""
+    block = town.create_post(town.wallet(1), "one")
+    town.chain.mine()
+    (log,) = await source.logs(block.number, block.number, TOPICS, block_ref(town))
+    return log
+
+
+async def find(source: JsonRpcChainReader, town: World, place: LogPlace) -> Log | None:
+    return await source.find_log(place, POST_CREATED, block_ref(town))
+
+
+def several(*changes: Change) -> Change:
+    def apply(asked: list[dict[str, Any]], sent: Responses) -> Responses:
+        for change in changes:
+            sent = change(asked, sent)
+        return sent
+
+    return apply
+
+
+def in_blocks(**members: object) -> Change:
+    """Blocks with other members."""
+
+    def change(block: Any) -> Any:
+        return block and block | members
+
+    return several(
+        change_result("eth_getBlockByHash", change), change_result("eth_getBlockByNumber", change)
+    )
+
+
+async def test_an_empty_list_of_logs_does_not_prove_that_a_post_is_absent(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = NO_LOGS
+    with pytest.raises(Unproved):
+        await find(source, town, post.place)
+
+
+async def test_a_node_that_contradicts_itself_has_failed_and_the_next_one_is_asked(
+    town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = NO_LOGS
+    assert await find(source_of_two, town, post.place) == post
+
+
+async def test_a_second_node_that_has_the_log_is_a_contradiction(
+    town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = several(NO_LOGS, in_blocks(logsBloom="0x" + "00" * 256))
+    with pytest.raises(Unproved):
+        await find(source_of_two, town, post.place)
+
+
+async def test_a_second_node_that_is_away_changes_nothing_about_a_proof(
+    town: World, spare: ChainNode, source_of_two: JsonRpcChainReader, post: Log
+) -> None:
+    spare.change = change_result("eth_chainId", lambda result: "0x1")
+    forged = replace(post.place, block_hash="0x" + "e" * 64)
+    assert await find(source_of_two, town, forged) is None
+    assert await find(source_of_two, town, post.place) == post
+
+
+async def test_a_bloom_filter_without_the_log_proves_that_it_is_absent(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    empty = block_ref(town)
+    place = replace(post.place, block_hash=empty.block_hash, block_number=empty.number)
+    asked: list[str] = []
+
+    def note(calls: list[dict[str, Any]], sent: Responses) -> Responses:
+        asked.extend(call["method"] for call in calls)
+        return sent
+
+    node.change = note
+    assert await find(source, town, place) is None
+    assert "eth_getLogs" not in asked
+
+
+@pytest.mark.parametrize("bloom", [FULL_BLOOM, None, "0x"], ids=["full", "none", "malformed"])
+async def test_without_a_telling_bloom_filter_the_receipts_prove_it(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, bloom: object
+) -> None:
+    node.change = in_blocks(logsBloom=bloom)
+    empty = block_ref(town)
+    place = replace(post.place, block_hash=empty.block_hash, block_number=empty.number)
+    assert await find(source, town, place) is None
+    assert await find(source, town, replace(post.place, log_index=7)) is None
+    assert await find(source, town, replace(post.place, log_index=7, tx_hash=None)) is None
+    assert await find(source, town, post.place) == post
+
+
+async def test_a_receipt_that_says_the_transaction_is_elsewhere_contradicts_its_block(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    other = {"blockHash": "0x" + "e" * 64}
+    node.change = several(
+        NO_LOGS, change_result("eth_getTransactionReceipt", lambda receipt: receipt | other)
+    )
+    with pytest.raises(Unproved):
+        await find(source, town, post.place)
+
+
+@pytest.mark.parametrize("receipt", [None, {}, {"logs": 1}], ids=str)
+async def test_a_receipt_that_is_missing_proves_nothing(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, receipt: object
+) -> None:
+    node.change = several(NO_LOGS, change_result("eth_getTransactionReceipt", lambda _: receipt))
+    with pytest.raises(Unproved):
+        await find(source, town, post.place)
+
+
+async def test_an_empty_list_is_refuted_by_the_receipts_though_the_transaction_is_not_known(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = NO_LOGS
+    with pytest.raises(Unproved):
+        await find(source, town, replace(post.place, tx_hash=None))
+
+
+async def test_a_block_that_is_unknown_by_its_hash_but_there_by_its_height_proves_nothing(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = change_result("eth_getBlockByHash", lambda block: None)
+    with pytest.raises(Unproved):
+        await find(source, town, post.place)
+
+
+async def test_another_block_at_the_height_proves_that_the_log_is_absent(
+    town: World, source: JsonRpcChainReader
+) -> None:
+    name = town.chain.snapshot()
+    block = town.create_post(town.wallet(1), "one")
+    (log,) = await source.logs(block.number, block.number, TOPICS, block_ref(town))
+    town.chain.restore(name)
+    town.create_post(town.wallet(1), "two")
+    assert await find(source, town, log.place) is None
+
+
+async def test_a_found_log_has_the_place_that_the_chain_gives_it(
+    town: World, source: JsonRpcChainReader, post: Log
+) -> None:
+    vague = replace(post.place, block_number=None, tx_hash=None)
+    assert await find(source, town, vague) == post
+    wrong = replace(post.place, block_number=10**6, tx_hash="0x" + "e" * 64)
+    assert await find(source, town, wrong) == post
+
+
+def refuse_logs(asked: list[dict[str, Any]], sent: Responses) -> Responses:
+    for call, response in zip(asked, sent, strict=True):
+        if call["method"] == "eth_getLogs":
+            response["result"] = "0x" + "0" * MAX_LOGS_RESPONSE
+    return sent
+
+
+async def read_receipts(source: JsonRpcChainReader, town: World, number: int) -> list[ReceiptLogs]:
+    return [each async for each in source.logs_by_receipts(number, TOPICS, block_ref(town))]
+
+
+async def test_a_block_whose_logs_are_too_large_is_read_by_its_receipts(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = refuse_logs
+    head, number = block_ref(town), post.place.block_number or 0
+    ranges = [each async for each in BlockRangeReader(source, TOPICS).read(number, number, head)]
+    assert [each.logs for each in ranges] == [None]
+    assert await read_receipts(source, town, number) == [ReceiptLogs([post])]
+    assert await find(source, town, post.place) == post
+    assert await find(source, town, replace(post.place, log_index=9)) is None
+
+
+async def test_receipts_are_not_read_if_the_bloom_filter_excludes_the_logs(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    before = node.asked
+    assert await read_receipts(source, town, block_ref(town).number) == []
+    assert node.asked == before + 1
+
+
+@pytest.mark.parametrize("result", [None, {"logs": "0x" + "0" * MAX_RECEIPTS_RESPONSE}])
+async def test_a_receipt_that_cannot_be_read_is_reported(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, result: object
+) -> None:
+    node.change = change_result("eth_getTransactionReceipt", lambda receipt: result)
+    number = post.place.block_number or 0
+    assert await read_receipts(source, town, number) == [ReceiptLogs([], post.place.tx_hash)]
+
+
+async def test_receipts_of_a_node_that_goes_away_are_unavailable(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    def go_away(asked: list[dict[str, Any]], sent: Responses) -> Responses:
+        if any(call["method"] == "eth_getTransactionReceipt" for call in asked):
+            node.change = lambda asked, sent: [{}]
+            return [{}]
+        return sent
+
+    node.change = go_away
+    with pytest.raises(Unavailable):
+        await read_receipts(source, town, post.place.block_number or 0)
+
+
+async def test_only_the_logs_with_the_wanted_topics_are_read(
+    town: World, source: JsonRpcChainReader, post: Log
+) -> None:
+    head = block_ref(town)
+    assert await source.logs(0, head.number, (TRANSFER,), head) == []
+    assert await source.logs(0, head.number, (TRANSFER, POST_CREATED), head) == [post]
+
+
+async def test_the_highest_block_that_a_node_has_shown_is_remembered(
+    town: World, source: JsonRpcChainReader, post: Log
+) -> None:
+    assert source.highest_shown() == -1
+    name = town.chain.snapshot()
+    town.chain.mine()
+    highest = (await source.head()).number
+    town.chain.restore(name)
+    assert (await source.head()).number == highest - 1
+    assert source.highest_shown() == highest
+
+
+async def test_the_head_is_not_that_of_a_node_far_behind(
+    town: World, node: ChainNode, source_of_two: JsonRpcChainReader
+) -> None:
+    for _ in range(50):
+        town.chain.mine()
+    old = {"number": "0x1", "hash": "0x" + "e" * 64}
+    node.change = change_result("eth_getBlockByNumber", lambda block: block | old)
+    assert await source_of_two.head() == block_ref(town)
