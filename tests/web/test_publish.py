@@ -5,6 +5,8 @@ import io
 import json
 import struct
 import zlib
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,10 @@ import pytest
 from PIL import Image
 from tests.world import World, open_world, picture, problem
 
-from imprint.adapters.images.sandbox import MAX_OF_SIGNER
+from imprint.domain.addresses import Address
+from imprint.domain.errors import RateLimited
+from imprint.domain.rate_limits import SHARE
+from imprint.web.app import MAX_PUBLISHING
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -281,14 +286,52 @@ async def test_other_refusals_count_as_one_write(tmp_path: Path) -> None:
         assert (await world.send_publish(alice, file["cid"])).status_code == 200
 
 
-async def test_a_signer_who_publishes_many_images_at_once_has_to_wait(town: World) -> None:
-    alice = town.stranger()
-    file = await town.create(alice)
-    sent = [town.send_publish(alice, file["cid"]) for _ in range(MAX_OF_SIGNER + 3)]
-    responses = await asyncio.gather(*sent)
-    refused = [response for response in responses if response.status_code != 200]
-    assert [problem(response) for response in refused] == [(429, "rate_limited")] * 3
-    assert {response.headers["retry-after"] for response in refused} == {"2"}
+class HeldRecoder:
+    """Holds every image until `release`; the one after `limit` is refused as a signer's is."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+        self.released = asyncio.Event()
+
+    async def recode(self, image: bytes, signer: Address) -> bytes:
+        if self.held == self.limit:
+            raise RateLimited(2)
+        self.held += 1
+        await self.released.wait()
+        return image
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+async def test_an_image_too_many_of_a_signer_is_rate_limited(tmp_path: Path) -> None:
+    async with open_world(tmp_path, adapt=partial(replace, images=HeldRecoder(0))) as world:
+        alice = world.wallet(1)
+        file = await world.create(alice)
+        response = await world.send_publish(alice, file["cid"])
+        assert problem(response) == (429, "rate_limited")
+        assert response.headers["retry-after"] == "2"
+
+
+async def test_wallets_of_one_client_have_its_share_of_the_waiting_images(tmp_path: Path) -> None:
+    share = MAX_PUBLISHING // SHARE
+    images = HeldRecoder(share + 1)
+    async with open_world(tmp_path, adapt=partial(replace, images=images)) as world:
+        wallets = [world.stranger() for _ in range(share)]
+        files = [await world.create(wallet) for wallet in wallets]
+        sent = [
+            asyncio.create_task(world.send_publish(wallet, file["cid"]))
+            for wallet, file in zip(wallets, files, strict=True)
+        ]
+        while images.held < share:
+            await asyncio.sleep(0.01)
+        refused = await world.send_publish(wallets[0], files[0]["cid"])
+        assert problem(refused) == (503, "overloaded")
+        assert refused.headers["retry-after"] == "2"
+        images.released.set()
+        assert {each.status_code for each in await asyncio.gather(*sent)} == {200}
+        assert (await world.send_publish(wallets[0], files[0]["cid"])).status_code == 200
 
 
 async def test_no_image_is_decoded_before_the_signer_is_known(town: World) -> None:

@@ -51,6 +51,9 @@ class Services:
     readiness: Readiness
 
 
+MAX_PUBLISHING = 32
+"""Images that a process has at once, being recoded or waiting for it."""
+
 SMALLEST_SHARE = 2
 """Requests that one client may have running, however few a process runs."""
 
@@ -114,7 +117,12 @@ def _routes(
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
     writes = WriteRoutes(
-        services.login, services.drafts, bodies, options.max_content, options.max_image
+        services.login,
+        services.drafts,
+        bodies,
+        options.max_content,
+        options.max_image,
+        Budget.of(MAX_PUBLISHING),
     )
     budget = ResponseBudget(Budget.of(options.max_response_bytes, options.largest_body))
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)

@@ -21,10 +21,10 @@ from imprint.domain.addresses import Address
 from imprint.domain.documents import MAX_IMAGE_BYTES
 from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 
-MAX_WAITING = 16
+MAX_WAITING = 32
 """Images held in memory at once; more are refused as overload."""
 
-MAX_OF_SIGNER = MAX_WAITING // 4
+MAX_OF_SIGNER = 4
 """Images of one signer held in memory at once, of which one is being recoded."""
 
 RETRY_AFTER = 2

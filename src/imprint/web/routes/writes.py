@@ -8,7 +8,9 @@ from starlette.responses import Response
 from imprint import failpoints
 from imprint.auth.logins import LoginClaim
 from imprint.auth.typed_data import TypedDataClaim
-from imprint.domain.errors import Code, Refusal
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.rate_limits import Budget
+from imprint.metrics import OVERLOADS
 from imprint.services.drafts import Drafts
 from imprint.services.login import Login
 from imprint.web.requests import (
@@ -16,6 +18,7 @@ from imprint.web.requests import (
     BodyReader,
     LoginBody,
     SignedBody,
+    client_of,
     decode_text,
     parse_json,
     parse_tags,
@@ -38,7 +41,8 @@ from imprint.web.responses import (
 class WriteRoutes:
     """Each endpoint parses a body, passes the claim to a service, and encodes the record.
 
-    A request is checked in this order: its length, its media type, its cid, its body.
+    A request is checked in this order: its length, its media type, its cid, its body. Images take
+    long to check, so `publishing` gives each client its share of those that may be waiting.
     """
 
     login_service: Login
@@ -46,6 +50,7 @@ class WriteRoutes:
     bodies: BodyReader
     max_content: int
     max_image: int
+    publishing: Budget
 
     async def login(self, request: Request) -> Response:
         body = await self.bodies.read_json(request, LoginBody, SMALL_BODY)
@@ -74,7 +79,14 @@ class WriteRoutes:
         image = form.file("file")
         if len(image) > self.max_image:
             raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
-        thumbnail_cid = await self.drafts.publish(claim, cid, image, hashtags)
+        client = client_of(request)
+        if not self.publishing.take(client):
+            OVERLOADS.labels("images").inc()
+            raise Unavailable(Code.OVERLOADED, "Too many images are being checked.")
+        try:
+            thumbnail_cid = await self.drafts.publish(claim, cid, image, hashtags)
+        finally:
+            self.publishing.give_back(client)
         return _write_response(PublishedResponse(thumbnail_cid))
 
     async def delete(self, request: Request) -> Response:
