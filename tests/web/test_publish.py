@@ -287,17 +287,20 @@ async def test_other_refusals_count_as_one_write(tmp_path: Path) -> None:
 
 
 class HeldRecoder:
-    """Holds every image until `release`; the one after `limit` is refused as a signer's is."""
+    """Holds every image until `released`, and is `full` with `limit` of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held = 0
+        self.full = asyncio.Event()
         self.released = asyncio.Event()
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        if self.held == self.limit:
+        if self.held == self.limit and not self.released.is_set():
             raise RateLimited(2)
         self.held += 1
+        if self.held == self.limit:
+            self.full.set()
         await self.released.wait()
         return image
 
@@ -316,7 +319,7 @@ async def test_an_image_too_many_of_a_signer_is_rate_limited(tmp_path: Path) -> 
 
 async def test_wallets_of_one_client_have_its_share_of_the_waiting_images(tmp_path: Path) -> None:
     share = MAX_PUBLISHING // SHARE
-    images = HeldRecoder(share + 1)
+    images = HeldRecoder(share)
     async with open_world(tmp_path, adapt=partial(replace, images=images)) as world:
         wallets = [world.stranger() for _ in range(share)]
         files = [await world.create(wallet) for wallet in wallets]
@@ -324,8 +327,7 @@ async def test_wallets_of_one_client_have_its_share_of_the_waiting_images(tmp_pa
             asyncio.create_task(world.send_publish(wallet, file["cid"]))
             for wallet, file in zip(wallets, files, strict=True)
         ]
-        while images.held < share:
-            await asyncio.sleep(0.01)
+        await images.full.wait()
         refused = await world.send_publish(wallets[0], files[0]["cid"])
         assert problem(refused) == (503, "overloaded")
         assert refused.headers["retry-after"] == "2"
