@@ -20,7 +20,13 @@ from imprint.domain.exports import (
     write_signed_root,
 )
 from imprint.domain.files import Network
-from imprint.services.exports import DocumentMissing, open_export, walk_export
+from imprint.services.exports import (
+    DocumentMissing,
+    open_export,
+    read_file,
+    read_thumbnail,
+    walk_records,
+)
 from imprint.services.garbage_collector import GarbageCollector
 
 
@@ -69,16 +75,16 @@ async def test_an_export_has_every_live_file_and_proves_itself(world, tmp_path):
     assert manifest.files == 5
     assert manifest.made_at == world.clock.now()
     with opened_car(tmp_path, car) as archive:
-        exported = list(walk_export(archive, open_export(archive).manifest))
-    expected = [
-        replace(each, file=replace(each.file, position=0)) for each in await files_of(world)
-    ]
-    assert [each.exported for each in exported] == expected
-    for each in exported:
-        file = each.exported.file
+        exported = list(walk_records(archive, open_export(archive).manifest))
+        expected = [
+            replace(each, file=replace(each.file, position=0)) for each in await files_of(world)
+        ]
+        assert exported == expected
         read = world.adapters.content.read
-        assert each.document == await read(file.cid, Network.PRIVATE)
-        assert (each.thumbnail is None) == (file.thumbnail_cid is None)
+        for file in (each.file for each in exported):
+            assert read_file(archive, file) == await read(file.cid, Network.PRIVATE)
+            if (cid := file.thumbnail_cid) is not None:
+                assert read_thumbnail(archive, cid) == await read(cid, Network.PUBLIC)
 
 
 async def test_any_reader_of_cars_finds_the_documents(world):
@@ -133,7 +139,7 @@ async def test_an_export_is_of_the_moment_when_it_began(world, tmp_path):
     car, _ = await write_export(world, content=Busy())
     with opened_car(tmp_path, car) as archive:
         manifest = open_export(archive).manifest
-        found = [each.exported.file.cid for each in walk_export(archive, manifest)]
+        found = [each.file.cid for each in walk_records(archive, manifest)]
     assert found == [each.file.cid for each in before]
     assert destroyed == [0, 0, 0]
     assert await collector.collect() == 3

@@ -62,6 +62,18 @@ def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connecti
     return connection
 
 
+def connect_untrusted(path: Path) -> sqlite3.Connection:
+    """A connection that reads a file from anybody, and nothing but that file.
+
+    The schema, which is not read yet, may call no function that has side effects.
+    """
+    address = path.absolute().as_uri() + "?mode=ro&immutable=1"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
 def connect_copier(path: Path) -> sqlite3.Connection:
     """A connection that copies the database elsewhere."""
     return _connect(path, _WRITER_TIMEOUT, CACHE_KILOBYTES)

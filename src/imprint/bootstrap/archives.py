@@ -17,14 +17,14 @@ from imprint.adapters.archives.key_file import NoKey, load_seed
 from imprint.adapters.archives.migration_progress import open_progress
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
-from imprint.adapters.catalog.sqlite_backup import DamagedCopy, check_copy
+from imprint.adapters.catalog.sqlite_backup import DamagedCopy, check_copy, check_schema
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
 from imprint.bootstrap.adapters import Adapters
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.ports import Catalog, ContentStore, Progress, utc_now
 from imprint.ports.archives import Archive, BackupEntry, BackupWriter, MigrationProgress
-from imprint.services.backup import CATALOG_ENTRY, Backup, NotABackup, Restore
+from imprint.services.backup import CATALOG_ENTRY, MANIFEST_ENTRY, Backup, NotABackup, Restore
 from imprint.services.content_migration import ContentMigration
 from imprint.services.exports import Export, Import
 from imprint.settings import EmbeddedContent, Settings
@@ -118,7 +118,7 @@ def build_backup(adapters: Adapters) -> Backup:
             "This backs up records in SQLite. For those in PostgreSQL use pg_dump, and "
             "`imprint export` or the content store's own means for documents."
         )
-    return Backup(adapters.catalog, adapters.content, adapters.clock, open_catalog)
+    return Backup(adapters.catalog, adapters.content, adapters.clock, _open_own)
 
 
 @contextmanager
@@ -143,11 +143,20 @@ def open_restore(folder: Path) -> Iterator[tuple[Restore, ContentStore]]:
 
 
 def open_backup(path: Path) -> Iterable[BackupEntry]:
-    """The entries of a backup. Raises `CannotStart` when they cannot be read."""
+    """The entries of a backup as `Restore` needs them. Raises `CannotStart` if it is unusable."""
     try:
-        yield from read_entries(path)
+        yield from read_entries(path, (MANIFEST_ENTRY, CATALOG_ENTRY))
     except BackupUnusable as error:
         raise CannotStart(str(error)) from error
+
+
+def _open_own(path: Path) -> Catalog:
+    """Open the copy of our own catalog, if it could be restored. Raises `CannotStart`."""
+    try:
+        check_schema(path)
+    except DamagedCopy as error:
+        raise CannotStart(f"A backup of this catalog could not be restored. {error}") from error
+    return open_catalog(path)
 
 
 def _open_checked(path: Path) -> Catalog:

@@ -189,6 +189,8 @@ WIDE_LAYOUT = Layout(chunk=1_048_576, width=1024)
 """The profile unixfs-v1-2025 of IPIP-0499: 1 MiB, and 1024 links."""
 
 
+_LEAF = KUBO_LAYOUT.chunk
+
 _LINK_FIELD, _HASH_FIELD = 2, 1
 """Protobuf field numbers: a link in a node, and the CID in a link."""
 
@@ -268,8 +270,14 @@ def _encode_field(number: int, value: bytes) -> bytes:
 
 # --- Assembly: from the blocks of a tree back to the document ---
 
-_BYTES_FIELD, _NUMBER_FIELD = 2, 0
-"""The protobuf wire types that occur in nodes."""
+_NODE_KEYS = {0x0A, 0x12}
+"""The protobuf keys of a node: its data, and a link."""
+
+_LINK_KEYS = {0x0A, 0x12, 0x18}
+"""The protobuf keys of a link: its CID, its name, and the size of the tree below it."""
+
+_BYTES_FIELD = 2
+"""The protobuf wire type of a field of bytes; the only other one here is that of a number."""
 
 MAX_NODES = 4096
 """The most blocks of one document, so that a corrupt tree cannot be read forever."""
@@ -279,13 +287,16 @@ class NotAssembled(ValueError):
     """The blocks are not those of one document."""
 
 
-def read_links(block: bytes) -> list[Cid]:
-    """Return the CIDs that a dag-pb node links to, in order. Raises `NotAssembled`."""
+def read_links(block: bytes, most: int = WIDE_LAYOUT.width) -> list[Cid]:
+    """Return the CIDs that a dag-pb node links to, in order.
+
+    Raises `NotAssembled`, also for more than `most` links.
+    """
     try:
-        links = [value for number, value in _read_fields(block) if number == _LINK_FIELD]
-        return [_read_cid(link) for link in links]
+        fields = _read_fields(block, _NODE_KEYS, most + 1)
+        return [_read_cid(value) for number, value in fields if number == _LINK_FIELD]
     except (NotAVarint, NotACid) as error:
-        raise NotAssembled("A block is not a dag-pb node.") from error
+        raise NotAssembled("A block is not a dag-pb node, or has too many links.") from error
 
 
 def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
@@ -294,17 +305,21 @@ def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
     Raises `NotAssembled` above `limit` bytes, and for a tree other than the one that
     `document_cid` computes for the same bytes.
     """
-    pieces, length, seen = [], 0, 0
+    pieces: list[bytes] = []
+    length, seen = 0, 0
     waiting = [cid]
     while waiting:
         at = waiting.pop()
         block = load(at)
         seen += 1
-        if seen > MAX_NODES:
+        if seen + len(waiting) > MAX_NODES:
             raise NotAssembled(f"The document {cid} has too many blocks.")
         if codec_of(at) is Codec.DAG_PB:
             waiting += reversed(read_links(block))
             continue
+        # Checked here and not only at the end: few bytes in blocks can make many in a document.
+        if len(block) > _LEAF or (pieces and len(pieces[-1]) != _LEAF):
+            raise NotAssembled(f"The blocks of {cid} are not those of a document.")
         pieces.append(block)
         length += len(block)
         if length > limit:
@@ -316,7 +331,8 @@ def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
 
 
 def _read_cid(link: bytes) -> Cid:
-    hashes = [value for number, value in _read_fields(link) if number == _HASH_FIELD]
+    fields = _read_fields(link, _LINK_KEYS, len(_LINK_KEYS))
+    hashes = [value for number, value in fields if number == _HASH_FIELD]
     if len(hashes) != 1:
         raise NotACid("A link has no CID.")
     cid, rest = split_cid(hashes[0])
@@ -325,14 +341,20 @@ def _read_cid(link: bytes) -> Cid:
     return cid
 
 
-def _read_fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes fields of a protobuf message; numeric fields are skipped."""
-    at = 0
+def _read_fields(message: bytes, keys: set[int], most: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the bytes fields of a protobuf message with these keys; numeric ones are skipped.
+
+    Raises `NotAVarint`, also above `most` fields.
+    """
+    at, count = 0, 0
     while at < len(message):
         key, at = read_varint(message, at)
         value, at = read_varint(message, at)
-        if key & 7 == _BYTES_FIELD and at + value <= len(message):
+        count += 1
+        if key not in keys or count > most:
+            raise NotAVarint("A message has an unknown field, or too many fields.")
+        if key & 7 == _BYTES_FIELD:
+            if at + value > len(message):
+                raise NotAVarint("A field ends outside its message.")
             yield key >> 3, message[at : at + value]
             at += value
-        elif key & 7 != _NUMBER_FIELD:
-            raise NotAVarint("A field ends outside its message, or has an unknown type.")

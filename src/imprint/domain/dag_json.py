@@ -64,17 +64,24 @@ def _write_special(value: object) -> dict[str, Any]:
 
 def _read_special(members: dict[str, Any]) -> Any:
     if members.keys() == {"bytes"}:
-        text = members["bytes"]
+        text = _text(members["bytes"])
         return _Bytes(b64decode(text + "=" * (-len(text) % 4), validate=True))
     if members.keys() != {"/"}:
         return members
     special = members["/"]
     if isinstance(special, _Bytes):
         return special.value
-    cid, rest = split_cid(b32decode(special[1:].upper() + "=" * (-(len(special) - 1) % 8)))
-    if rest or cid != special:
+    text = _text(special)
+    cid, rest = split_cid(b32decode(text[1:].upper() + "=" * (-(len(text) - 1) % 8)))
+    if rest or cid != text:
         raise NotDagJson("A link is not a CID.")
     return Link(cid)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise NotDagJson("A link or bytes are written as a text.")
+    return value
 
 
 @dataclass(frozen=True, slots=True)

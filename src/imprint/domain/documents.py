@@ -1,6 +1,7 @@
 """Documents: the canonical JSON of a file's content, and the limits of content and images."""
 
 import json
+import re
 from dataclasses import dataclass
 
 MAX_IMAGE_BYTES = 5_000_000
@@ -22,6 +23,9 @@ _KEYS = ("content", "name", "salt")
 _QUOTE = json.JSONEncoder(ensure_ascii=False).encode
 _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
 """Decodes objects into tuples of pairs, which keep the order and duplicates of members."""
+
+
+_SALT = re.compile(rb"[0-9a-f]{%d}" % (2 * SALT_LENGTH))
 
 
 class NotContent(ValueError):
@@ -85,6 +89,28 @@ def read_document(data: bytes) -> Document:
         return Document(content, name, bytes.fromhex(salt))
     except (ValueError, TypeError, RecursionError) as error:
         raise NotADocument("The stored bytes are not a document.") from error
+
+
+def check_document(data: bytes, name: str) -> None:
+    """Check that bytes are a document with this name, and build nothing but the text of it.
+
+    Raises `NotADocument`.
+    """
+    head = b'{"content":'
+    tail = f',"name":{_QUOTE(name)},"salt":"'.encode()
+    end = len(data) - len(tail) - 2 * SALT_LENGTH - len('"}')
+    salt = data[end + len(tail) : -2]
+    framed = end > len(head) and data.startswith(head + b'"') and data.startswith(tail, end)
+    if not framed or not data.endswith(b'"}') or not _SALT.fullmatch(salt):
+        raise NotADocument(f"The bytes are not a document with the name {name}.")
+    try:
+        # It begins with a quotation mark, so it is a string or no JSON.
+        content = json.loads(data[len(head) : end].decode())
+        _encode(content)
+    except (ValueError, RecursionError) as error:
+        raise NotADocument("The content of a document is not a text.") from error
+    if "\0" in content:
+        raise NotADocument("The content of a document has a NUL character.")
 
 
 def _encode(text: str) -> bytes:

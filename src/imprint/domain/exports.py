@@ -27,6 +27,7 @@ _NAME = re.compile(r"(0x[0-9a-f]{40})_(0|[1-9][0-9]{0,18})\Z")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 _LARGEST = 2**63
+_LARGEST_NUMBER = 2**53
 _LONGEST_KEY = 1024
 
 
@@ -108,8 +109,9 @@ def _read_record(record: Any) -> ExportedFile:
     thumbnail, key = record["thumbnail_cid"], record["wrapped_key"]
     owner = parse_address(record["owner"])
     named = _NAME.match(record["name"])
-    if named is None or named[1] != owner or int(named[2]) >= _LARGEST:
-        raise ValueError("A file has the name of another owner.")
+    # An owner's next name has a higher number, so the highest one must stay far away.
+    if named is None or named[1] != owner or int(named[2]) >= _LARGEST_NUMBER:
+        raise ValueError("A file has the name of another owner, or too high a number.")
     if not all(_ID.match(record[name]) for name in ("id", "group_id")):
         raise ValueError("An id is malformed.")
     if key is not None and not (isinstance(key, bytes) and len(key) <= _LONGEST_KEY):
@@ -178,10 +180,16 @@ def _count(value: object) -> int:
 # --- Pages, indexes, the manifest and its signed root ---
 
 FILES_PER_PAGE = 250
-"""Records on a page; they stay far below the largest block."""
+"""The most records on a page; they stay far below the largest block."""
 
 LINKS_PER_NODE = 1000
 """The most links of an index or a manifest."""
+
+INDEX_LEVELS = 8
+"""The most indexes between the manifest and a page."""
+
+_KEY_BYTES, _SIGNATURE_BYTES = 32, 64
+"""The sizes of an Ed25519 public key and of a signature."""
 
 _KIND, _VERSION = "imprint-export", 1
 _SIGNED_LABEL = b"imprint export 1\0"
@@ -234,6 +242,8 @@ def read_signed_root(block: bytes) -> SignedRoot:
     key, signature = node["key"], node["signature"]
     if not isinstance(key, bytes) or not isinstance(signature, bytes):
         raise NotAnExport("The export carries no signature.")
+    if (len(key), len(signature)) != (_KEY_BYTES, _SIGNATURE_BYTES):
+        raise NotAnExport("The key or the signature of the export is malformed.")
     return SignedRoot(_cid(node["manifest"]), key, signature)
 
 
@@ -254,20 +264,21 @@ def write_manifest(manifest: Manifest) -> bytes:
 def read_manifest(block: bytes) -> Manifest:
     """Decode a manifest. Raises `NotAnExport`."""
     node = _read_members(block, "chain_id", "files", "made_at", "marketplace", "owner", "pages")
-    chain_id, files, owner = node["chain_id"], node["files"], node["owner"]
-    if type(chain_id) is not int or type(files) is not int:
-        raise NotAnExport("The chain id or the number of files in the manifest is malformed.")
+    owner = node["owner"]
     try:
-        return Manifest(
+        manifest = Manifest(
             read_instant(node["made_at"]),
-            chain_id,
+            _count(node["chain_id"]),
             parse_address(node["marketplace"]),
             None if owner is None else parse_address(owner),
-            files,
+            _count(node["files"]),
             _cids(node["pages"]),
         )
     except (ValueError, TypeError) as error:
         raise NotAnExport("The manifest is malformed.") from error
+    if write_manifest(manifest) != block:
+        raise NotAnExport("The manifest is malformed.")
+    return manifest
 
 
 def write_index(pages: list[Cid]) -> bytes:
@@ -286,10 +297,12 @@ def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile]:
         node = read_node(block)
     except NotDagJson as error:
         raise NotAnExport("A page is damaged.") from error
-    if isinstance(node, dict) and node.keys() == {"pages"}:
+    if isinstance(node, dict) and node.keys() == {"pages"} and node["pages"]:
         return _cids(node["pages"])
     if isinstance(node, dict) and node.keys() == {"files"} and isinstance(node["files"], list):
-        return [read_record(each) for each in node["files"]]
+        if 1 <= len(node["files"]) <= FILES_PER_PAGE:
+            return [read_record(each) for each in node["files"]]
+        raise NotAnExport(f"A page lists 1 to {FILES_PER_PAGE} files.")
     raise NotAnExport("A page lists neither files nor pages.")
 
 
@@ -306,6 +319,8 @@ def _read_members(block: bytes, *names: str) -> dict[str, Any]:
 def _cids(links: object) -> tuple[Cid, ...]:
     if not isinstance(links, list):
         raise NotAnExport("A list of links is missing.")
+    if len(links) > LINKS_PER_NODE:
+        raise NotAnExport(f"A manifest or an index has more than {LINKS_PER_NODE} links.")
     return tuple(_cid(link) for link in links)
 
 

@@ -16,6 +16,10 @@ class Archive(Protocol):
     def roots(self) -> tuple[Cid, ...]:
         """The blocks that lead to all others."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of the whole archive."""
+
     def read(self, cid: Cid) -> bytes:
         """A block, which counts as reached from then on. Raises `NotAnExport` if it is missing."""
 
@@ -54,6 +58,10 @@ class BackupEntry(Protocol):
     @property
     def name(self) -> str:
         """The name that was given to `BackupWriter.add`."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes more; none at the end."""

@@ -47,6 +47,8 @@ class StoredDocument:
 
     cid: Cid
     readable: bool
+    size: int | None = None
+    """How many bytes it has; not known of thumbnails."""
 
 
 @dataclass(frozen=True, slots=True)

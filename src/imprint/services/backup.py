@@ -7,6 +7,7 @@ documents that did not exist yet when documents were copied.
 """
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -18,7 +19,8 @@ from imprint.domain.exports import read_instant, write_instant
 from imprint.domain.files import Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import BackupEntry, BackupWriter
-from imprint.services.exports import DocumentMissing
+from imprint.ports.catalog import StoredDocument
+from imprint.services.exports import MAX_THUMBNAIL, DocumentMissing
 from imprint.services.garbage_collector import pause_collection
 
 CATALOG_ENTRY = "imprint.db"
@@ -30,10 +32,12 @@ MANIFEST_ENTRY = "backup.json"
 BATCH = 256
 """How many documents are looked up at once."""
 
-MAX_DOCUMENT = 256 * 1024 * 1024
-"""More bytes than any document has."""
+MAX_MANIFEST = 64 * 1024
+"""Far more bytes than the manifest has."""
 
 _CHUNK = 1024 * 1024
+_LARGEST = 2**63
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 _KIND, _VERSION = "imprint-backup", 1
 
@@ -80,15 +84,29 @@ class BackupManifest:
 def read_backup_manifest(data: bytes) -> BackupManifest:
     """Parse the manifest's entry. Raises `NotABackup`."""
     try:
-        members: dict[str, Any] = json.loads(data)
+        members = json.loads(data, object_pairs_hook=_read_members)
         if (members.pop("kind"), members.pop("version")) != (_KIND, _VERSION):
             raise NotABackup("The backup was made by a newer version of Imprint.")
         documents = DocumentCount(**members["documents"])
         manifest = BackupManifest(**{**members, "documents": documents})
         read_instant(manifest.made_at)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        counts = (manifest.catalog_bytes, documents.private, documents.public)
+        if not all(type(count) is int and 0 <= count < _LARGEST for count in counts):
+            raise ValueError("A number is malformed.")
+        if not all(_DIGEST.fullmatch(each) for each in (manifest.catalog_sha256, documents.digest)):
+            raise ValueError("A digest is malformed.")
+    except NotABackup:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise NotABackup(f"{MANIFEST_ENTRY} is damaged.") from error
     return manifest
+
+
+def _read_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("An object has two members with the same name.")
+    return members
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +138,12 @@ class Backup:
     async def _write_documents(
         self, catalog: Catalog, writer: BackupWriter, progress: Progress
     ) -> DocumentCount:
-        count, done = await _count_documents(catalog), 0
-        async for cid, network in _named_documents(catalog):
-            document = await self.content.read(cid, network)
+        (count, _), done = await _measure_documents(catalog), 0
+        async for stored, network in _named_documents(catalog):
+            document = await self.content.read(stored.cid, network)
             if document is None:
-                raise DocumentMissing(cid)
-            writer.add(_document_entry(cid, network), document)
+                raise DocumentMissing(stored.cid)
+            writer.add(_document_entry(stored.cid, network), document)
             done += 1
             progress(done, count.total)
         return count
@@ -135,6 +153,8 @@ class Backup:
 class Restore:
     """Restores into an empty store and a file that does not exist yet.
 
+    A backup may come from anybody, so what it says is checked before it is acted on.
+
     `open_copy` opens the copy of a catalog after checking it, and raises `NotABackup`.
     """
 
@@ -143,56 +163,92 @@ class Restore:
     open_copy: Callable[[Path], Catalog]
 
     async def run(self, entries: Iterable[BackupEntry], progress: Progress) -> BackupManifest:
-        """Restore every entry, then verify that nothing is missing. Raises `NotABackup`."""
-        manifest = None
-        for entry in entries:
-            if entry.name == CATALOG_ENTRY:
-                self._restore_catalog(entry)
-            elif entry.name == MANIFEST_ENTRY:
-                manifest = read_backup_manifest(entry.read(_CHUNK))
-            else:
-                await self._restore_document(entry)
-        if manifest is None:
-            raise NotABackup(f"There is no {MANIFEST_ENTRY}: the backup was never finished.")
-        await self._verify(manifest, progress)
+        """Restore every entry, then verify that nothing is missing. Raises `NotABackup`.
+
+        The manifest comes first and the catalog second: the manifest says how large the catalog is,
+        and the catalog how many documents there are and how large they are. So no more is written
+        than they say.
+        """
+        entries = iter(entries)
+        manifest = _read_manifest(next(entries, None))
+        self._restore_catalog(next(entries, None), manifest)
+        catalog = self.open_copy(self.catalog_path)
+        try:
+            count, size = await _measure_documents(catalog)
+            if count != manifest.documents:
+                raise NotABackup("The catalog names other documents than the manifest.")
+            await self._restore_documents(entries, count.total, size)
+            await self._verify(catalog, count.total, progress)
+        finally:
+            await catalog.close()
         return manifest
 
-    def _restore_catalog(self, entry: BackupEntry) -> None:
+    def _restore_catalog(self, entry: BackupEntry | None, manifest: BackupManifest) -> None:
+        if entry is None or entry.name != CATALOG_ENTRY:
+            raise NotABackup(f"There is no {CATALOG_ENTRY}.")
+        if entry.size != manifest.catalog_bytes:
+            raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another size.")
+        digest = sha256()
         with self.catalog_path.open("xb") as file:
             self.catalog_path.chmod(0o600)
             while chunk := entry.read(_CHUNK):
+                digest.update(chunk)
                 file.write(chunk)
-
-    async def _restore_document(self, entry: BackupEntry) -> None:
-        try:
-            _, network_name, _, text = entry.name.split("/")
-            network, cid = Network(network_name), parse_cid(text)
-        except (ValueError, NotACid) as error:
-            raise NotABackup(f"{entry.name} does not belong in a backup.") from error
-        if entry.name != _document_entry(cid, network):
-            raise NotABackup(f"{entry.name} does not belong in a backup.")
-        document = entry.read(MAX_DOCUMENT)
-        if document_cid(document) != cid:
-            raise NotABackup(f"The document {cid} is damaged: its bytes have another hash.")
-        await self.content.put(cid, document, network)
-
-    async def _verify(self, manifest: BackupManifest, progress: Progress) -> None:
-        if not self.catalog_path.exists():
-            raise NotABackup(f"There is no {CATALOG_ENTRY}.")
-        if _measure_file(self.catalog_path) != (manifest.catalog_bytes, manifest.catalog_sha256):
+        if digest.hexdigest() != manifest.catalog_sha256:
             raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another checksum.")
-        catalog = self.open_copy(self.catalog_path)
-        try:
-            if await _count_documents(catalog) != manifest.documents:
-                raise NotABackup("The catalog names other documents than the manifest.")
-            done = 0
-            async for cid, network in _named_documents(catalog):
-                if await self.content.read(cid, network) is None:
-                    raise NotABackup(f"The document {cid} is missing.")
-                done += 1
-                progress(done, manifest.documents.total)
-        finally:
-            await catalog.close()
+
+    async def _restore_documents(
+        self, entries: Iterable[BackupEntry], count: int, size: int
+    ) -> None:
+        """Restore up to `count` documents; the private ones have up to `size` bytes together."""
+        for entry in entries:
+            cid, network = _read_document_entry(entry.name)
+            if count == 0:
+                raise NotABackup("There are more documents than the manifest counts.")
+            if entry.size > (size if network is Network.PRIVATE else MAX_THUMBNAIL):
+                raise NotABackup(f"The document {cid} is larger than the catalog says.")
+            count -= 1
+            if network is Network.PRIVATE:
+                size -= entry.size
+            document = entry.read(entry.size)
+            if document_cid(document) != cid:
+                raise NotABackup(f"The document {cid} is damaged: its bytes have another hash.")
+            await self.content.put(cid, document, network)
+
+    async def _verify(self, catalog: Catalog, total: int, progress: Progress) -> None:
+        """Verify every document that the catalog names.
+
+        There are not more in the backup, so each of them was in it once, and no other.
+        """
+        done = 0
+        async for stored, network in _named_documents(catalog):
+            document = await self.content.read(stored.cid, network)
+            if document is None:
+                raise NotABackup(f"The document {stored.cid} is missing.")
+            if stored.size not in (None, len(document)):
+                raise NotABackup(f"The document {stored.cid} has another size in the catalog.")
+            done += 1
+            progress(done, total)
+
+
+def _read_manifest(entry: BackupEntry | None) -> BackupManifest:
+    if entry is None or entry.name != MANIFEST_ENTRY:
+        raise NotABackup(f"There is no {MANIFEST_ENTRY}: the backup was never finished.")
+    if entry.size > MAX_MANIFEST:
+        raise NotABackup(f"{MANIFEST_ENTRY} has more than {MAX_MANIFEST} bytes.")
+    return read_backup_manifest(entry.read(MAX_MANIFEST))
+
+
+def _read_document_entry(name: str) -> tuple[Cid, Network]:
+    try:
+        _, network_name, _, text = name.split("/")
+        network, cid = Network(network_name), parse_cid(text)
+        if name == _document_entry(cid, network):
+            return cid, network
+    except (ValueError, NotACid):
+        pass
+    # The name may hold anything, even control characters of a terminal.
+    raise NotABackup(f"{name[:100]!a} does not belong in a backup, or not twice.")
 
 
 def _document_entry(cid: Cid, network: Network) -> str:
@@ -200,23 +256,38 @@ def _document_entry(cid: Cid, network: Network) -> str:
     return f"content/{network}/{cid[-3:-1]}/{cid}"
 
 
-async def _named_documents(catalog: Catalog) -> AsyncIterator[tuple[Cid, Network]]:
+async def _named_documents(catalog: Catalog) -> AsyncIterator[tuple[StoredDocument, Network]]:
     """Every document that a catalog names, in order."""
     for network in Network:
         after = ""
         while batch := await catalog.documents_after(network, after, BATCH):
             for stored in batch:
-                yield stored.cid, network
+                yield stored, network
             after = batch[-1].cid
 
 
-async def _count_documents(catalog: Catalog) -> DocumentCount:
+async def _measure_documents(catalog: Catalog) -> tuple[DocumentCount, int]:
+    """Count the documents that a catalog names, and add the sizes that it has for them up.
+
+    Raises `NotABackup` for a name that is not a CID: a content store takes it for a path.
+    """
     counts = dict.fromkeys(Network, 0)
-    digest = sha256()
-    async for cid, network in _named_documents(catalog):
+    digest, size = sha256(), 0
+    async for stored, network in _named_documents(catalog):
+        if not _is_cid(stored.cid):
+            raise NotABackup("The catalog has a document whose name is not a CID.")
         counts[network] += 1
-        digest.update(f"{network} {cid}\n".encode())
-    return DocumentCount(counts[Network.PRIVATE], counts[Network.PUBLIC], digest.hexdigest())
+        digest.update(f"{network} {stored.cid}\n".encode())
+        size += stored.size or 0
+    count = DocumentCount(counts[Network.PRIVATE], counts[Network.PUBLIC], digest.hexdigest())
+    return count, size
+
+
+def _is_cid(text: str) -> bool:
+    try:
+        return parse_cid(text) == text
+    except NotACid:
+        return False
 
 
 def _measure_file(path: Path) -> tuple[int, str]:

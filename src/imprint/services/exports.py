@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO
 
 from imprint.auth.export_keys import ExportKey, is_signed
@@ -16,9 +17,10 @@ from imprint.domain.addresses import Address
 from imprint.domain.car import write_header, write_section
 from imprint.domain.cids import Cid, NotAssembled, assemble, blocks, take_varint, write_varint
 from imprint.domain.dag_json import node_cid
-from imprint.domain.documents import NotADocument, read_document
+from imprint.domain.documents import NotADocument, check_document
 from imprint.domain.exports import (
     FILES_PER_PAGE,
+    INDEX_LEVELS,
     LINKS_PER_NODE,
     ExportedFile,
     Manifest,
@@ -43,8 +45,23 @@ from imprint.services.labels import label_of
 CONCURRENT_READS = 8
 """How many documents are read at the same time, for remote stores."""
 
+MAX_DOCUMENT = 256 * 1024 * 1024
+"""More bytes than any document has."""
+
 MAX_THUMBNAIL = 64 * 1024 * 1024
 """More bytes than any thumbnail has."""
+
+MAX_REPETITION = 16
+"""How many times the bytes of an export's file its documents may have.
+
+Imprint writes every block as often as it occurs, but other tools that copy a CAR write it once.
+"""
+
+FREE_REPETITION = 16 * 1024 * 1024
+"""Bytes that documents may have beyond that, for small files."""
+
+MAX_REMEMBERED = 10_000
+"""How many thumbnails an import remembers to have stored; any other is stored again."""
 
 MAX_CONFLICTS = 10
 """How many conflicts are reported; an archive with more is the wrong one."""
@@ -158,15 +175,6 @@ class OpenedExport:
     key: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class FileContents:
-    """A file of an export with the bytes of its documents."""
-
-    exported: ExportedFile
-    document: bytes
-    thumbnail: bytes | None
-
-
 def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
     """Read the manifest and verify its signature.
 
@@ -186,9 +194,16 @@ def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
 def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> None:
     """Verify every file of an export, and that it contains nothing else. Raises `NotAnExport`."""
     manifest, done = opened.manifest, 0
+    left = MAX_REPETITION * archive.size + FREE_REPETITION
     progress(done, manifest.files)
-    for contents in walk_export(archive, manifest):
-        _check_record(archive, manifest, contents.exported)
+    for exported in walk_records(archive, manifest, partial(archive.note, "page")):
+        file = exported.file
+        _check_record(archive, manifest, exported)
+        if file.size > left:
+            raise NotAnExport(f"The file is too small for its documents: {file.cid} is too large.")
+        left -= len(read_file(archive, file))
+        if file.thumbnail_cid is not None and archive.note("thumbnail", file.thumbnail_cid):
+            left -= len(read_thumbnail(archive, file.thumbnail_cid, left))
         done += 1
         progress(done, manifest.files)
     if done != manifest.files:
@@ -197,32 +212,50 @@ def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> 
         raise NotAnExport(f"{unreached} blocks belong to no file in the manifest.")
 
 
-def walk_export(archive: Archive, manifest: Manifest) -> Iterator[FileContents]:
-    """Every file in its order, with its documents. Raises `NotAnExport`."""
-    waiting = list(reversed(manifest.pages))
+def walk_records(
+    archive: Archive, manifest: Manifest, is_new: Callable[[Cid], bool] = lambda _: True
+) -> Iterator[ExportedFile]:
+    """Every record in its order. `is_new` says whether a page or an index is read for the first
+    time, as it must be. Raises `NotAnExport`.
+    """
+    waiting, listed = [(cid, 0) for cid in reversed(manifest.pages)], 0
     while waiting:
-        page = read_page(archive.read(waiting.pop()))
+        cid, level = waiting.pop()
+        if not is_new(cid):
+            raise NotAnExport(f"The page {cid} is listed twice.")
+        page = read_page(archive.read(cid))
         if isinstance(page, tuple):
-            # An index node. None can link to itself, since it would contain its own hash.
-            waiting += reversed(page)
+            if level == INDEX_LEVELS:
+                raise NotAnExport(f"There are more than {INDEX_LEVELS} indexes above a page.")
+            waiting += [(each, level + 1) for each in reversed(page)]
             continue
-        for exported in page:
-            yield _read_file(archive, exported)
+        listed += len(page)
+        if listed > manifest.files:
+            raise NotAnExport(f"The manifest counts {manifest.files} files, but lists more.")
+        yield from page
 
 
-def _read_file(archive: Archive, exported: ExportedFile) -> FileContents:
-    file = exported.file
-    document = _assemble(archive, file.cid, file.size)
+def read_file(archive: Archive, file: File) -> bytes:
+    """The document of a file. Raises `NotAnExport`."""
+    document = _assemble(archive, file.cid, min(file.size, MAX_DOCUMENT))
     if len(document) != file.size:
         raise NotAnExport(f"The document {file.cid} has {len(document)} bytes, not {file.size}.")
     if file.wrapped_key is None:
-        _check_document(file, document)
-    if file.thumbnail_cid is None:
-        return FileContents(exported, document, None)
-    thumbnail = _assemble(archive, file.thumbnail_cid, MAX_THUMBNAIL)
+        try:
+            check_document(document, file.name)
+        except NotADocument as error:
+            raise NotAnExport(
+                f"The bytes of {file.cid} are not a document with the name {file.name}."
+            ) from error
+    return document
+
+
+def read_thumbnail(archive: Archive, cid: Cid, limit: int = MAX_THUMBNAIL) -> bytes:
+    """A thumbnail of up to `limit` bytes. Raises `NotAnExport`."""
+    thumbnail = _assemble(archive, cid, min(limit, MAX_THUMBNAIL))
     if not thumbnail.startswith(_IMAGE_SIGNATURES):
-        raise NotAnExport(f"The thumbnail {file.thumbnail_cid} is not an image.")
-    return FileContents(exported, document, thumbnail)
+        raise NotAnExport(f"The thumbnail {cid} is not an image.")
+    return thumbnail
 
 
 def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
@@ -230,15 +263,6 @@ def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
         return assemble(cid, archive.read, limit)
     except NotAssembled as error:
         raise NotAnExport(str(error)) from error
-
-
-def _check_document(file: File, document: bytes) -> None:
-    try:
-        name = read_document(document).name
-    except NotADocument as error:
-        raise NotAnExport(f"The bytes of {file.cid} are not a document.") from error
-    if name != file.name:
-        raise NotAnExport(f"The document {file.cid} is named {name}, not {file.name}.")
 
 
 def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) -> None:
@@ -286,8 +310,9 @@ class Import:
         async with pause_collection(self.catalog, self.clock):
             await self._check_conflicts(archive, opened)
             counts: Counter[ImportOutcome] = Counter()
-            for contents in walk_export(archive, opened.manifest):
-                counts[await self._import_file(contents)] += 1
+            thumbnails: dict[Cid, int] = {}
+            for exported in walk_records(archive, opened.manifest):
+                counts[await self._import_file(archive, exported, thumbnails)] += 1
                 progress(counts.total(), opened.manifest.files)
         return counts
 
@@ -304,12 +329,12 @@ class Import:
 
     async def _check_conflicts(self, archive: Archive, opened: OpenedExport) -> None:
         reasons: list[str] = []
-        for contents in walk_export(archive, opened.manifest):
+        for exported in walk_records(archive, opened.manifest):
             try:
-                await self.catalog.compare_file(contents.exported)
+                await self.catalog.compare_file(exported)
             except ImportConflict as conflict:
                 reasons.append(str(conflict))
-            file = contents.exported.file
+            file = exported.file
             if self.publicly_readable and file.wrapped_key is None:
                 reasons.append(
                     f"The document {file.cid} is not encrypted, and strangers could read it."
@@ -321,12 +346,28 @@ class Import:
         if reasons:
             raise ImportConflicts(reasons)
 
-    async def _import_file(self, contents: FileContents) -> ImportOutcome:
-        file = contents.exported.file
-        outcome = await self.catalog.compare_file(contents.exported)
+    async def _import_file(
+        self, archive: Archive, exported: ExportedFile, thumbnails: dict[Cid, int]
+    ) -> ImportOutcome:
+        file = exported.file
+        outcome = await self.catalog.compare_file(exported)
         if outcome is ImportOutcome.RETIRED:
             return outcome
-        await self.content.put(file.cid, contents.document, Network.PRIVATE, label_of(file))
-        if file.thumbnail_cid is not None and contents.thumbnail is not None:
-            await self.content.put(file.thumbnail_cid, contents.thumbnail, Network.PUBLIC)
-        return await self.catalog.import_file(contents.exported, len(contents.thumbnail or b""))
+        document = read_file(archive, file)
+        await self.content.put(file.cid, document, Network.PRIVATE, label_of(file))
+        size = await self._store_thumbnail(archive, file.thumbnail_cid, thumbnails)
+        return await self.catalog.import_file(exported, size)
+
+    async def _store_thumbnail(
+        self, archive: Archive, cid: Cid | None, stored: dict[Cid, int]
+    ) -> int:
+        """Store a thumbnail and return its size; many files may share one."""
+        if cid is None:
+            return 0
+        if cid not in stored:
+            thumbnail = read_thumbnail(archive, cid)
+            await self.content.put(cid, thumbnail, Network.PUBLIC)
+            if len(stored) == MAX_REMEMBERED:
+                stored.clear()
+            stored[cid] = len(thumbnail)
+        return stored[cid]

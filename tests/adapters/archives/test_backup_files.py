@@ -53,15 +53,3 @@ def test_a_written_tar_file_keeps_no_list_of_its_members(tmp_path):
             TarBackup(tar).add(str(number), b"x")
             assert tar.getmembers() == []
     assert [entry.name for entry in read_entries(tmp_path / "saved.tar")] == list("0123456789")
-
-
-def test_a_tar_file_that_is_read_keeps_no_list_of_its_members(tmp_path):
-    with create_backup(tmp_path / "saved.tar") as backup:
-        for number in range(10):
-            backup.add(str(number), b"x")
-    with StreamedTar.open(tmp_path / "saved.tar", "r|") as tar:
-        names = []
-        while info := tar.next():
-            names.append(info.name)
-            assert len(tar.members) <= 1
-    assert names == list("0123456789")

@@ -4,6 +4,7 @@ The index is a temporary SQLite database, which spills to disk when it grows, so
 is read with little memory.
 """
 
+import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -37,6 +38,7 @@ class CarFile:
     """`Archive` over a CAR file."""
 
     roots: tuple[Cid, ...]
+    size: int
     file: BinaryIO
     index: sqlite3.Connection
 
@@ -62,8 +64,18 @@ class CarFile:
 def open_car(path: Path, progress: Progress) -> Iterator[CarFile]:
     """Open a CAR file and verify every block, reporting progress in bytes.
 
-    Raises `NotAnExport` for a file that is not a CAR, is damaged, or is truncated.
+    Raises `NotAnExport` for a file that is not a CAR, is damaged, or is truncated, and `OSError`
+    if the file or the index cannot be used.
     """
+    try:
+        with _open_car(path, progress) as car:
+            yield car
+    except sqlite3.Error as error:
+        raise OSError(errno.EIO, f"its index failed ({error})") from error
+
+
+@contextmanager
+def _open_car(path: Path, progress: Progress) -> Iterator[CarFile]:
     with path.open("rb") as file, closing(sqlite3.connect("", isolation_level=None)) as index:
         index.row_factory = sqlite3.Row
         for statement in _TABLES:
@@ -77,4 +89,4 @@ def open_car(path: Path, progress: Progress) -> Iterator[CarFile]:
                 progress(end, size)
         except NotACar as error:
             raise NotAnExport(str(error)) from error
-        yield CarFile(roots, file, index)
+        yield CarFile(roots, size, file, index)

@@ -40,7 +40,7 @@ async def documents_after(
         rows = await tx.fetchall(sql.PUBLIC_DOCUMENTS, after=after, limit=limit)
         return [StoredDocument(Cid(row["cid"]), readable=True) for row in rows]
     rows = await tx.fetchall(sql.PRIVATE_DOCUMENTS, after=after, limit=limit)
-    return [StoredDocument(Cid(row["cid"]), bool(row["readable"])) for row in rows]
+    return [StoredDocument(Cid(row["cid"]), bool(row["readable"]), row["size"]) for row in rows]
 
 
 async def compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:

@@ -11,7 +11,8 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
     name TEXT NOT NULL
 ) STRICT"""
 
-_LATEST = "SELECT coalesce(max(number), 0) FROM schema_migrations"
+LATEST = "SELECT coalesce(max(number), 0) FROM schema_migrations"
+"""Reads the number of the last migration that was applied."""
 
 
 class NewerSchema(Exception):
@@ -56,7 +57,7 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute(_TABLE)
-        (found,) = connection.execute(_LATEST).fetchone()
+        (found,) = connection.execute(LATEST).fetchone()
         if found > migrations[-1].number:
             raise NewerSchema(found, migrations[-1].number)
         for migration in migrations:

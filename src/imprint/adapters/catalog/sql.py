@@ -120,7 +120,7 @@ WHERE f.state IN ('pending', 'onchain') AND f.position > :after"""
 WALK_FILES = _WALK + " ORDER BY f.position LIMIT :limit"
 WALK_FILES_OF_OWNER = _WALK + " AND f.owner = :owner ORDER BY f.position LIMIT :limit"
 PRIVATE_DOCUMENTS = """
-SELECT cid, wrapped_key IS NULL AS readable FROM files
+SELECT cid, size, wrapped_key IS NULL AS readable FROM files
 WHERE cid > :after ORDER BY cid LIMIT :limit"""
 PUBLIC_DOCUMENTS = """
 SELECT DISTINCT thumbnail_cid AS cid FROM file_groups

@@ -1,11 +1,19 @@
 """Backup copies of a SQLite catalog, consistent while others write."""
 
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from imprint.adapters.sqlite_connections import connect_copier, connect_reader
+from imprint.adapters.catalog.schema import (
+    LATEST,
+    Migration,
+    NewerSchema,
+    known_migrations,
+    migrate,
+)
+from imprint.adapters.sqlite_connections import CACHE_KILOBYTES, connect_copier, connect_untrusted
 
 
 def copy_catalog(source: Path, target: Path) -> None:
@@ -36,17 +44,94 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+SCHEMA_STEPS = 1_000_000
+"""Instructions of SQLite within which a schema is read; ours needs some thousands."""
+
+SCHEMA_BYTES = 64 * 1024
+"""The longest statement of a schema."""
+
+SCHEMA_ROWS = 1000
+"""How many tables and indexes of a copy are compared; ours has fewer than a hundred."""
+
+_NUMBERS = "schema_migrations"
+_STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
+
+
 class DamagedCopy(Exception):
     """The copy of a catalog cannot be read, or is damaged."""
 
 
 def check_copy(path: Path) -> None:
-    """Raise `DamagedCopy` for a copy whose pages, indexes or references are damaged."""
+    """Raise `DamagedCopy` for a copy whose schema, pages, indexes or references are damaged.
+
+    Raises `NewerSchema` for a copy of a newer version's catalog.
+    """
+    check_schema(path)
     try:
-        with closing(connect_reader(path)) as connection:
+        with closing(connect_untrusted(path)) as connection:
+            connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
             (integrity,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             dangling = connection.execute("PRAGMA foreign_key_check").fetchone()
     except sqlite3.Error as error:
         raise DamagedCopy(f"The copy of the catalog cannot be read: {error}.") from error
     if integrity != "ok" or dangling is not None:
         raise DamagedCopy("The copy of the catalog is damaged.")
+
+
+def check_schema(path: Path) -> None:
+    """Raise `DamagedCopy` unless a copy has exactly the schema that the migrations make.
+
+    A trigger or a view, a check or an index over an expression would run with the first query, so
+    this comes before every other one. Raises `NewerSchema` for a newer version's catalog.
+    """
+    try:
+        with closing(connect_untrusted(path)) as connection:
+            _limit_steps(connection, SCHEMA_STEPS)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SCHEMA_BYTES)
+            found = _read_schema(connection)
+            known = known_migrations()
+            if not found >= {each for each in _schema_after(known) if each[1] == _NUMBERS}:
+                raise DamagedCopy("The copy of the catalog is not one of Imprint.")
+            (number,) = connection.execute(LATEST).fetchone()
+    except (sqlite3.Error, UnicodeError) as error:
+        raise DamagedCopy(f"The copy of the catalog cannot be read: {error}.") from error
+    if number > known[-1].number:
+        raise NewerSchema(number, known[-1].number)
+    applied = tuple(each for each in known if each.number <= number)
+    expected = _schema_after(applied) if applied else set()
+    if found != expected:
+        kind, name, _ = min(found ^ expected)
+        raise DamagedCopy(
+            f"The copy of the catalog has another schema than Imprint's: see {kind} {name[:60]!a}."
+        )
+
+
+def _schema_after(migrations: tuple[Migration, ...]) -> set[tuple[str, str, str]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, migrations)
+        return _read_schema(connection)
+
+
+def _read_schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Type, name and statement of everything in a schema, but for the statistics of ANALYZE."""
+    query = f"SELECT type, name, sql FROM sqlite_schema LIMIT {SCHEMA_ROWS}"
+    rows = connection.execute(query).fetchall()
+    return {
+        (str(kind), str(name), _plain(str(statement)))
+        for kind, name, statement in rows
+        if (kind, name) not in _STATISTICS
+    }
+
+
+def _plain(statement: str) -> str:
+    """A statement without comments and in one line, since both may change in a migration."""
+    return " ".join(re.sub("--[^\n]*", " ", statement).split())
+
+
+def _limit_steps(connection: sqlite3.Connection, steps: int) -> None:
+    """Interrupt the connection after so many instructions of SQLite's virtual machine.
+
+    The pages of a forged file can lead to each other, so that a table seems to have no end.
+    """
+    calls = iter(range(steps // 1000))
+    connection.set_progress_handler(lambda: next(calls, None) is None, 1000)
