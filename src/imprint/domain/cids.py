@@ -307,12 +307,14 @@ def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
     """
     pieces: list[bytes] = []
     length, seen = 0, 0
+    # A tree has fewer nodes than leaves, except for one node above one leaf.
+    most = min(MAX_NODES, 2 * (limit // _LEAF + 2))
     waiting = [cid]
     while waiting:
         at = waiting.pop()
         block = load(at)
         seen += 1
-        if seen + len(waiting) > MAX_NODES:
+        if seen + len(waiting) > most:
             raise NotAssembled(f"The document {cid} has too many blocks.")
         if codec_of(at) is Codec.DAG_PB:
             waiting += reversed(read_links(block))

@@ -114,8 +114,7 @@ def _schema_after(migrations: tuple[Migration, ...]) -> set[tuple[str, str, str]
 
 def _read_schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
     """Type, name and statement of everything in a schema, but for the statistics of ANALYZE."""
-    query = f"SELECT type, name, sql FROM sqlite_schema LIMIT {SCHEMA_ROWS}"
-    rows = connection.execute(query).fetchall()
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchmany(SCHEMA_ROWS)
     return {
         (str(kind), str(name), _plain(str(statement)))
         for kind, name, statement in rows

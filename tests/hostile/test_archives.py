@@ -1,0 +1,106 @@
+"""Hostile archives: a command that reads one ends soon, with a sentence, and in little memory.
+
+Each attack is a process of its own. `pytest tests/hostile/test_archives.py -k NAME -s` replays one
+and prints what it took.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.services.backup_parts import valid as valid_backup
+from tests.services.hostile_backups import BACKUPS
+from tests.services.hostile_exports import EXPORTS
+from tests.services.hostile_exports import valid as valid_export
+
+SECONDS = 10
+"""Seconds within which a command ends, of CPU time and of any time; it takes about one."""
+
+MEMORY = 200 * 1024
+"""Kilobytes that a command needs more than for an archive that is as it should be, at most."""
+
+WRITTEN = 16 * 1024**2
+"""The largest file that a command may write, in bytes."""
+
+
+_LAUNCH = f"""
+import os, resource, signal, sys
+resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
+resource.setrlimit(resource.RLIMIT_FSIZE, ({WRITTEN}, {WRITTEN}))
+signal.alarm(6 * {SECONDS})  # a command that waits for something uses no CPU time
+os.execv(sys.executable, [sys.executable, "-m", "imprint", *sys.argv[1:]])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a command ended: what it printed, and what it took."""
+
+    status: int
+    text: str
+    seconds: float
+    memory: int
+
+
+def run(*arguments: str | Path) -> Outcome:
+    """Run a command under limits that end it if it does not end by itself."""
+    command = [sys.executable, "-c", _LAUNCH, *map(str, arguments)]
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
+    process = subprocess.Popen(command, env=kept, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    with process.stdout as output:
+        text = output.read().decode()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    # Its memory is that of the largest moment (VmHWM), in kilobytes.
+    seconds = usage.ru_utime + usage.ru_stime
+    return Outcome(process.returncode, text, seconds, usage.ru_maxrss)
+
+
+def check(name: str, outcome: Outcome, usual: Outcome) -> None:
+    print(
+        f"\n{name}: {outcome.seconds:.2f} s of CPU time ({usual.seconds:.2f} s for a good archive),"
+        f" {outcome.memory / 1024:.0f} MB ({usual.memory / 1024:.0f} MB)"
+    )
+    assert outcome.status in (1, 2)
+    assert "Traceback" not in outcome.text
+    *_, sentence = filter(None, map(str.strip, outcome.text.splitlines()))
+    assert re.fullmatch(r"[\x20-\x7e’…]{10,500}\.", sentence)
+    assert outcome.memory <= usual.memory + MEMORY
+
+
+@pytest.fixture(scope="module")
+def usual_export(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """What it takes to verify an export that is as it should be."""
+    path = tmp_path_factory.mktemp("good") / "good.car"
+    path.write_bytes(valid_export())
+    outcome = run("verify", path)
+    assert outcome.status == 0, outcome.text
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def usual_backup(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """What it takes to restore a backup that is as it should be."""
+    folder = tmp_path_factory.mktemp("good")
+    outcome = run("restore", valid_backup(folder), "--to", folder / "restored")
+    assert outcome.status == 0, outcome.text
+    return outcome
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_a_hostile_export_is_refused(name: str, tmp_path: Path, usual_export: Outcome) -> None:
+    path = tmp_path / "hostile.car"
+    path.write_bytes(EXPORTS[name]())
+    check(name, run("verify", path), usual_export)
+
+
+@pytest.mark.parametrize("name", BACKUPS)
+def test_a_hostile_backup_is_refused(name: str, tmp_path: Path, usual_backup: Outcome) -> None:
+    path = BACKUPS[name](tmp_path)
+    check(name, run("restore", path, "--to", tmp_path / "new" / "restored"), usual_backup)
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
