@@ -1,5 +1,8 @@
 """`imprint backup` and `imprint restore`."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from tests.cli.installations import environment_of, files_in, run
 
@@ -24,3 +27,11 @@ def test_a_file_that_is_no_backup_is_refused(tmp_path):
     (tmp_path / "letter.tar").write_text("Dear reader" * 1000)
     result = run({}, "restore", tmp_path / "letter.tar", "--to", tmp_path / "restored")
     assert (result.exit_code, "not a tar file" in result.output) == (2, True)
+
+
+def test_a_catalog_that_could_not_be_restored_is_not_saved(here, tmp_path):
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        connection.execute("CREATE VIEW report AS SELECT owner FROM files")
+    result = run(environment_of(here), "backup", "--out", tmp_path / "saved")
+    assert (result.exit_code, "see view 'report'" in result.output) == (2, True)
+    assert not (tmp_path / "saved").exists()

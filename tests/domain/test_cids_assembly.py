@@ -44,6 +44,54 @@ def test_a_tree_that_does_not_end_is_refused():
         assemble(root, lambda _: store(LARGE)[root].replace(b"\x01\x55", b"\x01\x70"), len(LARGE))
 
 
+@pytest.mark.parametrize(
+    "node",
+    [
+        b"\x12\x00",
+        b"\x08\x00",
+        b"\x12\x02\x20\x01",
+        b"\x12\x7f",
+        b"\x0a\x00\x0a\x00" * 1000,
+    ],
+    ids=["no CID", "number", "unknown field of a link", "too long", "many fields"],
+)
+def test_a_node_that_is_no_dag_pb_is_refused(node):
+    with pytest.raises(NotAssembled, match="dag-pb"):
+        read_links(node)
+
+
+def test_a_node_with_too_many_links_is_refused():
+    node = store(LARGE)[document_cid(LARGE)]
+    assert len(read_links(node, 5)) == 5
+    with pytest.raises(NotAssembled, match="too many"):
+        read_links(node, 3)
+
+
+def test_no_more_blocks_are_loaded_than_a_document_of_this_size_has():
+    root, loaded = document_cid(LARGE), []
+
+    def load(cid):
+        loaded.append(cid)
+        return store(LARGE)[root].replace(b"\x01\x55", b"\x01\x70")
+
+    with pytest.raises(NotAssembled):
+        assemble(root, load, len(LARGE))
+    assert len(loaded) <= 12
+
+
+def test_leaves_are_refused_as_soon_as_one_has_another_size():
+    half, loaded = Layout(chunk=131_072, width=174), []
+    found = store(LARGE, half)
+
+    def load(cid):
+        loaded.append(cid)
+        return found[cid]
+
+    with pytest.raises(NotAssembled, match="not those of a document"):
+        assemble(document_cid(LARGE, half), load, len(LARGE))
+    assert len(loaded) == 3
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_reader_of_links(data):
     try:

@@ -12,6 +12,7 @@ from imprint.domain.documents import (
     NotADocument,
     NotContent,
     check_content,
+    check_document,
     read_document,
     write_document,
 )
@@ -115,3 +116,37 @@ def test_what_is_no_document_is_refused(data: bytes) -> None:
 def test_any_bytes_are_a_document_or_refused(data: bytes) -> None:
     with pytest.raises(NotADocument):
         read_document(data)
+
+
+@pytest.mark.parametrize("content", ["", "text", 'a "quote" and \\', "ü\n\t 漢字 \U0001f58b"])
+def test_a_document_is_checked_against_its_name(content):
+    data = write_document(content, NAME, bytes(16))
+    check_document(data, NAME)
+    with pytest.raises(NotADocument):
+        check_document(data, NAME + "1")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[]", b"1", b"null", b'"', b'"a","more":"b"', b'"\\u0000"', b'"\\ud800"', b'"\xff"'],
+)
+def test_a_document_whose_content_is_no_text_fails_the_check(content):
+    tail = write_document("", NAME, bytes(16)).removeprefix(b'{"content":""')
+    with pytest.raises(NotADocument):
+        check_document(b'{"content":' + content + tail, NAME)
+
+
+@pytest.mark.parametrize("salt", [b"", b"A" * 32, b"0" * 31, b"0" * 33])
+def test_a_document_with_another_salt_fails_the_check(salt):
+    data = write_document("", NAME, bytes(16)).replace(b"0" * 32, salt)
+    with pytest.raises(NotADocument):
+        check_document(data, NAME)
+
+
+@pytest.mark.parametrize("cut", range(0, 60, 7))
+def test_a_document_that_is_cut_off_fails_the_check(cut):
+    data = write_document("text", NAME, bytes(16))
+    with pytest.raises(NotADocument):
+        check_document(data[:cut], NAME)
+    with pytest.raises(NotADocument):
+        check_document(data[cut + 1 :], NAME)

@@ -128,3 +128,38 @@ def test_what_is_not_a_page_manifest_or_root_is_refused(block):
     for read in (read_page, read_manifest, read_signed_root):
         with pytest.raises(NotAnExport):
             read(block)
+
+
+def test_a_page_has_records_and_an_index_links_but_not_too_many():
+    for block in (write_page([]), write_index([]), write_index([NODE] * 1001)):
+        with pytest.raises(NotAnExport):
+            read_page(block)
+    assert len(read_page(write_index([NODE] * 1000))) == 1000
+    with pytest.raises(NotAnExport):
+        read_page(write_page([ExportedFile(DRAFT)] * 251))
+
+
+@pytest.mark.parametrize("number", [-1, 2**63, 10**4000])
+def test_a_manifest_with_a_number_out_of_range_is_refused(number):
+    for manifest in (
+        Manifest(MOMENT, number, OWNER, None, 2, (NODE,)),
+        Manifest(MOMENT, 31337, OWNER, None, number, (NODE,)),
+    ):
+        with pytest.raises(NotAnExport):
+            read_manifest(write_manifest(manifest))
+
+
+@pytest.mark.parametrize(("key", "signature"), [(31, 64), (33, 64), (32, 63), (10**6, 64)])
+def test_a_key_or_a_signature_of_another_size_is_refused(key, signature):
+    with pytest.raises(NotAnExport, match="malformed"):
+        read_signed_root(write_signed_root(SignedRoot(NODE, bytes(key), bytes(signature))))
+
+
+def test_a_name_leaves_numbers_for_the_next_ones():
+    for number, allowed in ((2**62 - 1, True), (2**62, False)):
+        page = write_page([ExportedFile(replace(DRAFT, name=f"{OWNER}_{number}"))])
+        if allowed:
+            assert read_page(page)
+        else:
+            with pytest.raises(NotAnExport):
+                read_page(page)

@@ -28,11 +28,17 @@ WRITTEN = 16 * 1024**2
 
 
 _LAUNCH = f"""
-import os, resource, signal, sys
+import resource, runpy, signal, sys
 resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
 resource.setrlimit(resource.RLIMIT_FSIZE, ({WRITTEN}, {WRITTEN}))
 signal.alarm(6 * {SECONDS})  # a command that waits for something uses no CPU time
-os.execv(sys.executable, [sys.executable, "-m", "imprint", *sys.argv[1:]])
+try:
+    runpy.run_module("imprint", run_name="__main__", alter_sys=True)
+finally:
+    sys.stdout.flush()
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM"):
+            print(line, flush=True)
 """
 
 
@@ -56,9 +62,10 @@ def run(*arguments: str | Path) -> Outcome:
         text = output.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    # Its memory is that of the largest moment (VmHWM), in kilobytes.
+    # The memory of its largest moment. `usage` has that of this process before the fork, too.
+    text, _, memory = text.partition("VmHWM:")
     seconds = usage.ru_utime + usage.ru_stime
-    return Outcome(process.returncode, text, seconds, usage.ru_maxrss)
+    return Outcome(process.returncode, text, seconds, int(memory.split()[0]))
 
 
 def check(name: str, outcome: Outcome, usual: Outcome) -> None:

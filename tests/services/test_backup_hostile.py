@@ -1,5 +1,6 @@
 """Backups from strangers: each is refused before more is written than it should have."""
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -21,29 +22,38 @@ from imprint.bootstrap.archives import open_backup, open_restore
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.errors import CannotStart
 from imprint.domain.files import Network
+from imprint.ports import ContentStore
 from imprint.services.backup import MAX_MANIFEST, NotABackup
 
 MOST_BYTES = 64 * 1024
 """Bytes of documents that are stored of a hostile backup before it is refused, at most."""
 
 
+@dataclass
+class CountedStore:
+    """A content store that remembers what is put into it."""
+
+    store: ContentStore
+    stored: dict[Cid, bytes] = field(default_factory=dict)
+
+    async def put(self, cid: Cid, document: bytes, network: Network) -> None:
+        self.stored[cid] = document
+        assert sum(map(len, self.stored.values())) <= MOST_BYTES
+        await self.store.put(cid, document, network)
+
+    async def read(self, cid: Cid, network: Network) -> bytes | None:
+        return await self.store.read(cid, network)
+
+
 async def restore(saved: Path, folder: Path) -> dict[Cid, bytes]:
     """Restore a backup, and return the documents that it stored."""
-    stored: dict[Cid, bytes] = {}
     with open_restore(folder) as (service, store):
-        put = store.put
-
-        async def counted(cid, document, network):
-            stored[cid] = document
-            assert sum(map(len, stored.values())) <= MOST_BYTES
-            await put(cid, document, network)
-
-        store.put = counted
+        counted = CountedStore(store)
         try:
-            await service.run(open_backup(saved), ignore)
+            await replace(service, content=counted).run(open_backup(saved), ignore)
         finally:
             await store.close()
-    return stored
+    return counted.stored
 
 
 @pytest.mark.parametrize("make", [valid, valid_folder, valid_in_another_order])

@@ -13,7 +13,7 @@ from tests.services.installations import (
     write_export,
 )
 from tests.services.test_exports import fill
-from tests.world import World, open_world
+from tests.world import World, open_world, picture
 
 from imprint.domain.files import Network, State
 from imprint.services.exports import ImportConflicts, open_export
@@ -166,3 +166,25 @@ async def test_readable_documents_are_not_put_where_strangers_fetch_them(world, 
     with opened_car(tmp_path, car) as archive, pytest.raises(ImportConflicts) as conflicts:
         await import_of(world, publicly_readable=True).run(archive, open_export(archive), ignore)
     assert "not encrypted" in conflicts.value.reasons[0]
+
+
+async def test_a_thumbnail_that_files_share_is_stored_once(world, elsewhere, tmp_path):
+    alice, image = world.wallet(1), picture()
+    for number in range(3):
+        file = await world.create(alice, f"Number {number}.")
+        await world.send_publish(alice, file["cid"], "essay", image=image)
+    car, _ = await write_export(world)
+    thumbnails = {each.file.thumbnail_cid for each in await files_of(world)}
+    stored = []
+
+    class Counted:
+        async def put(self, cid, document, network, label=None):
+            stored.append(cid)
+            await elsewhere.adapters.content.put(cid, document, network, label)
+
+    with opened_car(tmp_path, car) as archive:
+        importing = replace(import_of(elsewhere), content=Counted())
+        counts = await importing.run(archive, open_export(archive), ignore)
+    assert counts.total() == 3
+    assert len(thumbnails) == 1
+    assert [cid for cid in stored if cid in thumbnails] == list(thumbnails)

@@ -27,7 +27,7 @@ _NAME = re.compile(r"(0x[0-9a-f]{40})_(0|[1-9][0-9]{0,18})\Z")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 _LARGEST = 2**63
-_LARGEST_NUMBER = 2**53
+_LARGEST_NUMBER = 2**62
 _LONGEST_KEY = 1024
 
 
