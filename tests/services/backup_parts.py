@@ -16,7 +16,8 @@ from typing import Any
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.domain.cids import Cid, document_cid
 
-_ADD_GROUP = "INSERT INTO file_groups VALUES (?, 'owner', '[]', NULL, 0)"
+_ADD_GROUP = """
+INSERT INTO file_groups (id, owner, hashtags, created_at) VALUES (?, 'owner', '[]', 0)"""
 _ADD_FILE = """
 INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state)
 VALUES (?, ?, 'owner', ?, ?, ?, 0, 'pending')"""

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from imprint.adapters.catalog.schema import NewerSchema
+from imprint.adapters.catalog.schema import NewerSchema, known_migrations, migrate
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.sqlite_backup import DamagedCopy, check_copy, check_schema
 from imprint.domain.lists import PublicList
@@ -85,6 +85,13 @@ async def test_comments_and_spaces_in_a_schema_may_differ(copy):
         WHERE name = 'nonces'""",
     )
     check_copy(copy)
+
+
+def test_the_schema_of_an_older_version_passes(tmp_path):
+    path = tmp_path / "older.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrate(connection, known_migrations()[:1])
+    check_copy(path)
 
 
 async def test_the_schema_of_a_newer_version_is_refused_as_such(copy):
