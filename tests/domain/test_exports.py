@@ -163,3 +163,9 @@ def test_a_name_leaves_numbers_for_the_next_ones():
         else:
             with pytest.raises(NotAnExport):
                 read_page(page)
+
+
+@pytest.mark.parametrize("tag", ["", "a,b", "a\0b", "a" * 33])
+def test_a_hashtag_that_no_draft_could_have_is_refused(tag):
+    with pytest.raises(NotAnExport):
+        read_page(write_page([ExportedFile(replace(DRAFT, hashtags=(tag,)))]))

@@ -29,6 +29,7 @@ _POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 _LARGEST = 2**63
 _LARGEST_NUMBER = 2**62
 _LONGEST_KEY = 1024
+_NOT_IN_TAGS = {",", "\0"}
 
 
 class NotAnExport(ValueError):
@@ -160,7 +161,7 @@ def _read_post(record: Any) -> tuple[PostCreated | None, Publication | None]:
 def _hashtags(tags: list[str]) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS or len(set(tags)) != len(tags):
         raise ValueError("There are too many hashtags, or duplicates.")
-    if not all(1 <= len(tag) <= MAX_TAG_LENGTH and "," not in tag for tag in tags):
+    if not all(1 <= len(tag) <= MAX_TAG_LENGTH and not _NOT_IN_TAGS & set(tag) for tag in tags):
         raise ValueError("A hashtag is malformed.")
     return tuple(tags)
 
