@@ -1,6 +1,7 @@
 """The follower makes the catalog agree with the chain, whatever deliveries said or did not say."""
 
 import asyncio
+from collections.abc import Collection
 
 import pytest
 from tests.services.conftest import ALICE, BOB, DEPTH, Ledger, forge, wait_until
@@ -8,7 +9,7 @@ from tests.services.scripted_chain import CHAIN, SeveralNodes, copy_chain, say_c
 
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import File, State
-from imprint.domain.marketplace import decode_post_created
+from imprint.domain.marketplace import Log, decode_post_created
 from imprint.domain.posts import Advance, BlockRef, EventStatus
 from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS, History
 
@@ -127,20 +128,20 @@ async def test_a_follower_that_lost_its_lease_skips_no_block(ledger: Ledger) -> 
     forged = forge(decode_post_created(ledger.chain.blocks[1].logs[0]), log_index=9)
     await ledger.deliver(forged)
 
-    reading = asyncio.Event()
+    read_logs = ledger.chain.logs
 
-    def pass_on(question: str) -> None:
-        if question == "logs" and not reading.is_set():
-            ledger.clock.advance(LEASE_SECONDS + 1)
-            reading.set()
+    async def lose_lease(
+        first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        ledger.chain.logs = read_logs  # type: ignore[method-assign]
+        ledger.clock.advance(LEASE_SECONDS + 1)
+        now = ledger.clock.now()
+        until = now.replace(year=now.year + 1)
+        assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", now, until)
+        return await read_logs(first, last, topics, head)
 
-    ledger.chain.fault = pass_on
-    now = ledger.clock.now()
-    round_ = asyncio.create_task(ledger.follower.follow_once())
-    await reading.wait()
-    until = now.replace(year=now.year + 1)
-    assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", ledger.clock.now(), until)
-    await round_
+    ledger.chain.logs = lose_lease  # type: ignore[method-assign]
+    await ledger.follower.follow_once()
     cursor = await ledger.catalog.cursor(CHAIN)
     assert cursor is not None
     assert cursor.number == 0

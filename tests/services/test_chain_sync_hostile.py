@@ -1,6 +1,6 @@
 """Hostile blocks and nodes: no block stops the follower, and no node's word alone undoes a post."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from tests.services.conftest import ALICE, DEPTH, Ledger, forge
@@ -15,8 +15,14 @@ from tests.services.scripted_chain import (
 
 from imprint.domain.files import State
 from imprint.domain.marketplace import decode_post_created
-from imprint.domain.posts import EventStatus
-from imprint.services.chain_sync import EVENTS_AT_ONCE, SHRUNK_GRACE, History
+from imprint.domain.posts import Advance, ApplyResult, EventStatus
+from imprint.services.chain_sync import (
+    EVENTS_AT_ONCE,
+    FOLLOWER_LEASE,
+    LEASE_SECONDS,
+    SHRUNK_GRACE,
+    History,
+)
 
 
 async def test_posts_in_and_after_a_block_whose_logs_are_refused_are_onchain(
@@ -76,6 +82,81 @@ async def test_a_reorg_that_replaces_a_block_read_by_its_receipts_is_followed(
     await ledger.follow()
     assert await ledger.state(old) is State.PENDING
     assert await ledger.post_id(new) == 1
+
+
+async def test_a_block_read_by_its_receipts_that_is_gone_for_a_while_is_read_again(
+    ledger: Ledger,
+) -> None:
+    draft = await ledger.draft()
+    ledger.chain.mine(blocks=2)
+    ledger.chain.oversized = {ledger.post(draft).ref.number}
+    await ledger.follow()
+    gone = ledger.chain.fork(2)
+    await ledger.follow()
+    ledger.clock.advance(SHRUNK_GRACE.total_seconds())
+    await ledger.follow()
+    assert await ledger.state(draft) is State.PENDING
+    ledger.chain.blocks += gone
+    await ledger.follow()
+    assert await ledger.state(draft) is State.ONCHAIN
+
+
+async def test_a_block_read_by_its_receipts_that_was_replaced_for_a_while_is_read_again(
+    ledger: Ledger,
+) -> None:
+    old, new = await ledger.draft(), await ledger.draft()
+    ledger.chain.oversized = {ledger.post(old, 1).ref.number}
+    await ledger.follow()
+    gone = ledger.chain.fork(1)
+    ledger.post(new, 1)
+    await ledger.follow()
+    assert await ledger.holder(1) == new.cid
+    ledger.chain.fork(1)
+    ledger.chain.blocks += gone
+    ledger.chain.mine()
+    await ledger.follow()
+    assert await ledger.holder(1) == old.cid
+
+
+async def test_a_block_that_another_process_has_undone_is_read_again(ledger: Ledger) -> None:
+    draft = await ledger.draft()
+    ledger.chain.mine(blocks=2)
+    ledger.chain.oversized = {ledger.post(draft).ref.number}
+    await ledger.follow()
+    ledger.clock.advance(2 * LEASE_SECONDS)
+    other = ledger.new_follower()
+    assert await other.follow_once()
+    assert not await ledger.follower.follow_once()
+    gone = ledger.chain.fork(2)
+    await other.follow_once()
+    ledger.clock.advance(SHRUNK_GRACE.total_seconds())
+    await other.follow_once()
+    assert await ledger.state(draft) is State.PENDING
+    ledger.chain.blocks += gone
+    ledger.clock.advance(2 * LEASE_SECONDS)
+    await ledger.follow()
+    assert await ledger.state(draft) is State.ONCHAIN
+
+
+async def test_the_lease_is_kept_in_a_round_that_takes_longer(ledger: Ledger) -> None:
+    drafts = [await ledger.draft() for _ in range(5)]
+    said = [say_created(number, file.owner, file.cid) for number, file in enumerate(drafts, 1)]
+    ledger.chain.oversized = {ledger.chain.mine(*said).ref.number}
+    advance = ledger.catalog.advance
+    led: list[bool] = []
+
+    async def take_long(chain_id: int, step: Advance, at: datetime) -> ApplyResult:
+        result = await advance(chain_id, step, at)
+        ledger.clock.advance(LEASE_SECONDS * 0.6)
+        now = ledger.clock.now()
+        until = now + timedelta(seconds=1)
+        led.append(await ledger.catalog.take_lease(FOLLOWER_LEASE, "another", now, until))
+        return result
+
+    ledger.catalog.advance = take_long  # type: ignore[method-assign]
+    await ledger.follow()
+    assert len(led) > len(drafts)
+    assert not any(led)
 
 
 async def test_a_receipt_that_cannot_be_read_is_a_dead_letter_and_an_alarm_once(

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import Any, TypeVar
 from uuid import uuid4
 
 from imprint.domain.errors import Unavailable
@@ -41,8 +40,6 @@ from imprint.services.periodic_task import run_periodically
 from imprint.services.webhooks import record_event
 
 log = logging.getLogger(__name__)
-
-Remembered = TypeVar("Remembered")
 
 FOLLOWER_LEASE = "follower"
 """The lease of the process that follows the chain."""
@@ -167,8 +164,9 @@ class Follower:
     reader: BlockRangeReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
     _seen_heads: dict[int, str] = field(default_factory=dict, init=False)
-    _read_by_receipts: dict[str, None] = field(default_factory=dict, init=False)
+    _read_by_receipts: dict[int, str] = field(default_factory=dict, init=False)
     _shrunk_since: datetime | None = field(default=None, init=False)
+    _leased_until: datetime | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.reader = BlockRangeReader(self.chain, (POST_CREATED,))
@@ -194,6 +192,7 @@ class Follower:
             return False
         head = await self.chain.head()
         HEAD_BLOCK.set(head.number)
+        _keep_below(self._read_by_receipts, head)
         cursor = await self.catalog.cursor(self.chain_id)
         final = await self.catalog.final_block(self.chain_id)
         history = History.AGREES
@@ -257,7 +256,7 @@ class Follower:
         dead_letters: tuple[DeadLetter, ...] = ()
         if blocks.logs is not None:
             events, dead_letters = read_events(blocks.logs)
-        elif cursor.block_hash not in self._read_by_receipts:
+        elif self._read_by_receipts.get(cursor.number) != cursor.block_hash:
             await self._apply_receipts(cursor, known, head)
         else:
             # What was read from this block is still in it.
@@ -278,7 +277,10 @@ class Follower:
                 unreadable = True
                 payload = f"block {block.block_hash} transaction {some.unreadable}"
                 dead_letters = (DeadLetter(None, UNREADABLE, payload),)
+            await self._renew_lease()
             new, lost = _compare(events, known)
+            if not (new or lost or dead_letters):
+                continue
             step = Advance(None, None, new, dead_letters, tuple(lost))
             if await self._advance(step) and some.unreadable is not None:
                 UNREADABLE_RECEIPTS.inc()
@@ -288,7 +290,7 @@ class Follower:
                     extra={"block": block.number, "transaction": some.unreadable},
                 )
         if not unreadable:
-            self._read_by_receipts[block.block_hash] = None
+            self._read_by_receipts[block.number] = block.block_hash
             _keep_newest(self._read_by_receipts)
 
     async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
@@ -296,6 +298,7 @@ class Follower:
         lost = []
         for each in missing:
             # It may have been delivered after the logs were read, or the node may have left it out.
+            await self._renew_lease()
             try:
                 found = await verify_event(self.chain, each.event, head)
             except Unproved:
@@ -313,6 +316,7 @@ class Follower:
             due = number is not None and number <= head.number
             if not due and self.clock() - each.seen_at <= UNCONFIRMED_GRACE:
                 continue
+            await self._renew_lease()
             try:
                 found = await verify_event(self.chain, each.event, head)
             except Unproved:
@@ -362,8 +366,7 @@ class Follower:
             await self._advance(Advance(lost=tuple(lost)))
 
     def _remember_head(self, head: BlockRef) -> None:
-        for number in [number for number in self._seen_heads if number > head.number]:
-            del self._seen_heads[number]
+        _keep_below(self._seen_heads, head)
         self._seen_heads[head.number] = head.block_hash
         _keep_newest(self._seen_heads)
 
@@ -411,6 +414,7 @@ class Follower:
         return new_letters + await self._advance_once(step)
 
     async def _advance_once(self, step: Advance) -> int:
+        await self._renew_lease()
         result = await self.catalog.advance(self.chain_id, step, self.clock())
         if step.cursor is not None:
             FOLLOWED_BLOCK.set(step.cursor.number)
@@ -429,7 +433,21 @@ class Follower:
     async def _take_lease(self) -> bool:
         now = self.clock()
         until = now + timedelta(seconds=LEASE_SECONDS)
-        return await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, now, until)
+        taken = await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, now, until)
+        self._leased_until = until if taken else None
+        if not taken:
+            # The process that follows now may undo what this one has read.
+            self._read_by_receipts.clear()
+        return taken
+
+    async def _renew_lease(self) -> None:
+        """Take the lease again in a long round, once half of its time has passed.
+
+        If it is lost, the round ends after the present blocks; until then, two processes read them.
+        """
+        until = self._leased_until
+        if until is not None and self.clock() > until - timedelta(seconds=LEASE_SECONDS / 2):
+            await self._take_lease()
 
 
 def _compare(
@@ -454,6 +472,12 @@ def _note_unproved(place: LogPlace) -> None:
     )
 
 
-def _keep_newest(remembered: dict[Remembered, Any]) -> None:
+def _keep_below(remembered: dict[int, str], head: BlockRef) -> None:
+    """Forget the blocks above the head: when they come back, they are read again."""
+    for number in [number for number in remembered if number > head.number]:
+        del remembered[number]
+
+
+def _keep_newest(remembered: dict[int, str]) -> None:
     while len(remembered) > MAX_REMEMBERED:
         del remembered[next(iter(remembered))]

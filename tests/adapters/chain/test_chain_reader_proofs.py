@@ -1,10 +1,11 @@
 """Absence is proved by a bloom filter, a receipt or a second node, and large blocks are read."""
 
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.adapters.chain.chain_node import ChainNode, Responses, block_ref, change_result
@@ -120,7 +121,7 @@ async def test_a_node_that_contradicts_itself_has_failed_and_the_next_one_is_ask
 async def test_a_second_node_that_has_the_log_is_a_contradiction(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
 ) -> None:
-    node.change = several(NO_LOGS, in_blocks(logsBloom="0x" + "00" * 256))
+    node.change = several(NO_LOGS, in_blocks(logsBloom="0x" + "00" * 255 + "01"))
     with pytest.raises(Unproved):
         await find(source_of_two, town, post.place)
 
@@ -150,7 +151,11 @@ async def test_a_bloom_filter_without_the_log_proves_that_it_is_absent(
     assert "eth_getLogs" not in asked
 
 
-@pytest.mark.parametrize("bloom", [FULL_BLOOM, None, "0x"], ids=["full", "none", "malformed"])
+@pytest.mark.parametrize(
+    "bloom",
+    [FULL_BLOOM, "0x" + "00" * 256, None, "0x"],
+    ids=["full", "without bits", "none", "malformed"],
+)
 async def test_without_a_telling_bloom_filter_the_receipts_prove_it(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, bloom: object
 ) -> None:
@@ -187,6 +192,16 @@ async def test_an_empty_list_is_refuted_by_the_receipts_though_the_transaction_i
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
+    with pytest.raises(Unproved):
+        await find(source, town, replace(post.place, tx_hash=None))
+
+
+async def test_a_list_of_other_logs_is_refuted_though_the_transaction_is_not_known(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = change_result(
+        "eth_getLogs", lambda logs: [log | {"logIndex": "0x7"} for log in logs]
+    )
     with pytest.raises(Unproved):
         await find(source, town, replace(post.place, tx_hash=None))
 
@@ -242,6 +257,16 @@ async def test_a_block_whose_logs_are_too_large_is_read_by_its_receipts(
     assert await find(source, town, replace(post.place, log_index=9)) is None
 
 
+async def test_a_filter_without_bits_does_not_hide_the_logs_of_a_block(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = in_blocks(logsBloom="0x" + "00" * 256)
+    assert await read_receipts(source, town, post.place.block_number or 0) == [ReceiptLogs([post])]
+    node.change = several(NO_LOGS, node.change)
+    with pytest.raises(Unproved):
+        await find(source, town, post.place)
+
+
 async def test_receipts_are_not_read_if_the_bloom_filter_excludes_the_logs(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
@@ -279,6 +304,31 @@ async def test_only_the_logs_with_the_wanted_topics_are_read(
     head = block_ref(town)
     assert await source.logs(0, head.number, (TRANSFER,), head) == []
     assert await source.logs(0, head.number, (TRANSFER, POST_CREATED), head) == [post]
+
+
+class NotedTopics(tuple[bytes, ...]):
+    """First topics that note in which thread they are compared."""
+
+    threads: ClassVar[set[threading.Thread]] = set()
+
+    def __contains__(self, topic: object) -> bool:
+        self.threads.add(threading.current_thread())
+        return super().__contains__(topic)
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_many_logs_are_read_in_a_thread(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, many: bool
+) -> None:
+    count = 1_000 if many else 1
+    node.change = change_result(
+        "eth_getLogs", lambda logs: [logs[0] | {"logIndex": hex(index)} for index in range(count)]
+    )
+    NotedTopics.threads.clear()
+    head, number = block_ref(town), post.place.block_number or 0
+    logs = await source.logs(number, number, NotedTopics(TOPICS), head)
+    assert [log.place.log_index for log in logs] == list(range(count))
+    assert (threading.main_thread() in NotedTopics.threads) is not many
 
 
 async def test_the_highest_block_that_a_node_has_shown_is_remembered(

@@ -22,6 +22,7 @@ from imprint.adapters.chain import http_client
 from imprint.adapters.chain.http_client import MAX_HEAD, HttpClient, NodeFailure, NodeRefusal
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LIMIT = 1000
 
 
@@ -121,6 +122,8 @@ async def test_a_truncated_response_is_a_connection_error(response: bytes) -> No
         (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "not HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"x" * 2000, "too large"),
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MAX_HEAD, "too long"),
+        (CHUNKED + b"0\r\nX: " + b"y" * 2 * MAX_HEAD, "too long"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * MAX_HEAD, "too long"),
     ],
 )
 async def test_a_bad_response_fails_and_closes_its_connection(response: bytes, how: str) -> None:

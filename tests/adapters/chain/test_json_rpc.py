@@ -17,6 +17,7 @@ from tests.adapters.chain.faulty_node import Fault, FaultyNode
 from tests.world import MovableClock
 
 from imprint.adapters.chain import json_rpc
+from imprint.adapters.chain.http_client import NodeRefusal
 from imprint.adapters.chain.json_rpc import MAX_RESPONSE, Call, JsonRpc, mask_address
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.chain.node_heads import MAX_LAG_BLOCKS, MAX_LAG_SECONDS
@@ -264,6 +265,22 @@ def traced(request: pytest.FixtureRequest) -> Iterator[None]:
     tracemalloc.start()
     yield
     tracemalloc.stop()
+
+
+def respond_with_result(result: object) -> Fault:
+    return faults.respond_changed(lambda sent: [one | {"result": result} for one in sent])
+
+
+async def test_a_response_of_very_many_values_is_refused_before_they_are_built(
+    node: FaultyNode,
+) -> None:
+    rpc, calls = JsonRpc([node.address]), [Call("eth_chainId")]
+    node.fault = respond_with_result([1] * 50_000)
+    with pytest.raises(NodeRefusal, match="too many values"):
+        await rpc.send_raw(0, calls, MAX_RESPONSE)
+    node.fault = respond_with_result(["0x" + "e" * 64] * 10_000)
+    assert len(await rpc.send_raw(0, calls, MAX_RESPONSE)) == 1
+    await rpc.close()
 
 
 async def test_all_nodes_failing_is_unavailable_within_two_seconds(

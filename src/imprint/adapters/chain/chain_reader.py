@@ -31,6 +31,10 @@ MAX_LOGS_RESPONSE = 4 * 1024 * 1024
 MAX_RECEIPTS_RESPONSE = 16 * 1024 * 1024
 """Bytes of a response with receipts: one transaction can fill a block with logs."""
 
+SMALL_RESULTS = 256 * 1024
+"""Bytes of results above which a thread reads them: thousands of logs take some tenths of a second,
+and the event loop serves requests meanwhile."""
+
 RECEIPTS_AT_ONCE = 20
 """Receipts in one exchange."""
 
@@ -172,7 +176,7 @@ class JsonRpcChainReader:
                 return log
         if place.tx_hash in block.transactions:
             hashes: Sequence[str] = (place.tx_hash,)
-        elif logs:
+        elif logs and place.tx_hash is not None:
             # The bloom filter and the logs agree, and the transaction is not in this block.
             return None
         else:
@@ -287,11 +291,14 @@ class JsonRpcChainReader:
         if head is not None:
             batch.append(_block_call(hex(head.number)))
         results = await self._rpc.send_raw(node, batch, max_response)
+        wanted = results[1 : 1 + len(calls)]
         try:
             check_chain_id(msgspec.json.decode(results[0]), self._chain_id)
             if head is not None and _read_ref(results[-1:]) != head:
                 raise OtherBranch("the node has another block at the height of the head")
-            return read(results[1 : 1 + len(calls)])
+            if sum(len(memoryview(each)) for each in wanted) > SMALL_RESULTS:
+                return await asyncio.to_thread(read, wanted)
+            return read(wanted)
         except (
             msgspec.MsgspecError,
             NotAnAddress,

@@ -18,6 +18,9 @@ MAX_HEAD = 64 * 1024
 MAX_EXCHANGES = 64
 """Exchanges with one address at once; further ones wait, as long as their deadline allows."""
 
+_SMALLEST_CHUNK = 6
+"""Bytes that a chunk takes with a body of one byte: no body is sent in more bytes than that."""
+
 _PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 """Characters that are not escaped in a path, which may be escaped already."""
@@ -118,7 +121,7 @@ class _Connection(asyncio.Protocol):
         self._response: asyncio.Future[bytearray] | None = None
         self._parser: httptools.HttpResponseParser | None = None
         self._body = bytearray()
-        self._head_size = 0
+        self._received = 0
         self._has_head = self._has_length = False
 
     @property
@@ -157,14 +160,14 @@ class _Connection(asyncio.Protocol):
             # There was no request.
             self.abort()
             return
-        if not self._has_head:
-            self._head_size += len(data)
+        self._received += len(data)
         try:
             parser.feed_data(data)
         except httptools.HttpParserError:
             self._fail(NodeFailure("the response is not HTTP"))
             return
-        if not self._has_head and self._head_size > MAX_HEAD:
+        if self._received > MAX_HEAD + _SMALLEST_CHUNK * len(self._body):
+            # The parser keeps the fields of the head, and those after a chunked body.
             self._fail(NodeFailure("the head of the response is too long"))
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -212,11 +215,11 @@ class _Connection(asyncio.Protocol):
 
     def _reset(self) -> None:
         self._body = bytearray()
-        self._head_size = 0
         self._has_head = self._has_length = False
 
     def _end_exchange(self) -> None:
         self._response = self._parser = None
+        self._received = 0
         self._reset()
 
     def _fail(self, failure: Exception) -> None:

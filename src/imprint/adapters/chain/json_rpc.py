@@ -26,6 +26,13 @@ MAX_RESPONSE = 1024 * 1024
 """Bytes of a response, unless an exchange asks for more: the newest block names its transactions,
 some thousands on the largest chains."""
 
+SMALL_RESPONSE = 64 * 1024
+"""Bytes of a response whose values are not counted before they are built."""
+
+LEAST_VALUE = 16
+"""Bytes that a value of a large response takes on average: that of a block, receipt or log takes
+more. Millions of smaller ones would take many times the memory of the response."""
+
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds for which a node that failed is skipped: they double with every further failure."""
 
@@ -371,6 +378,8 @@ def _match_results(
     ids: Sequence[int], body: bytearray, decoder: "msgspec.json.Decoder[Any]"
 ) -> list[Any]:
     """The results in a response, in the order of the ids. Raises `NodeFailure`."""
+    if len(body) > SMALL_RESPONSE and body.count(b",") > len(body) // LEAST_VALUE:
+        raise NodeRefusal("the response has too many values")
     try:
         responses = decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -150,7 +150,11 @@ def _block_of(block: _BlockHeader | None, transactions: Iterable[str]) -> Block 
     if block is None:
         return None
     ref = BlockRef(parse_hex_number(block.number), parse_hash(block.hash))
+    hashes = tuple(transactions)
     bloom = None
     if block.logs_bloom is not None and len(block.logs_bloom) == 2 + BLOOM_BITS // 4:
         bloom = int.from_bytes(parse_hex_bytes(block.logs_bloom), "big")
-    return Block(ref, parse_hex_number(block.timestamp), bloom, tuple(transactions))
+        if hashes and not bloom:
+            # Some chains have no filter, and send one without bits for every block.
+            bloom = None
+    return Block(ref, parse_hex_number(block.timestamp), bloom, hashes)
