@@ -1,6 +1,9 @@
 """Hostile blocks and nodes: no block stops the follower, and no node's word alone undoes a post."""
 
+import threading
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 import pytest
 from tests.services.conftest import ALICE, DEPTH, Ledger, forge
@@ -14,10 +17,11 @@ from tests.services.scripted_chain import (
 )
 
 from imprint.domain.files import State
-from imprint.domain.marketplace import decode_post_created
-from imprint.domain.posts import Advance, ApplyResult, EventStatus
+from imprint.domain.marketplace import Log, decode_post_created
+from imprint.domain.posts import Advance, ApplyResult, BlockRef, EventStatus
 from imprint.services.chain_sync import (
     EVENTS_AT_ONCE,
+    FEW_LOGS,
     FOLLOWER_LEASE,
     LEASE_SECONDS,
     SHRUNK_GRACE,
@@ -205,6 +209,31 @@ async def test_a_block_of_many_posts_is_applied_in_several_transactions(ledger: 
     assert await ledger.post_id(draft) == 1
     assert max(steps) == EVENTS_AT_ONCE
     assert sum(steps) == 499
+
+
+class NotedLogs(list[Log]):
+    """Logs that note in which thread they are decoded."""
+
+    threads: ClassVar[list[threading.Thread]] = []
+
+    def __iter__(self) -> Iterator[Log]:
+        self.threads.append(threading.current_thread())
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("count", [1, FEW_LOGS + 1])
+async def test_many_posts_are_decoded_in_a_thread(ledger: Ledger, count: int) -> None:
+    ledger.chain.mine(*(say_created(number, ALICE, f"cid-{number}") for number in range(count)))
+    read_logs = ledger.chain.logs
+
+    async def note(first: int, last: int, topics: Collection[bytes], head: BlockRef) -> list[Log]:
+        return NotedLogs(await read_logs(first, last, topics, head))
+
+    ledger.chain.logs = note  # type: ignore[method-assign]
+    NotedLogs.threads.clear()
+    await ledger.follow()
+    assert NotedLogs.threads
+    assert (threading.main_thread() in NotedLogs.threads) is (count == 1)
 
 
 async def test_a_node_that_hides_the_logs_of_a_block_undoes_nothing(

@@ -5,6 +5,7 @@ itself, applies events that were not delivered, confirms those that were, and un
 chain does not have. Even if every delivery is lost, the result is the same.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -58,6 +59,9 @@ UNCONFIRMED_BATCH = 500
 
 EVENTS_AT_ONCE = 200
 """How many events one transaction applies; a block may have thousands."""
+
+FEW_LOGS = 500
+"""Logs above which a thread decodes them, so that the event loop serves requests meanwhile."""
 
 SHRUNK_GRACE = timedelta(seconds=15)
 """How long a node must show a lower block than before until blocks count as gone: behind one
@@ -255,7 +259,7 @@ class Follower:
         events: list[PostCreated] = []
         dead_letters: tuple[DeadLetter, ...] = ()
         if blocks.logs is not None:
-            events, dead_letters = read_events(blocks.logs)
+            events, dead_letters = await _read_many(blocks.logs)
         elif self._read_by_receipts.get(cursor.number) != cursor.block_hash:
             await self._apply_receipts(cursor, known, head)
         else:
@@ -272,7 +276,7 @@ class Follower:
         """Apply one block from the receipts of its transactions; each one by itself is small."""
         unreadable = False
         async for some in self.chain.logs_by_receipts(block.number, self.reader.topics, head):
-            events, dead_letters = read_events(some.logs)
+            events, dead_letters = await _read_many(some.logs)
             if some.unreadable is not None:
                 unreadable = True
                 payload = f"block {block.block_hash} transaction {some.unreadable}"
@@ -448,6 +452,12 @@ class Follower:
         until = self._leased_until
         if until is not None and self.clock() > until - timedelta(seconds=LEASE_SECONDS / 2):
             await self._take_lease()
+
+
+async def _read_many(logs: list[Log]) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
+    if len(logs) > FEW_LOGS:
+        return await asyncio.to_thread(read_events, logs)
+    return read_events(logs)
 
 
 def _compare(

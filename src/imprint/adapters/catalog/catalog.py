@@ -179,7 +179,9 @@ class CatalogBase(ABC):
         return await self.read(chain_events.read_mark, chain_id, chain_events.FINAL)
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
-        return await self.read(chain_events.known_events, chain_id, first, last)
+        return await self.read(
+            chain_events.known_events, chain_id, first, last, reach=_UNKNOWN_REACH
+        )
 
     async def newest_event_block(self, chain_id: int, last: int) -> BlockRef | None:
         return await self.read(chain_events.newest_event_block, chain_id, last)
