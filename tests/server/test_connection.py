@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 from starlette.types import Receive, Scope, Send
-from tests.server.connections import REQUEST, connected, count_body, problem, read_all, split
+from tests.server.connections import (
+    REQUEST,
+    connected,
+    connections,
+    count_body,
+    problem,
+    read_all,
+    split,
+)
 from tests.world import open_world
 
 from imprint.domain.files import new_id
@@ -103,6 +111,25 @@ async def test_a_head_that_trickles_is_given_up(byte: bytes) -> None:
                 break
         assert ended.done()
         assert isinstance(ended.exception(), ConnectionError | None)
+
+
+async def test_an_idle_connection_is_not_one_that_sends_a_head() -> None:
+    async with connected(limits=HURRIED) as (reader, writer):
+        for _ in range(2):
+            writer.write(REQUEST)
+            await reader.readuntil(b"0 bytes")
+            (connection,) = connections()
+            assert connection._deadline is None
+            await asyncio.sleep(2 * HURRIED.head_seconds)
+
+
+async def test_a_head_that_begins_behind_a_request_has_its_own_time() -> None:
+    async with connected(limits=HURRIED) as (reader, writer):
+        writer.write(REQUEST + REQUEST[:10])
+        await reader.readuntil(b"0 bytes")
+        (connection,) = connections()
+        assert connection._deadline is not None
+        assert await read_all(reader) == b""
 
 
 async def test_a_request_that_came_in_time_gets_its_response_however_long_it_takes() -> None:

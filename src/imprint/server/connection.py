@@ -206,7 +206,7 @@ class HttpConnection(HttpToolsProtocol):
             self._parse_within_queue(data)
         if self.pipeline:
             self.flow.held = True
-        if self._in_head and not self._ignores_input and not self.transport.is_closing():
+        if self._in_head and self._received and not self._ignores_input:
             self._limit_head()
 
     def _parse(self, data: bytes) -> None:
@@ -235,6 +235,8 @@ class HttpConnection(HttpToolsProtocol):
             self._drop_incomplete()
 
     def _limit_head(self) -> None:
+        if self.transport.is_closing():
+            return
         if self._received > MAX_HEAD_BYTES:
             # A header that has not ended yet has reached no callback that counts it.
             self._refuse(_head_too_long())
@@ -243,6 +245,8 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._head_size = self._seen = self._body_left = 0
+        # Not zero, even if the read that brings this request also ended the one before.
+        self._received = self._received or 1
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
