@@ -1,6 +1,7 @@
 """The signed endpoints: login and the four writes."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -42,7 +43,8 @@ class WriteRoutes:
     """Each endpoint parses a body, passes the claim to a service, and encodes the record.
 
     A request is checked in this order: its length, its media type, its cid, its body. Images take
-    long to check, so `publishing` gives each client its share of those that may be waiting.
+    long to check, so `publishing` gives each client its share of those that may be waiting, and
+    one of each client is checked at a time: others do not wait for all that one has sent.
     """
 
     login_service: Login
@@ -51,6 +53,7 @@ class WriteRoutes:
     max_content: int
     max_image: int
     publishing: Budget
+    _turns: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
 
     async def login(self, request: Request) -> Response:
         body = await self.bodies.read_json(request, LoginBody, SMALL_BODY)
@@ -84,9 +87,12 @@ class WriteRoutes:
             OVERLOADS.labels("images").inc()
             raise Unavailable(Code.OVERLOADED, "Too many images are being checked.")
         try:
-            thumbnail_cid = await self.drafts.publish(claim, cid, image, hashtags)
+            async with self._turns.setdefault(client, asyncio.Lock()):
+                thumbnail_cid = await self.drafts.publish(claim, cid, image, hashtags)
         finally:
             self.publishing.give_back(client)
+            if not self.publishing.held(client):
+                del self._turns[client]
         return _write_response(PublishedResponse(thumbnail_cid))
 
     async def delete(self, request: Request) -> Response:
