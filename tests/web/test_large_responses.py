@@ -45,7 +45,14 @@ class Readers:
         return asyncio.create_task(self.budget.share(client, name, expected, load))
 
     def reserve(self, client: str, size: int) -> asyncio.Task[Lease]:
-        return asyncio.create_task(self.budget.reserve(client, size))
+        return self.load(client, size, size)
+
+    def load(self, client: str, size: int, expected: int) -> asyncio.Task[Lease]:
+        async def load() -> bytes:
+            await self.store.open.wait()
+            return bytes(size)
+
+        return asyncio.create_task(self.budget.reserve(client, expected, load))
 
     @property
     def taken(self) -> int:
@@ -86,6 +93,29 @@ async def test_the_expected_size_counts_before_the_body_is_read() -> None:
         lease = await reading
         assert readers.taken == MIB
         lease.close()
+
+
+async def test_what_is_needed_to_make_a_body_counts_while_it_is_made() -> None:
+    async with _readers(loads=False) as readers:
+        first, second = (readers.load("a", MIB, 3 * MIB) for _ in range(2))
+        await _settle()
+        assert readers.taken == 3 * MIB
+        readers.store.open.set()
+        lease = await first
+        assert len(lease.body) == MIB
+        (await second).close()
+        assert readers.taken == MIB
+        lease.close()
+
+
+async def test_a_body_that_cannot_be_made_counts_no_longer() -> None:
+    async def fail() -> bytes:
+        raise Unavailable.storage()
+
+    async with _readers() as readers:
+        with pytest.raises(Unavailable):
+            await readers.budget.reserve("a", MIB, fail)
+        assert readers.taken == 0
 
 
 async def test_a_body_that_is_larger_than_expected_is_read_again_within_the_budget() -> None:

@@ -83,11 +83,23 @@ class ResponseBudget:
     _shared: dict[str, _SharedBody] = field(default_factory=dict, init=False)
     _sizes: OrderedDict[str, int] = field(default_factory=OrderedDict, init=False)
 
-    async def reserve(self, client: str, size: int) -> Lease:
-        """Take the bytes of one response. Refuses `overloaded` if they are not free in time."""
-        amount = min(size, self.budget.share)
+    async def reserve(
+        self, client: str, expected: int, load: Callable[[], Awaitable[bytes]]
+    ) -> Lease:
+        """The body of one response; `expected` is taken from the budget while it is loaded.
+
+        Refuses `overloaded` if so many bytes are not free in time, and raises what `load` raises.
+        """
+        amount = min(expected, self.budget.share)
         await self._enter(client, "", amount)
-        return Lease(b"", partial(self._give_back, client, amount))
+        try:
+            body = await load()
+        except BaseException:
+            self._give_back(client, amount)
+            raise
+        charged = min(len(body), amount)
+        self._give_back(client, amount - charged)
+        return Lease(body, partial(self._give_back, client, charged))
 
     async def share(self, client: str, name: str, expected: int, load: Load) -> Lease:
         """The body of this name, loaded unless another response has it in memory.

@@ -36,6 +36,9 @@ from imprint.web.responses import (
     tagged_files_response,
 )
 
+DECODED = 4
+"""How many times larger a text may be in memory than its document: one wide character suffices."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadRoutes:
@@ -94,13 +97,10 @@ class ReadRoutes:
         return response
 
     async def _large_content(self, request: Request, file: File, cache: str) -> Response:
-        # The body is about as long as the document, which has the same escapes.
-        lease = await self.budget.reserve(client_of(request), file.size)
-        try:
+        async def load() -> bytes:
             content = await self.reads.content_of(file)
-            body = encode_json(ContentResponse(content, read_record(file)))
-        except BaseException:
-            lease.close()
-            raise
+            return encode_json(ContentResponse(content, read_record(file)))
+
+        lease = await self.budget.reserve(client_of(request), DECODED * file.size, load)
         headers = {"ETag": entity_tag(file.cid), "Cache-Control": cache}
-        return LargeResponse(lease, body, 200, headers, "application/json")
+        return LargeResponse(lease, lease.body, 200, headers, "application/json")
