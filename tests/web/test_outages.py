@@ -361,7 +361,7 @@ async def test_a_delivery_that_cannot_be_kept_is_sent_again(fragile: Broken) -> 
         ("list_files", "/filesMetaData"),
         ("list_files", "/filesByTags?tags=x"),
         ("file_by_post_id", "/freeFileByPostId?postId=1"),
-        ("is_public", "/ipfs/{cid}"),
+        ("public_size", "/ipfs/{cid}"),
     ],
 )
 async def test_reads_without_a_database_are_an_outage(

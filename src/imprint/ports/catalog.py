@@ -139,8 +139,11 @@ class Catalog(Protocol):
     async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
         """Up to `limit` files with a position below `before`, by falling position."""
 
-    async def is_public(self, cid: Cid) -> bool:
-        """Whether this is the cid of a thumbnail of a live file, so that anybody may fetch it."""
+    async def public_size(self, cid: Cid) -> int | None:
+        """The bytes of the thumbnail with this cid, if a live file has it: anybody may fetch it.
+
+        0 if it was stored before sizes were.
+        """
 
     async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
         """Up to `limit` keys by rising file id, those above `after`, of files in every state."""

@@ -89,12 +89,15 @@ class Reads:
             log.error("stored bytes are not a document", extra={"cid": file.cid})
             raise Unavailable.storage() from error
 
-    async def is_public(self, cid: Cid) -> bool:
-        """Whether everybody may fetch this document: it is the thumbnail of a live file."""
-        return await self.catalog.is_public(cid)
+    async def public_size(self, cid: Cid) -> int | None:
+        """The bytes of a document that everybody may fetch: the thumbnail of a live file.
+
+        0 if they are not known, None for any other document.
+        """
+        return await self.catalog.public_size(cid)
 
     async def public_document(self, cid: Cid) -> bytes:
-        """The bytes of a document for which `is_public` holds."""
+        """The bytes of a document that has a `public_size`."""
         return await self._document(cid, Network.PUBLIC)
 
     async def _document(self, cid: Cid, network: Network) -> bytes:

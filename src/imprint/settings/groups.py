@@ -388,7 +388,7 @@ class Limits:
         "How many deliveries a process receives at once, and a quarter of them from one IP address;"
         " they are not among the requests above.",
         integer(1, 100_000),
-        "256",
+        "128",
     )
     body_bytes: int = setting(
         "MAX_BODY_BYTES_IN_FLIGHT",

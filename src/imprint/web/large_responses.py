@@ -1,7 +1,6 @@
 """Large responses: their bytes are taken from a budget before they are read, and sent in pieces."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,9 +22,6 @@ WAIT_SECONDS = 20.0
 
 MAX_WAITING = 128
 """Responses that wait at once; one client has a quarter of them."""
-
-MAX_SIZES = 4096
-"""Documents whose size is remembered; the least recently read one is forgotten."""
 
 
 @dataclass(slots=True)
@@ -81,7 +77,6 @@ class ResponseBudget:
     _waiters: set[_Waiter] = field(default_factory=set, init=False)
     _numbers: Iterator[int] = field(default_factory=count, init=False)
     _shared: dict[str, _SharedBody] = field(default_factory=dict, init=False)
-    _sizes: OrderedDict[str, int] = field(default_factory=OrderedDict, init=False)
 
     async def reserve(
         self, client: str, expected: int, load: Callable[[], Awaitable[bytes]]
@@ -107,8 +102,11 @@ class ResponseBudget:
         `expected` is taken from the budget while it is loaded for the first time. Refuses as
         `reserve` does, and raises what `load` raises.
         """
+        if expected <= SMALL_DOCUMENT:
+            body, _ = await load()
+            return Lease(body, None)
         while True:
-            amount = min(self._sizes.get(name, expected), self.budget.share)
+            amount = min(expected, self.budget.share)
             await self._enter(client, name, amount)
             if name in self._shared:
                 return self._joined(client, name)
@@ -117,10 +115,10 @@ class ResponseBudget:
             except BaseException:
                 self._give_back(client, amount)
                 raise
-            self._remember(name, needed)
             if name in self._shared or amount < min(needed, self.budget.share):
                 # Another response was faster, or the body is larger than expected.
                 del body
+                expected = needed
                 self._give_back(client, amount)
                 continue
             if len(body) <= SMALL_DOCUMENT:
@@ -205,12 +203,6 @@ class ResponseBudget:
 
     def _order(self, waiter: _Waiter) -> tuple[int, int]:
         return self.budget.held(waiter.client), waiter.number
-
-    def _remember(self, name: str, size: int) -> None:
-        self._sizes[name] = size
-        self._sizes.move_to_end(name)
-        if len(self._sizes) > MAX_SIZES:
-            self._sizes.popitem(last=False)
 
 
 def _overloaded() -> Unavailable:

@@ -119,7 +119,7 @@ async def test_a_draft_is_taken_in_with_all_that_is_known_of_it(world, exported)
     assert await world.catalog.import_file(draft) is ImportOutcome.ADDED
     here = await world.live(draft.file.cid)
     assert replace(here, position=0) == replace(draft.file, position=0)
-    assert await world.catalog.is_public(here.thumbnail_cid)
+    assert await world.catalog.public_size(here.thumbnail_cid) is not None
     stored = await world.catalog.documents_after(Network.PRIVATE, "", 10)
     assert [each.readable for each in stored if each.cid == here.cid] == [False]
 

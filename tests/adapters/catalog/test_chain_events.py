@@ -168,7 +168,7 @@ async def test_an_event_restores_a_version_that_was_deleted(world):
     assert await world.see(world.event(file)) == [ONCHAIN]
     post = await world.live(file.cid)
     assert (post.hashtags, post.thumbnail_cid) == (("art",), file.thumbnail_cid)
-    assert await world.catalog.is_public(file.thumbnail_cid)
+    assert await world.catalog.public_size(file.thumbnail_cid) is not None
     assert await world.pages(PublicList(("art",))) == [post]
 
 

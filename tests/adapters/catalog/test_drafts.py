@@ -116,21 +116,21 @@ async def test_deleting_returns_what_the_draft_was(world):
 async def test_a_thumbnail_is_public_while_its_file_lives(world):
     picture = world.cid()
     file = await world.prepare(await world.draft(), thumbnail=picture)
-    assert await world.catalog.is_public(picture)
+    assert await world.catalog.public_size(picture) is not None
     await world.delete(file)
-    assert not await world.catalog.is_public(picture)
+    assert await world.catalog.public_size(picture) is None
 
 
 async def test_a_thumbnail_that_was_replaced_is_not_public(world):
     first = world.cid()
     file = await world.prepare(await world.draft(), thumbnail=first)
     await world.prepare(file)
-    assert not await world.catalog.is_public(first)
+    assert await world.catalog.public_size(first) is None
 
 
 async def test_the_cid_of_a_document_is_not_public(world):
     post = await world.post("art")
-    assert not await world.catalog.is_public(post.cid)
+    assert await world.catalog.public_size(post.cid) is None
 
 
 async def test_times_keep_their_microseconds(world):

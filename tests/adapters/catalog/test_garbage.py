@@ -45,7 +45,7 @@ async def test_the_same_thumbnail_again_is_not_detached(world):
     await world.prepare(file, thumbnail=PICTURE)
     world.later(hours=25)
     assert await world.condemn() == set()
-    assert await world.catalog.is_public(PICTURE)
+    assert await world.catalog.public_size(PICTURE) is not None
 
 
 async def test_a_thumbnail_that_another_group_shows_stays(world):
@@ -54,7 +54,7 @@ async def test_a_thumbnail_that_another_group_shows_stays(world):
     await world.delete(mine)
     world.later(hours=25)
     assert (PICTURE, "public") not in await world.condemn()
-    assert await world.catalog.is_public(PICTURE)
+    assert await world.catalog.public_size(PICTURE) is not None
     await world.delete(theirs)
     world.later(hours=25)
     assert (PICTURE, "public") in await world.condemn()
@@ -193,7 +193,7 @@ async def test_a_file_restored_after_its_thumbnail_was_destroyed_has_none(world)
     assert await world.condemn(limit=1) == {(earlier, "public")}
     await world.see(world.event(file))
     assert (await world.live(file.cid)).thumbnail_cid is None
-    assert not await world.catalog.is_public(earlier)
+    assert await world.catalog.public_size(earlier) is None
 
 
 async def test_nonces_outlive_their_documents(world):

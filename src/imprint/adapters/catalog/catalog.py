@@ -146,8 +146,8 @@ class CatalogBase(ABC):
 
         return await self.cached((which, before, limit), read_list)
 
-    async def is_public(self, cid: Cid) -> bool:
-        return await self.read(files.is_public, cid)
+    async def public_size(self, cid: Cid) -> int | None:
+        return await self.read(files.public_size, cid)
 
     async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
         return await self.read(files.list_keys, after, limit)

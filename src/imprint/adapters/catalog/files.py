@@ -100,9 +100,10 @@ async def find_by_post_id(tx: Transaction, post_id: int) -> File | None:
     return await find_file(tx, sql.FILE_BY_POST, post_id=str(post_id))
 
 
-async def is_public(tx: Transaction, cid: Cid) -> bool:
-    """Whether a live file has this thumbnail."""
-    return await tx.fetchone(sql.THUMBNAIL_OF_LIVE, cid=cid) is not None
+async def public_size(tx: Transaction, cid: Cid) -> int | None:
+    """The bytes of this thumbnail, if a live file has it."""
+    row = await tx.fetchone(sql.THUMBNAIL_OF_LIVE, cid=cid)
+    return None if row is None else row["thumbnail_size"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def list_tagged(tags: int, drafts_too: bool) -> str:
 
 
 THUMBNAIL_OF_LIVE = """
-SELECT 1 FROM file_groups g JOIN files f ON f.group_id = g.id
+SELECT g.thumbnail_size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT 1"""
 
 # Files, written

@@ -75,6 +75,10 @@ class Representation:
             return "attachment" if media_type == _OTHER else None
         return f'attachment; filename="{cid}.{"car" if self.format is Format.CAR else "bin"}"'
 
+    def memory(self, size: int) -> int:
+        """The bytes in memory for the body of a document of this size; a CAR is a little longer."""
+        return size if self.format is Format.PLAIN else 2 * size + size // 64 + 4096
+
     def encode(self, cid: Cid, document: bytes) -> bytes:
         """The body."""
         if self.format is Format.PLAIN:
@@ -195,7 +199,8 @@ class GatewayRoutes:
         if request.path_params["cid"] == PROBE and representation.format is Format.RAW:
             return Response(headers={"Cache-Control": IMMUTABLE}, media_type=RAW_TYPE)
         cid = canonical_cid(request.path_params["cid"])
-        if not await self.reads.is_public(cid):
+        size = await self.reads.public_size(cid)
+        if size is None:
             raise _not_found(request)
         tag = representation.tag(cid)
         if is_current(request, tag):
@@ -206,7 +211,8 @@ class GatewayRoutes:
         async def load() -> tuple[bytes, int]:
             return await self._load(cid, representation)
 
-        lease = await self.budget.share(client_of(request), tag, MAX_IMAGE_BYTES, load)
+        expected = representation.memory(size or MAX_IMAGE_BYTES)
+        lease = await self.budget.share(client_of(request), tag, expected, load)
         try:
             return _document_response(request, cid, representation, lease)
         except Exception:
