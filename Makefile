@@ -61,6 +61,9 @@ test-crash: $(READY) ## End the service at every step and moment, fill its disk,
 	@command -v strace > /dev/null || [ "$$(id -u)" != 0 ] || apt-get install -qq -y strace > /dev/null 2>&1 || true
 	KILLS=$(or $(KILLS),50) $(BIN)/pytest -q -rs tests/crash
 
+test-hostile: $(READY) ## Attack the service while an honest client uses it; ATTACK=name for one attack
+	$(BIN)/pytest -q -p no:cacheprovider tests/hostile $(if $(ATTACK),-k "$(ATTACK)")
+
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
 	@touch $@
@@ -76,5 +79,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test simulate check fix bench bench-compare scale test-clients test-chain test-crash test-kubo test-pinata lock clean
+.PHONY: help run test simulate check fix bench bench-compare scale test-clients test-chain test-crash test-hostile test-kubo test-pinata lock clean
 .SECONDARY:

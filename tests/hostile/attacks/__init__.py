@@ -1,0 +1,12 @@
+"""Every attack, in the order in which they are tried."""
+
+from tests.hostile.attacks import bodies, connections, reads, signers, webhooks
+from tests.hostile.registry import Attack
+
+ATTACKS: tuple[Attack, ...] = (
+    *connections.ATTACKS,
+    *bodies.ATTACKS,
+    *webhooks.ATTACKS,
+    *signers.ATTACKS,
+    *reads.ATTACKS,
+)

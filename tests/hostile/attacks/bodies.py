@@ -1,0 +1,195 @@
+"""Attacks with bodies: too many at once, too slow, or made to be expensive to read."""
+
+import json
+
+from tests.hostile.attacker import Attacker
+from tests.hostile.connection import request
+from tests.hostile.registry import Attack
+from tests.hostile.wallets import FORM, JSON, form
+
+MEGABYTE = 1_000_000
+ADDRESS = "0x" + "11" * 20
+SIGNATURE = "0x" + "22" * 64 + "1b"
+CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
+
+MOST_ENDLESS_BYTES = 400 * MEGABYTE
+
+
+def unsigned(**given: object) -> bytes:
+    """A draft whose members are in the right places and whose signature is nobody's."""
+    body = {"salt": {}, "address": ADDRESS, "signature": SIGNATURE, "content": "x"}
+    return json.dumps(body | given).encode()
+
+
+def arrays(size: int) -> bytes:
+    """An array of empty arrays with about so many bytes."""
+    return b"[" + b"[]," * (size // 3) + b"[]]"
+
+
+async def send_array_bombs(attacker: Attacker) -> None:
+    bomb = arrays(24 * MEGABYTE)
+    bombs = [
+        unsigned().replace(b'"salt": {}', b'"salt":' + bomb),
+        unsigned().replace(b'"content": "x"', b'"content":' + bomb),
+        unsigned().replace(b'"content": "x"', b'"content":"x","more":' + bomb),
+        bomb,
+    ]
+
+    async def send(number: int) -> None:
+        await attacker.ask("POST", "/create/group", JSON, bombs[number])
+        await attacker.pause(0.2)
+
+    await send(0)
+    await attacker.crowd(4, lambda number: attacker.repeat(lambda: send(number)))
+
+
+async def send_form_bombs(attacker: Attacker) -> None:
+    texts = {"address": ADDRESS, "signature": SIGNATURE, "hashtags": "," * 60_000}
+    salt = arrays(900_000).decode()
+    bombs = [
+        form({**texts, "salt": salt}, b""),
+        form({**texts, "salt": salt}, b"x" * 4 * MEGABYTE),
+        form({**texts, "salt": "[" * 900_000}, b""),
+        form({str(number): "" for number in range(20_000)}, b""),
+        form({"salt": "{}", **texts}, b"\r\n--" * 900_000),
+    ]
+
+    async def send(number: int) -> None:
+        bomb = bombs[number % len(bombs)]
+        await attacker.ask("POST", f"/publish/file?cid={CID}", FORM, bomb)
+        await attacker.pause(0.05)
+
+    await attacker.crowd(8, lambda number: attacker.repeat(lambda: send(number)))
+
+
+async def send_deep_json(attacker: Attacker) -> None:
+    deep = [
+        ("/create/group", b"[" * (20 * MEGABYTE)),
+        ("/create/group", b'{"salt":' + b'{"a":' * MEGABYTE),
+        ("/create/group", unsigned().replace(b"{}", b"[" * 30_000 + b"]" * 30_000)),
+        ("/auth/login", b"[" * 60_000),
+        (f"/delete/file?cid={CID}", b'{"salt":' + b"[" * 60_000),
+        ("/create/group", b'{"salt":{},"content":"' + b"\\ud800" * MEGABYTE + b'"}'),
+        ("/create/group", b'{"salt":' + b"9" * MEGABYTE + b"}"),
+        ("/create/group", b"{" + b",".join(b'"%d":0' % n for n in range(MEGABYTE)) + b"}"),
+    ]
+
+    async def send(number: int) -> None:
+        path, body = deep[number % len(deep)]
+        await attacker.ask("POST", path, JSON, body)
+        await attacker.pause(0.2)
+
+    await attacker.crowd(8, lambda number: attacker.repeat(lambda: send(number)))
+
+
+async def hold_bodies(attacker: Attacker) -> None:
+    body = b'{"content":"' + b"x" * (20 * MEGABYTE)
+    data = request("POST", "/create/group", {**JSON, "Content-Length": str(len(body) + 1)}, body)
+
+    async def hold(number: int) -> None:
+        connection = await attacker.connect()
+        if connection is not None:
+            await attacker.send(connection, data, requests=1)
+            await attacker.response(connection)
+
+    await attacker.crowd(60, hold)
+
+
+async def send_slowly(attacker: Attacker) -> None:
+    lengths = {"Content-Length": "60000"}, {"Transfer-Encoding": "chunked"}
+    expecting = {"Content-Length": "60000", "Expect": "100-continue"}
+    heads = [
+        request("POST", "/create/group", {**JSON, **lengths[0]}),
+        request("POST", "/auth/login", {**JSON, **lengths[1]}),
+        request("POST", f"/publish/file?cid={CID}", {**FORM, **expecting}),
+        request("GET", "/filesMetaData", lengths[0]),
+    ]
+
+    async def crawl(number: int) -> None:
+        while attacker.goes_on:
+            connection = await attacker.connect()
+            if connection is None:
+                await attacker.pause(0.5)
+                continue
+            attacker.tally.requests += 1
+            data, byte = heads[number % len(heads)], b"1\r\n{\r\n" if number % 4 == 1 else b" "
+            while await attacker.send(connection, data):
+                await attacker.pause(0.3)
+                data = byte
+
+    await attacker.crowd(400, crawl)
+
+
+async def send_endless_chunks(attacker: Attacker) -> None:
+    piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    chunked = {"Transfer-Encoding": "chunked"}
+    heads = [
+        request("POST", "/create/group", {**JSON, **chunked}),
+        request(
+            "POST", "/webhook/provider-a/publish", {"X-Alchemy-Signature": "ab" * 32, **chunked}
+        ),
+        request("GET", "/filesMetaData", chunked),
+        request("POST", "/nowhere", chunked),
+    ]
+
+    async def stream(number: int) -> None:
+        while attacker.goes_on and attacker.tally.sent < MOST_ENDLESS_BYTES:
+            connection = await attacker.connect()
+            data = heads[number % len(heads)]
+            attacker.tally.requests += 1
+            while connection is not None and attacker.tally.sent < MOST_ENDLESS_BYTES:
+                if not await attacker.send(connection, data):
+                    break
+                data = piece
+            await attacker.pause(0.05)
+
+    await attacker.crowd(24, stream)
+
+
+ATTACKS = (
+    Attack(
+        "array-bomb",
+        "Unsigned drafts of 24 MB of empty arrays: as envelope, as content, as neither.",
+        "An envelope has at most 64 KiB; nothing large is parsed before the signer is known.",
+        send_array_bombs,
+        lambda tally: tally.requests >= 3 and tally.sent >= 24 * MEGABYTE,
+        seconds=8,
+    ),
+    Attack(
+        "form-bombs",
+        "Forms whose envelope is 900 KB of arrays, with 20 000 fields, or full of boundaries.",
+        "The same, and 8 fields.",
+        send_form_bombs,
+        lambda tally: tally.requests >= 100 and tally.refused >= 50,
+    ),
+    Attack(
+        "deep-json",
+        "Bodies of nested arrays and objects, of lone surrogates, of a million digits and names.",
+        "The same.",
+        send_deep_json,
+        lambda tally: tally.requests >= 8 and tally.refused >= 8,
+        seconds=6,
+    ),
+    Attack(
+        "held-bodies",
+        "60 bodies of 20 MB are sent but for their last byte.",
+        "`IMPRINT_MAX_BODY_BYTES_IN_FLIGHT`, of which one address has at most a quarter.",
+        hold_bodies,
+        lambda tally: tally.connections >= 60 and tally.sent >= 20 * MEGABYTE,
+        seconds=8,
+    ),
+    Attack(
+        "slow-bodies",
+        "400 connections send bodies of which one byte comes every 0.3 seconds.",
+        "`IMPRINT_BODY_TIMEOUT_SECONDS`; a request takes a slot when its body has arrived.",
+        send_slowly,
+        lambda tally: tally.connections >= 400 and tally.requests >= 100,
+    ),
+    Attack(
+        "endless-chunks",
+        "24 connections send chunked bodies that never end.",
+        "The limit on the body of each path, and the bytes that are drained after a refusal.",
+        send_endless_chunks,
+        lambda tally: tally.sent >= 20 * MEGABYTE,
+    ),
+)

@@ -1,0 +1,210 @@
+"""Attacks with reads: past the rate limit, past the cache, with absurd parameters."""
+
+import ipaddress
+import random
+from collections.abc import Callable
+
+from tests.hostile.attacker import Attacker
+from tests.hostile.connection import Connection
+from tests.hostile.registry import Attack, Observation
+from tests.hostile.wallets import JSON
+
+# The addresses that a proxy reports
+
+BURST = 120
+"""What `IMPRINT_RATE_SIGNED` admits at once; two more every second."""
+
+TRIES = 240
+"""Requests of one client under ever other names."""
+
+SLACK = 40
+"""What is admitted beyond the burst while the attack goes on."""
+
+UNTRUSTED = "127.0.0.3"
+
+
+def _any_address() -> str:
+    return str(ipaddress.IPv4Address(random.getrandbits(32)))
+
+
+def _spelling() -> str:
+    """One IPv6 address in one of its many spellings."""
+    groups = ["2001", "db8", "1", "0", "0", "0", "0", "1"]
+    spelled = [group.zfill(random.randint(len(group), 4)) for group in groups]
+    text = ":".join(random.choice((group.upper(), group)) for group in spelled)
+    text = random.choice((text, "2001:db8:1::1", "2001:DB8:1:0::1"))
+    return random.choice((text, f"[{text}]", f"[{text}]:{random.randint(1, 65_535)}"))
+
+
+DISGUISES: dict[str, Callable[[], dict[str, str]]] = {
+    "two lines": lambda: {"X-Forwarded-For": _any_address(), "x-forwarded-for": "203.0.113.1"},
+    "one line": lambda: {"X-Forwarded-For": f"{_any_address()}, 203.0.113.2"},
+    "ports": lambda: {"X-Forwarded-For": f"203.0.113.3:{random.randint(1, 65_535)}"},
+    "spellings": lambda: {"X-Forwarded-For": _spelling()},
+    "network": lambda: {"X-Forwarded-For": f"2001:db8:2::{random.getrandbits(16):x}"},
+    "mapped": lambda: {
+        "X-Forwarded-For": random.choice(
+            ("203.0.113.4", "::ffff:203.0.113.4", "::FFFF:cb00:7104", "0:0:0:0:0:ffff:203.0.113.4")
+        )
+    },
+    "untrusted": lambda: {"X-Forwarded-For": _any_address()},
+}
+"""What one client writes, or makes a proxy write, to look like many."""
+
+
+async def pretend_addresses(attacker: Attacker) -> None:
+    names = list(DISGUISES)
+
+    async def pretend(number: int) -> None:
+        name = names[number]
+        source = UNTRUSTED if name == "untrusted" else ""
+        for _ in range(TRIES):
+            headers = {**JSON, **DISGUISES[name]()}
+            response = await attacker.ask("POST", "/auth/login", headers, b"{}", source=source)
+            attacker.tally.add(f"{name} tried")
+            if response is not None and response.status != 429:
+                attacker.tally.add(f"{name} admitted")
+
+    await attacker.crowd(len(names), pretend)
+
+
+def check_admitted(seen: Observation) -> str:
+    figures = seen.tally.figures
+    few = {name for name in DISGUISES if figures.get(f"{name} tried", 0) < TRIES}
+    avoided = {
+        name: admitted
+        for name in DISGUISES
+        if (admitted := figures.get(f"{name} admitted", 0)) > BURST + SLACK
+    }
+    if few:
+        return f"Not all requests were sent: {few}."
+    return f"One client was admitted as many: {avoided}." if avoided else ""
+
+
+# What the chain is asked
+
+MOST_BATCHES = 60
+"""Questions to the node about access during an attack; the honest reader's are among them."""
+
+
+async def find_posts(attacker: Attacker) -> list[int]:
+    """The posts that strangers may not read, or that nobody can read now."""
+    found = []
+    for post in range(1, 20):
+        response = await attacker.ask("GET", f"/freeFileByPostId?postId={post}")
+        if response is None or response.status == 404:
+            break
+        if response.status != 200:
+            found.append(post)
+    return found
+
+
+async def ask_for_paid_posts(attacker: Attacker) -> None:
+    post = (await find_posts(attacker))[0]
+
+    async def ask(number: int) -> None:
+        connection: Connection | None = None
+        for turn in range(130):
+            wanted = post if turn % 13 else 10**6 + number * 1000 + turn
+            connection = connection or await attacker.connect()
+            path = f"/freeFileByPostId?postId={wanted}"
+            if connection is None or not await attacker.ask("GET", path, connection=connection):
+                connection = None
+            await attacker.pause(attacker.seconds / 200)
+
+    await attacker.crowd(8, ask)
+
+
+def check_batches(seen: Observation) -> str:
+    asked = seen.asked("facts")
+    return f"The node was asked {asked} times." if asked > MOST_BATCHES else ""
+
+
+async def read_through_a_huge_node(attacker: Attacker) -> None:
+    post = (await find_posts(attacker))[-1]
+    readers = []
+    for _ in range(64):
+        wallet = await attacker.wallet()
+        if session := await attacker.session(wallet):
+            readers.append((wallet.address, session))
+
+    async def read(number: int) -> None:
+        address, session = readers[number]
+        for _ in range(10):
+            await attacker.ask("GET", f"/fileByPostId?user={address}&postId={post}", session)
+            await attacker.pause(0.2)
+
+    await attacker.crowd(len(readers), read)
+
+
+def check_huge(seen: Observation) -> str:
+    asked = seen.asked("huge")
+    return "" if asked >= 5 else f"The node sent only {asked} huge responses."
+
+
+# Parameters
+
+
+async def send_absurd_parameters(attacker: Attacker) -> None:
+    long = "9" * 60_000
+    token = {"Authorization": "Bearer " + "a." * 30_000}
+    wanted: list[tuple[str, dict[str, str]]] = [
+        (f"/freeFileByPostId?postId={long}", {}),
+        (f"/filesMetaData?cid=z{long}", {}),
+        (f"/filesMetaData?cid=f01551220{long}", {}),
+        (f"/ipfs/z{long}", {}),
+        (f"/ipfs/bafkqaaa{long}?format=car&dag-scope=all", {}),
+        (f"/filesByTags?tags={'a,' * 30_000}", {}),
+        (f"/filesByTags?tags={'%E2%84%A2' * 6_000}", {}),
+        (f"/filesByNextPageToken?next_page_token={'A' * 60_000}", {}),
+        ("/filesMetaData?" + "a&" * 30_000, {}),
+        (f"/fileByPostId?user=0x{'11' * 20}&postId=1", token),
+        ("/filesMetaData", {"Accept": "a/b," * 15_000, "If-None-Match": '"a",' * 1_000}),
+    ]
+
+    async def send(number: int) -> None:
+        path, headers = wanted[number % len(wanted)]
+        await attacker.ask("GET", path, headers)
+
+    await attacker.crowd(11, lambda number: attacker.repeat(lambda: send(number), pause=0.02))
+
+
+ATTACKS = (
+    Attack(
+        "forwarded-addresses",
+        "One client behind a trusted proxy under ever other names: two `X-Forwarded-For` lines,"
+        " ports, spellings of an IPv6 address, addresses of one /64.",
+        "The rate limits are kept for the last address that no trusted proxy wrote, parsed, and"
+        " for a /64 as one.",
+        pretend_addresses,
+        lambda tally: tally.requests >= TRIES and tally.count(429) >= 1,
+        seconds=12,
+        settings={"TRUSTED_PROXIES": "127.0.0.1"},
+        check=check_admitted,
+    ),
+    Attack(
+        "not-free-storm",
+        "A thousand reads of a paid post by nobody in particular, and of posts that are none.",
+        "That a post is not free is kept until the next block, for a second at most.",
+        ask_for_paid_posts,
+        lambda tally: tally.count(403) >= 800,
+        check=check_batches,
+    ),
+    Attack(
+        "huge-node-responses",
+        "64 readers ask for a post about which the node answers with 12 MB.",
+        "8 MiB for a response of a node, and all of it is given back.",
+        read_through_a_huge_node,
+        lambda tally: tally.count(503) >= 64,
+        seconds=8,
+        node_bytes=12_000_000,
+        check=check_huge,
+    ),
+    Attack(
+        "absurd-parameters",
+        "Post ids, cids, hashtags, page tokens and sessions of 60 KB.",
+        "Lengths are checked before values.",
+        send_absurd_parameters,
+        lambda tally: tally.requests >= 500 and tally.refused >= 400,
+    ),
+)

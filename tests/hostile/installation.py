@@ -1,0 +1,186 @@
+"""The service as an operator starts it, with posts to read, beside a node in another process."""
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from coincurve import PrivateKey
+from eth_abi.abi import encode
+from tests.hostile.honest_client import Facts
+from tests.hostile.wallets import (
+    AUTHOR_KEY,
+    DOMAIN,
+    FORM,
+    JSON,
+    LOGIN_DOMAIN,
+    READER_KEY,
+    Wallet,
+    picture,
+)
+from tests.postgresql import Server
+from tests.processes import PLAIN, Process, Service, free_port
+
+from imprint.domain.addresses import keccak256
+
+PRICE = 10**16
+TAG = "essay"
+ON_CHAIN_SECONDS = 30.0
+
+OPERATOR = {
+    "CHAIN_ID": str(DOMAIN.chain_id),
+    "LOGIN_DOMAINS": LOGIN_DOMAIN,
+    "JWT_SECRET": "9f1c7be2d45a4e0b8c36f1a7d2905e4b",
+    "WEBHOOK_A_SECRET": "whsec_5f0c1b7a93e84d26a1f47c3b9e60",
+    "WEBHOOK_B_SECRET": "qnsec_c41d9e7720fb4a8f93b6e15d08a2",
+}
+"""What an operator has to set, beside the node, the contract, the port and the folder."""
+
+_POST = "(string,string,string,string,uint256,string[])"
+
+
+@dataclass(slots=True)
+class Node:
+    """The node's process."""
+
+    process: Process
+    url: str
+
+    @property
+    def counts(self) -> dict[str, int]:
+        counts: dict[str, int] = httpx2.get(f"{self.url}/counts", verify=PLAIN).json()
+        return counts
+
+    def enlarge(self, post: int, size: int) -> None:
+        """Let it answer questions about this post with at least so many bytes."""
+        httpx2.post(f"{self.url}/huge", params={"post": post, "bytes": size}, verify=PLAIN)
+
+    def transact(self, sender: str, contract: str, call: bytes, value: int = 0) -> dict[str, Any]:
+        """The receipt of a call."""
+        sent = {"from": sender, "to": contract, "data": "0x" + call.hex(), "value": hex(value)}
+        receipt = self._rpc("eth_getTransactionReceipt", self._rpc("eth_sendTransaction", sent))
+        assert receipt["status"] == "0x1", receipt
+        return dict(receipt)
+
+    def _rpc(self, method: str, *params: object) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return httpx2.post(self.url, json=body, verify=PLAIN).json()["result"]
+
+
+@dataclass(slots=True)
+class Installation:
+    """A node, and folders of services that all begin with the same posts."""
+
+    folder: Path
+    node: Node
+    marketplace: str
+    postgresql: Server | None = None
+    _filled: Path | None = None
+    _facts: Facts | None = None
+    _number: int = field(default=0, init=False)
+
+    @contextmanager
+    def serve(
+        self, given: Mapping[str, str], open_files: int | None, postgresql: Server | None
+    ) -> Iterator[tuple[Service, Facts]]:
+        """A service that runs until the end of the block, and what can be read there."""
+        self._number += 1
+        folder = self.folder / f"service-{self._number}"
+        folder.mkdir()
+        if postgresql is None:
+            facts = self._fill_once()
+            assert self._filled is not None
+            shutil.copytree(self._filled, folder / "data")
+            service = self._service(folder, given, open_files)
+            service.start()
+        else:
+            database = asyncio.run(postgresql.create_database(f"hostile_{self._number}"))
+            service = self._service(folder, {"DATABASE_URL": database, **given}, open_files)
+            service.start()
+            facts = fill(service.url, self.node, self.marketplace)
+        try:
+            yield service, facts
+        finally:
+            service.kill()
+            shutil.rmtree(folder / "data", ignore_errors=True)
+
+    def _fill_once(self) -> Facts:
+        if self._facts is None:
+            folder = self.folder / "filled"
+            folder.mkdir()
+            service = self._service(folder, {}, None)
+            service.start()
+            try:
+                self._facts = fill(service.url, self.node, self.marketplace)
+                assert service.stop() == 0, service.tail()
+            finally:
+                service.kill()
+            self._filled = folder / "data"
+        return self._facts
+
+    def _service(self, folder: Path, given: Mapping[str, str], open_files: int | None) -> Service:
+        place = {"CHAIN_RPC_URL": self.node.url, "MARKETPLACE_ADDRESS": self.marketplace}
+        service = Service(folder, {**OPERATOR, **place, **given})
+        if open_files is not None:
+            limit = ["sh", "-c", f'ulimit -n {open_files} && exec "$@"', "sh"]
+            service.process.command = [*limit, *service.process.command]
+        return service
+
+
+@contextmanager
+def open_installation(folder: Path) -> Iterator[Installation]:
+    """A node that runs until the end of the block, and no service yet."""
+    port, log = free_port(), folder / "node.log"
+    command = [sys.executable, "-m", "tests.hostile.node", str(port), str(folder / "chain.jsonl")]
+    process = Process(command, log, {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
+    process.start(lambda: log.exists() and b"marketplace" in log.read_bytes())
+    try:
+        said = httpx2.Response(200, content=log.read_bytes()).json()
+        yield Installation(folder, Node(process, f"http://127.0.0.1:{port}"), said["marketplace"])
+    finally:
+        process.kill()
+
+
+def fill(url: str, node: Node, marketplace: str) -> Facts:
+    """Publish a free post, one that the reader has bought, and one that nobody has."""
+    author, reader = (
+        Wallet(DOMAIN, LOGIN_DOMAIN, PrivateKey(bytes.fromhex(key)))
+        for key in (AUTHOR_KEY, READER_KEY)
+    )
+    with httpx2.Client(base_url=url, timeout=20, verify=PLAIN) as client:
+        posts, thumbnail = [], ""
+        for price in (0, PRICE, PRICE):
+            made = client.post("/create/group", content=author.creation("Words."), headers=JSON)
+            cid = made.json()["updatedUpload"]["cid"]
+            body = author.publication(picture(90), TAG)
+            published = client.post(f"/publish/file?cid={cid}", content=body, headers=FORM)
+            thumbnail = published.json()["thumbnailCid"]
+            entry = (cid, "A title", thumbnail, "", price, [])
+            receipt = node.transact(
+                author.address, marketplace, _call(f"createPost({_POST})", [_POST], [entry])
+            )
+            posts.append(int(receipt["logs"][0]["topics"][1], 16))
+        bought = _call("subscribePost(uint256)", ["uint256"], [posts[1]])
+        node.transact(reader.address, marketplace, bought, PRICE)
+        for post in posts:
+            _wait_until_on_chain(client, post)
+    free, paid, other = posts
+    return Facts(free, paid, other, thumbnail, TAG)
+
+
+def _wait_until_on_chain(client: httpx2.Client, post: int) -> None:
+    deadline = time.monotonic() + ON_CHAIN_SECONDS
+    while client.get(f"/freeFileByPostId?postId={post}").status_code == 404:
+        assert time.monotonic() < deadline, "the follower did not see the post"
+        time.sleep(0.1)
+
+
+def _call(signature: str, kinds: list[str], values: list[Any]) -> bytes:
+    return keccak256(signature.encode())[:4] + encode(kinds, values)

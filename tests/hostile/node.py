@@ -1,0 +1,73 @@
+"""A node in a process of its own: the development chain, which counts and can be made to lie.
+
+It mines a block every two seconds, as a real chain does. `GET /counts` says how many batches it was
+sent; `POST /huge?post=7&bytes=9000000` makes its responses about one post that large.
+"""
+
+import asyncio
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+
+from imprint.devchain.chain import Chain
+from imprint.devchain.deployment import deploy_marketplace
+from imprint.devchain.rpc import Dispatcher
+
+BLOCK_SECONDS = 2.0
+
+_MINE = b'{"jsonrpc":"2.0","id":1,"method":"evm_mine"}'
+
+
+@dataclass(slots=True)
+class Node:
+    """The HTTP side of a chain; `huge` has the size of the response for each post it lies about."""
+
+    chain: Chain
+    counts: Counter[str] = field(default_factory=Counter)
+    huge: dict[int, int] = field(default_factory=dict)
+
+    async def respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/counts":
+            return web.json_response(dict(self.counts))
+        if request.path == "/huge":
+            self.huge = {int(request.query["post"]): int(request.query["bytes"])}
+            return web.json_response({})
+        body = await request.read()
+        self.counts["batches"] += 1
+        self.counts["facts"] += b'"eth_call"' in body
+        for post, size in self.huge.items():
+            if f"{post:064x}".encode() in body:
+                self.counts["huge"] += 1
+                return web.Response(body=self._pad(body, size), content_type="application/json")
+        said = Dispatcher(self.chain).respond(body) or b""
+        return web.Response(body=said, content_type="application/json")
+
+    def _pad(self, body: bytes, size: int) -> bytes:
+        """The right response, with white space in front until it has this size."""
+        said = Dispatcher(self.chain).respond(body) or b""
+        return b" " * max(0, size - len(said)) + said
+
+    async def mine(self) -> None:
+        while True:
+            await asyncio.sleep(BLOCK_SECONDS)
+            Dispatcher(self.chain).respond(_MINE)
+
+
+async def serve(port: int, journal: Path) -> None:
+    chain = Chain.open(journal, lambda: int(time.time()))
+    marketplace = deploy_marketplace(chain)
+    node = Node(chain)
+    server = web.Server(node.respond, access_log=None)
+    await asyncio.get_running_loop().create_server(server, "127.0.0.1", port)
+    sys.stdout.write(msgspec.json.encode({"marketplace": marketplace}).decode() + "\n")
+    sys.stdout.flush()
+    await node.mine()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1]), Path(sys.argv[2])))

@@ -1,0 +1,108 @@
+"""An attack, by its name, and what was observed while it was tried."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.hostile.attacker import Attacker, Tally
+from tests.hostile.honest_client import Sample
+
+MAX_GROWTH_MEGABYTES = 200.0
+MAX_P99_SECONDS = 1.0
+MAX_RECOVERY_SECONDS = 5.0
+"""What no attack may cost: a wide margin over what was measured, not a measurement of speed."""
+
+FEWEST_READS = 100
+"""Reads during an attack below which their p99 would say little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack, what it needs, and what must hold beside the bounds of all attacks.
+
+    `attacked` says whether a tally shows that the attack took place; `check` gives a sentence for
+    what does not hold; `node_bytes` is the size of the node's responses about the newest post.
+    """
+
+    name: str
+    does: str
+    bounded_by: str
+    run: Callable[[Attacker], Awaitable[None]]
+    attacked: Callable[[Tally], bool]
+    seconds: float = 5.0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    open_files: int | None = None
+    postgresql: bool = False
+    node_bytes: int = 0
+    check: "Check | None" = None
+
+
+@dataclass(slots=True)
+class Observation:
+    """What an attack did, and what became of the service and of its honest client.
+
+    Pairs are what was before the attack and after it: open descriptors, what the node was asked,
+    and bytes stored.
+    """
+
+    attack: Attack
+    tally: Tally = field(default_factory=Tally)
+    began: float = 0.0
+    ended: float = 0.0
+    samples: list[Sample] = field(default_factory=list)
+    survived: bool = False
+    growth: float = 0.0
+    recovery: float | None = None
+    descriptors: tuple[int, int] = (0, 0)
+    node: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
+    stored: tuple[int, int] = (0, 0)
+    log: str = ""
+
+    @property
+    def during(self) -> list[Sample]:
+        """The honest client's requests that were under way during the attack."""
+        return [each for each in self.samples if self.began <= each.ended and each.at <= self.ended]
+
+    @property
+    def reads(self) -> list[Sample]:
+        return [each for each in self.during if not each.writes]
+
+    @property
+    def refusals(self) -> list[Sample]:
+        """Requests of the honest client that were not served, from the attack's begin on."""
+        return [each for each in self.samples if each.ended >= self.began and each.status != 200]
+
+    def quantile(self, part: float) -> float:
+        """The seconds within which this part of the reads was answered."""
+        ordered = sorted(each.seconds for each in self.reads)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
+
+    def asked(self, figure: str) -> int:
+        """How often the node was asked this during the attack."""
+        before, after = self.node
+        return after.get(figure, 0) - before.get(figure, 0)
+
+    @property
+    def violations(self) -> list[str]:
+        """Every bound that was broken, as a sentence."""
+        p99 = self.quantile(0.99)
+        before, after = self.descriptors
+        rules = [
+            (self.attack.attacked(self.tally), "This was no attack."),
+            (self.survived, f"The service ended: {self.log}"),
+            (self.growth <= MAX_GROWTH_MEGABYTES, f"Memory grew by {self.growth:.0f} MB."),
+            (len(self.reads) >= FEWEST_READS, f"Only {len(self.reads)} reads were measured."),
+            (p99 <= MAX_P99_SECONDS, f"The reader's p99 was {p99:.2f} s."),
+            (not self.refusals, f"{len(self.refusals)} refused, such as {self.refusals[:3]}."),
+            (
+                self.recovery is not None,
+                f"Not as before in {MAX_RECOVERY_SECONDS} s; {after} files open, {before} before.",
+            ),
+        ]
+        broken = [sentence for holds, sentence in rules if not holds]
+        if self.attack.check is not None and (sentence := self.attack.check(self)):
+            broken.append(sentence)
+        return broken
+
+
+Check = Callable[[Observation], str]
+"""What must hold beside the bounds of every attack: a sentence if it does not, else nothing."""

@@ -1,0 +1,45 @@
+"""The table of what each attack did and cost."""
+
+from collections.abc import Sequence
+
+from tests.hostile.registry import Observation
+
+_HEAD = (
+    "attack",
+    "conns",
+    "requests",
+    "sent MB",
+    "memory MB",
+    "p50 ms",
+    "p99 ms",
+    "refused",
+    "back s",
+)
+
+
+def write_table(observations: Sequence[Observation]) -> list[str]:
+    """Lines of text, one for each attack."""
+    rows = [_HEAD, *(_row(each) for each in observations)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def _row(seen: Observation) -> tuple[str, ...]:
+    tally = seen.tally
+    return (
+        seen.attack.name,
+        str(tally.connections),
+        str(tally.requests),
+        f"{tally.sent / 1e6:.1f}",
+        f"{seen.growth:+.0f}",
+        f"{seen.quantile(0.5) * 1000:.0f}",
+        f"{seen.quantile(0.99) * 1000:.0f}",
+        f"{len(seen.refusals)}/{len(seen.during)}",
+        "never" if seen.recovery is None else f"{seen.recovery:.1f}",
+    )

@@ -1,0 +1,21 @@
+"""No attack stops the service: an honest client at another address goes on as if nothing was."""
+
+import pytest
+from tests.hostile.attacks import ATTACKS
+from tests.hostile.installation import Installation
+from tests.hostile.registry import Attack, Observation
+from tests.hostile.trial import run_trial
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_an_attack_stops_nobody(
+    attack: Attack,
+    installation: Installation,
+    observations: list[Observation],
+    request: pytest.FixtureRequest,
+) -> None:
+    postgresql = request.getfixturevalue("postgresql") if attack.postgresql else None
+    seen = run_trial(installation, attack, postgresql)
+    observations.append(seen)
+    if broken := seen.violations:
+        pytest.fail("\n".join([*broken, str(seen.tally)]), pytrace=False)

@@ -1,0 +1,180 @@
+"""One attack on a service of its own, while an honest client at another address uses it."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import msgspec
+from tests.hostile.attacker import Report
+from tests.hostile.honest_client import Facts, Orders, Sample
+from tests.hostile.installation import Installation
+from tests.hostile.registry import MAX_P99_SECONDS, MAX_RECOVERY_SECONDS, Attack, Observation
+from tests.postgresql import Server
+from tests.processes import PLAIN, Service
+
+WARM_UP_SECONDS = 2.5
+"""How long the honest client is alone before the attack: caches fill, and processes are started."""
+
+RECOVERED_SECONDS = 0.5
+"""How long everything must be as before to count as recovered."""
+
+MAX_LEFT_OPEN = 12
+"""Descriptors above those before the attack: the honest client opens and closes connections."""
+
+ATTACKER, HONEST = "127.0.0.1", "127.0.0.2"
+ROOT = Path(__file__).parents[2]
+POLL_SECONDS = 0.1
+ATTACKER_PATIENCE = 45.0
+"""Seconds after which an attack that should have stopped by itself is ended."""
+
+
+def run_trial(
+    installation: Installation, attack: Attack, postgresql: Server | None = None
+) -> Observation:
+    """Attack a new service, and say what happened."""
+    seen = Observation(attack)
+    with (
+        installation.serve(attack.settings, attack.open_files, postgresql) as (service, facts),
+        _reading_honestly(service, facts) as lines,
+    ):
+        time.sleep(WARM_UP_SECONDS)
+        _check_peace(lines)
+        node, pid = installation.node, service.process.pid
+        node.enlarge(facts.other_post, attack.node_bytes)
+        memory_before, open_before = memory(pid), descriptors(pid)
+        node_before, stored_before = node.counts, stored(service)
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins anew
+        report = _attack(service, attack)
+        seen.tally, seen.began, seen.ended = report.tally, report.began, report.ended
+        seen.survived = service.process.runs
+        if seen.survived:
+            seen.recovery = _await_recovery(service, lines, report.ended, open_before)
+            seen.growth = memory(pid, "VmHWM") - memory_before
+            seen.descriptors = (open_before, descriptors(pid))
+        seen.node = (node_before, node.counts)
+        seen.stored = (stored_before, stored(service))
+        seen.samples, seen.log = lines.all(), service.tail(5)
+    return seen
+
+
+# The service's process
+
+
+def memory(pid: int, name: str = "VmRSS") -> float:
+    """Megabytes of a process: resident now, or at most."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) / 1024
+    raise LookupError(name)
+
+
+def descriptors(pid: int) -> int:
+    """How many files and sockets a process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def stored(service: Service) -> int:
+    """Bytes in the service's folder."""
+    files = (service.folder / "data").rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+# The honest client's process
+
+
+@dataclass(slots=True)
+class Lines:
+    """The samples that the honest client has written so far."""
+
+    path: Path
+
+    def all(self) -> list[Sample]:
+        lines = self.path.read_bytes().split(b"\n")[:-1]
+        return [msgspec.json.decode(line, type=Sample) for line in lines]
+
+    def since(self, moment: float) -> list[Sample]:
+        """Those of requests that were sent after a moment."""
+        return [each for each in self.all() if each.at >= moment]
+
+
+@contextmanager
+def _reading_honestly(service: Service, facts: Facts) -> Iterator[Lines]:
+    orders = Orders("127.0.0.1", service.port, HONEST, facts)
+    path = service.folder / "honest.jsonl"
+    command = [sys.executable, "-m", "tests.hostile.honest_client", msgspec.json.encode(orders)]
+    with path.open("wb") as sink, (service.folder / "honest.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=sink, stderr=log)
+    try:
+        deadline = time.monotonic() + 30
+        while not path.stat().st_size:
+            assert process.poll() is None, (service.folder / "honest.log").read_text()
+            assert time.monotonic() < deadline, "the honest client does not begin"
+            time.sleep(POLL_SECONDS)
+        yield Lines(path)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _check_peace(lines: Lines) -> None:
+    """Without an attack, nobody is refused: otherwise the attack would prove nothing."""
+    refused = [each for each in lines.all() if each.status != 200]
+    assert not refused, f"refused before the attack: {refused[:3]}"
+
+
+# The attacker's process
+
+
+def _attack(service: Service, attack: Attack) -> Report:
+    command = [sys.executable, "-m", "tests.hostile", attack.name, "--address", service.url]
+    command += ["--source", ATTACKER, "--seconds", str(attack.seconds), "--json"]
+    # In the world the attacker has a machine of its own: here it must not take the processor
+    # from those who are measured.
+    with (service.folder / "attacker.log").open("wb") as log:
+        ended = subprocess.run(
+            ["nice", "-n", "10", *command],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            timeout=attack.seconds + ATTACKER_PATIENCE,
+            check=False,
+        )
+    assert ended.returncode == 0, (service.folder / "attacker.log").read_text()[-4000:]
+    return msgspec.json.decode(ended.stdout, type=Report)
+
+
+def _await_recovery(service: Service, lines: Lines, ended: float, open_before: int) -> float | None:
+    """Seconds after the attack until everything was as before; None if that took too long."""
+    since = ended
+    while (now := time.monotonic()) < ended + MAX_RECOVERY_SECONDS + RECOVERED_SECONDS:
+        samples = lines.since(since)
+        bad = [each for each in samples if not _is_normal(each)]
+        if bad:
+            since = max(each.ended for each in bad)
+        elif descriptors(service.process.pid) > open_before + MAX_LEFT_OPEN:
+            since = now
+        elif now >= since + RECOVERED_SECONDS and _is_served(samples) and _responds(service):
+            return since - ended
+        time.sleep(POLL_SECONDS)
+    return None
+
+
+def _is_normal(sample: Sample) -> bool:
+    return sample.status == 200 and sample.seconds <= MAX_P99_SECONDS
+
+
+def _is_served(samples: Sequence[Sample]) -> bool:
+    return len(samples) >= 10
+
+
+def _responds(service: Service) -> bool:
+    """Whether the address that attacked is served again where no rate limit applies."""
+    try:
+        return httpx2.get(f"{service.url}/healthz", timeout=1, verify=PLAIN).status_code == 200
+    except httpx2.TransportError:
+        return False
