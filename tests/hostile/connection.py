@@ -1,11 +1,11 @@
-"""A client's side of an HTTP connection: whatever bytes are sent, and responses if they are read."""
+"""A client's side of an HTTP connection: any bytes are sent, and responses are read if wanted."""
 
 import asyncio
 import socket
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -90,9 +90,7 @@ class Connection:
 
     def stop_reading(self) -> None:
         """Leave everything that comes in the kernel, which tells the service to wait."""
-        transport = self.writer.transport
-        assert isinstance(transport, asyncio.Transport)
-        transport.pause_reading()
+        cast(asyncio.Transport, self.writer.transport).pause_reading()
 
     def abort(self) -> None:
         """Close with a reset."""

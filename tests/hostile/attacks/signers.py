@@ -1,4 +1,4 @@
-"""Attacks by wallets: many of them, wrong signatures, drafts without end, pictures that cost much."""
+"""Attacks by wallets: many of them, wrong signatures, endless drafts, pictures that cost much."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,7 @@ LARGEST = "x" * (4 * MEBIBYTE)
 
 QUOTA_BYTES = 64 * MEBIBYTE
 QUOTA_DRAFTS = 30
-RATE_BYTES = 64 * MEBIBYTE
+RATE_BYTES = 32 * MEBIBYTE
 
 OTHER_BYTES = 24 * MEBIBYTE
 """What is stored beside the attacker's drafts: the honest client's, logs of the database."""
@@ -113,9 +113,9 @@ ATTACKS = (
     Attack(
         "many-wallets",
         "One address sends drafts of 4 MiB, each signed by another wallet.",
-        "`IMPRINT_RATE_SIGNED` and `IMPRINT_RATE_BYTES`: here 64 MiB an hour.",
+        "`IMPRINT_RATE_SIGNED` and `IMPRINT_RATE_BYTES`: here 32 MiB an hour.",
         come_with_many_wallets,
-        lambda tally: tally.requests >= 20 and tally.count(200) >= 5,
+        lambda tally: tally.requests >= 12 and tally.count(200) >= 5,
         seconds=6,
         settings={"RATE_BYTES": f"{RATE_BYTES}/3600"},
         check=stored_below(RATE_BYTES, 429),
