@@ -18,6 +18,9 @@ run: $(READY) ## Run the whole service with a chain of its own, on this machine
 test: $(READY) ## Run the tests that need Python alone
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
+fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
+	CASES=$(or $(CASES),2000) $(BIN)/pytest -q --timeout 3600 tests/web/test_schemathesis.py
+
 check: $(READY) ## Lint, formatting, types, import contracts and house rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -79,5 +82,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test simulate check fix bench bench-compare scale test-clients test-chain test-crash test-hostile test-kubo test-pinata lock clean
+.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-hostile test-kubo test-pinata lock clean
 .SECONDARY:

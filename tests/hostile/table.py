@@ -1,8 +1,8 @@
-"""The table of what each attack did and cost."""
+"""Tables: what each attack does, and what it did and cost."""
 
 from collections.abc import Sequence
 
-from tests.hostile.registry import Observation
+from tests.hostile.registry import Attack, Observation
 
 _HEAD = (
     "attack",
@@ -43,3 +43,9 @@ def _row(seen: Observation) -> tuple[str, ...]:
         f"{len(seen.refusals)}/{len(seen.during)}",
         "never" if seen.recovery is None else f"{seen.recovery:.1f}",
     )
+
+
+def write_rows(attacks: Sequence[Attack]) -> str:
+    """The table of the documentation: what each attack does and what bounds it."""
+    rows = [f"| `{each.name}` | {each.does} | {each.bounded_by} |" for each in attacks]
+    return "\n".join(["| attack | what it does | what bounds it |", "|---|---|---|", *rows])

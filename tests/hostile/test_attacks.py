@@ -4,7 +4,14 @@ import pytest
 from tests.hostile.attacks import ATTACKS
 from tests.hostile.installation import Installation
 from tests.hostile.registry import Attack, Observation
-from tests.hostile.trial import run_trial
+from tests.hostile.table import write_rows
+from tests.hostile.trial import ROOT, run_trial
+
+
+def test_every_attack_is_documented():
+    page = (ROOT / "docs" / "hostile-clients.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- attacks: begin -->")[2].partition("<!-- attacks: end -->")[0]
+    assert table.strip() == write_rows(ATTACKS)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)

@@ -13,6 +13,7 @@ import pytest
 from tests.world import World, open_world, picture, problem
 
 from imprint.web.middleware import DRAIN_SECONDS, MAX_DRAINED
+from imprint.web.requests import MAX_QUERY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -487,6 +488,18 @@ QUERIES = ["a=%ff", "cid=%00", "tags=%ff%fe", "cid=" + "a" * 60_000, "&&&", "=",
 async def test_no_query_is_a_fault_of_ours(town: World, path: str, query: str) -> None:
     response = await town.client.get(f"{path}?{query}")
     assert response.status_code == 200 or problem(response)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [("/filesMetaData", "invalid_request"), ("/filesByTags", "invalid_tags")]
+)
+async def test_a_query_that_is_too_long_is_refused_before_it_is_parsed(
+    town: World, path: str, code: str
+) -> None:
+    within = await town.client.get(f"{path}?tags=a&{'&' * (MAX_QUERY - len('tags=a&'))}")
+    assert within.status_code == 200
+    beyond = await town.client.get(f"{path}?tags=a&{'&' * MAX_QUERY}")
+    assert problem(beyond) == (400, code)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "", "a" * 5000, "x\0y"])

@@ -1,5 +1,7 @@
 """The running service against its own description: what it promises is what it does."""
 
+import itertools
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +13,7 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import Status, events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
+from schemathesis.schemas import BaseSchema
 from tests.web.live import Live, run_live
 
 from imprint.web.docs.operations import OPERATIONS
@@ -28,8 +31,11 @@ UNPROMISED = ["/filesByNextPageToken"]
 UNREAD = ["/webhook/provider-b/publish", "/webhook/quicknode/publish"]
 """Without its three headers a request is a connection test, whatever its body is."""
 
-EXAMPLES = 25
-"""As much as a test run bears, beside the examples and the edge cases of every operation."""
+CASES = int(os.environ.get("CASES", "0"))
+"""How many requests to send at least; 0 is one short round, as much as a test run bears."""
+
+EXAMPLES = 100 if CASES else 25
+"""Random requests to an operation in a round, beside its examples and edge cases."""
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +64,12 @@ def description(live: Live) -> dict[str, Any]:
     return described
 
 
-def configure(live: Live) -> SchemathesisConfig:
+def configure(live: Live, seed: int) -> SchemathesisConfig:
     lenient = {"checks": {"positive_data_acceptance": {"enabled": False}}}
     unread = {"checks": {"negative_data_rejection": {"enabled": False}}}
     return SchemathesisConfig.from_dict(
         {
-            "seed": 1,
+            "seed": seed,
             "base-url": live.origin,
             "headers": live.session,
             "generation": {"max-examples": EXAMPLES, "database": "none"},
@@ -80,15 +86,24 @@ def configure(live: Live) -> SchemathesisConfig:
 class Findings:
     """What the whole run found out about one operation."""
 
+    cases: int = 0
     statuses: set[int] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
 def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
-    """One run over the whole interface, sorted by method and path."""
-    schema = schemathesis.openapi.from_dict(description, config=configure(live))
+    """Rounds over the whole interface, each with another seed, sorted by method and path."""
     found: dict[str, Findings] = defaultdict(Findings)
+    seeds = itertools.count(1)
+    while not found or count_cases(found) < CASES:
+        config = configure(live, next(seeds))
+        fuzz(schemathesis.openapi.from_dict(description, config=config), found)
+    return found
+
+
+def fuzz(schema: BaseSchema, found: dict[str, Findings]) -> None:
+    """One round, which adds to what was found."""
     for event in from_schema(schema).execute():
         if isinstance(event, events.FatalError):
             raise event.exception
@@ -96,12 +111,16 @@ def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
             found[event.label].failures.append(repr(event.value))
         if isinstance(event, events.ScenarioFinished):
             record(event.recorder, found[event.recorder.label])
-    return found
+
+
+def count_cases(found: dict[str, Findings]) -> int:
+    return sum(each.cases for each in found.values())
 
 
 def record(recorder: ScenarioRecorder, findings: Findings) -> None:
-    responses = (each.response for each in recorder.interactions.values())
-    findings.statuses |= {response.status_code for response in responses if response is not None}
+    responses = [each.response for each in recorder.interactions.values() if each.response]
+    findings.cases += len(responses)
+    findings.statuses |= {response.status_code for response in responses}
     for case, checks in recorder.checks.items():
         for check in checks:
             if check.status is Status.FAILURE and check.failure_info is not None:
@@ -119,6 +138,15 @@ def test_every_response_is_as_described(label: str, findings: dict[str, Findings
 def test_nothing_a_client_sends_breaks_the_service(findings: dict[str, Findings]) -> None:
     statuses = {label: each.statuses for label, each in findings.items()}
     assert {status for each in statuses.values() for status in each if status >= 500} == set()
+
+
+def test_as_many_requests_are_sent_as_were_asked_for(
+    findings: dict[str, Findings], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert count_cases(findings) >= max(CASES, len(LABELS) * EXAMPLES // 2)
+    if CASES:
+        with capsys.disabled():
+            print(f"\n{count_cases(findings)} requests to {len(findings)} operations")
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,11 @@ async def send_absurd_parameters(attacker: Attacker) -> None:
         (f"/ipfs/z{long}", {}),
         (f"/ipfs/bafkqaaa{long}?format=car&dag-scope=all", {}),
         (f"/filesByTags?tags={'a,' * 30_000}", {}),
+        (f"/filesByTags?tags={'a,' * 4_000}a", {}),
         (f"/filesByTags?tags={'%E2%84%A2' * 6_000}", {}),
         (f"/filesByNextPageToken?next_page_token={'A' * 60_000}", {}),
         ("/filesMetaData?" + "a&" * 30_000, {}),
+        ("/filesMetaData?" + "a&" * 4_000, {}),
         (f"/fileByPostId?user=0x{'11' * 20}&postId=1", token),
         ("/filesMetaData", {"Accept": "a/b," * 15_000, "If-None-Match": '"a",' * 1_000}),
     ]
@@ -166,7 +168,7 @@ async def send_absurd_parameters(attacker: Attacker) -> None:
         path, headers = wanted[number % len(wanted)]
         await attacker.ask("GET", path, headers)
 
-    await attacker.crowd(11, lambda number: attacker.repeat(lambda: send(number), pause=0.02))
+    await attacker.crowd(110, lambda number: attacker.repeat(lambda: send(number), pause=0.1))
 
 
 ATTACKS = (
@@ -203,7 +205,7 @@ ATTACKS = (
     Attack(
         "absurd-parameters",
         "Post ids, cids, hashtags, page tokens and sessions of 60 KB.",
-        "Lengths are checked before values.",
+        "Lengths are checked before values; a query has at most 8 KiB.",
         send_absurd_parameters,
         lambda tally: tally.requests >= 200 and tally.refused >= 150,
     ),
