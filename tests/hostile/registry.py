@@ -41,7 +41,8 @@ class Observation:
     """What an attack did, and what became of the service and of its honest client.
 
     Pairs are what was before the attack and after it: open descriptors, what the node was asked,
-    and bytes stored.
+    and bytes stored. `starved` is the part of the time in which the service could have run, but
+    had to wait for a processor.
     """
 
     attack: Attack
@@ -51,6 +52,7 @@ class Observation:
     samples: list[Sample] = field(default_factory=list)
     survived: bool = False
     growth: float = 0.0
+    starved: float = 0.0
     recovery: float | None = None
     descriptors: tuple[int, int] = (0, 0)
     node: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
@@ -76,6 +78,10 @@ class Observation:
         ordered = sorted(each.seconds for each in self.reads)
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
 
+    @property
+    def is_slow(self) -> bool:
+        return self.quantile(0.99) > MAX_P99_SECONDS
+
     def asked(self, figure: str) -> int:
         """How often the node was asked this during the attack."""
         before, after = self.node
@@ -91,7 +97,11 @@ class Observation:
             (self.survived, f"The service ended: {self.log}"),
             (self.growth <= MAX_GROWTH_MEGABYTES, f"Memory grew by {self.growth:.0f} MB."),
             (len(self.reads) >= FEWEST_READS, f"Only {len(self.reads)} reads were measured."),
-            (p99 <= MAX_P99_SECONDS, f"The reader's p99 was {p99:.2f} s."),
+            (
+                not self.is_slow,
+                f"The reader's p99 was {p99:.2f} s; the service waited {self.starved:.0%} of the"
+                " time for a processor.",
+            ),
             (not self.refusals, f"{len(self.refusals)} refused, such as {self.refusals[:3]}."),
             (
                 self.recovery is not None,

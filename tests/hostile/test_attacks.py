@@ -5,7 +5,7 @@ from tests.hostile.attacks import ATTACKS
 from tests.hostile.installation import Installation
 from tests.hostile.registry import Attack, Observation
 from tests.hostile.table import write_rows
-from tests.hostile.trial import ROOT, run_trial
+from tests.hostile.trial import ROOT, try_attack
 
 
 def test_every_attack_is_documented():
@@ -22,7 +22,7 @@ def test_an_attack_stops_nobody(
     request: pytest.FixtureRequest,
 ) -> None:
     postgresql = request.getfixturevalue("postgresql") if attack.postgresql else None
-    seen = run_trial(installation, attack, postgresql)
+    seen = try_attack(installation, attack, postgresql)
     observations.append(seen)
     if broken := seen.violations:
         pytest.fail("\n".join([*broken, str(seen.tally)]), pytrace=False)

@@ -93,6 +93,7 @@ async def hold_bodies(attacker: Attacker) -> None:
             await attacker.response(connection)
 
     await attacker.crowd(60, hold)
+    await attacker.rest()
 
 
 async def send_slowly(attacker: Attacker) -> None:
@@ -144,6 +145,7 @@ async def send_endless_chunks(attacker: Attacker) -> None:
             await attacker.pause(0.05)
 
     await attacker.crowd(24, stream)
+    await attacker.rest()
 
 
 ATTACKS = (

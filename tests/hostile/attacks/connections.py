@@ -148,6 +148,7 @@ async def connection_churn(attacker: Attacker) -> None:
                 connection.reset()
 
     await attacker.crowd(16, churn)
+    await attacker.rest()
 
 
 ATTACKS = (

@@ -66,6 +66,7 @@ async def pretend_addresses(attacker: Attacker) -> None:
                 attacker.tally.add(f"{name} admitted")
 
     await attacker.crowd(len(names), pretend)
+    await attacker.rest()
 
 
 def check_admitted(seen: Observation) -> str:
@@ -113,6 +114,7 @@ async def ask_for_paid_posts(attacker: Attacker) -> None:
             await attacker.pause(attacker.seconds / 200)
 
     await attacker.crowd(8, ask)
+    await attacker.rest()
 
 
 def check_batches(seen: Observation) -> str:
@@ -135,6 +137,7 @@ async def read_through_a_huge_node(attacker: Attacker) -> None:
             await attacker.pause(0.2)
 
     await attacker.crowd(len(readers), read)
+    await attacker.rest()
 
 
 def check_huge(seen: Observation) -> str:
@@ -180,7 +183,7 @@ ATTACKS = (
         " for a /64 as one.",
         pretend_addresses,
         lambda tally: tally.requests >= TRIES and tally.count(429) >= 1,
-        seconds=12,
+        seconds=10,
         settings={"TRUSTED_PROXIES": "127.0.0.1"},
         check=check_admitted,
     ),
