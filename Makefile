@@ -65,7 +65,8 @@ test-crash: $(READY) ## End the service at every step and moment, fill its disk,
 	KILLS=$(or $(KILLS),50) $(BIN)/pytest -q -rs tests/crash
 
 test-hostile: $(READY) ## Attack the service while an honest client uses it; ATTACK=name for one attack
-	$(BIN)/pytest -q -p no:cacheprovider tests/hostile $(if $(ATTACK),-k "$(ATTACK)")
+	$(if $(ATTACK),,$(BIN)/pytest -q -n 2 --dist worksteal tests/hostile/test_archives.py)
+	$(BIN)/pytest -q tests/hostile/test_attacks.py $(if $(ATTACK),-k "$(ATTACK)")
 
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error

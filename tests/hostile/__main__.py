@@ -32,11 +32,14 @@ def main() -> None:
     parser.add_argument("--address", default="http://127.0.0.1:8000")
     parser.add_argument("--source", default="127.0.0.1", help="the address to send from")
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--wait", action="store_true", help="begin when a line is read")
     parser.add_argument("--json", action="store_true", help="report for a program")
     given = parser.parse_args()
     chosen = next(each for each in ATTACKS if each.name == given.name)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if given.wait:
+        sys.stdin.readline()
     attacker = Attacker(given.address, given.source, given.seconds or chosen.seconds)
     report = uvloop.run(attack(chosen, attacker))
     if given.json:

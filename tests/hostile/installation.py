@@ -159,7 +159,7 @@ def fill(url: str, node: Node, marketplace: str) -> Facts:
         for price in (0, PRICE, PRICE):
             made = client.post("/create/group", content=author.creation("Words."), headers=JSON)
             cid = made.json()["updatedUpload"]["cid"]
-            body = author.publication(picture(90), TAG)
+            body = author.publication(picture(200), TAG)
             published = client.post(f"/publish/file?cid={cid}", content=body, headers=FORM)
             thumbnail = published.json()["thumbnailCid"]
             entry = (cid, "A title", thumbnail, "", price, [])

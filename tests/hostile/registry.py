@@ -28,7 +28,7 @@ class Attack:
     bounded_by: str
     run: Callable[[Attacker], Awaitable[None]]
     attacked: Callable[[Tally], bool]
-    seconds: float = 5.0
+    seconds: float = 4.0
     settings: Mapping[str, str] = field(default_factory=dict)
     open_files: int | None = None
     postgresql: bool = False

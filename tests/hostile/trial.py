@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.hostile.registry import MAX_P99_SECONDS, MAX_RECOVERY_SECONDS, Attack
 from tests.postgresql import Server
 from tests.processes import PLAIN, Service
 
-WARM_UP_SECONDS = 2.5
+WARM_UP_SECONDS = 1.5
 """How long the honest client is alone before the attack: caches fill, and processes are started."""
 
 RECOVERED_SECONDS = 0.5
@@ -59,6 +59,7 @@ def run_trial(
     with (
         installation.serve(attack.settings, attack.open_files, postgresql) as (service, facts),
         _reading_honestly(service, facts) as lines,
+        _attacking(service, attack) as begin,
     ):
         time.sleep(WARM_UP_SECONDS)
         _check_peace(lines)
@@ -68,7 +69,7 @@ def run_trial(
         node_before, stored_before = node.counts, stored(service)
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins anew
         waited_before = waited(pid)
-        report = _attack(service, attack)
+        report = begin()
         seen.tally, seen.began, seen.ended = report.tally, report.began, report.ended
         seen.survived = service.process.runs
         if seen.survived:
@@ -155,22 +156,33 @@ def _check_peace(lines: Lines) -> None:
 # The attacker's process
 
 
-def _attack(service: Service, attack: Attack) -> Report:
+@contextmanager
+def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report]]:
+    """An attacker that waits; it begins when it is called, and reports when it has ended."""
     command = [sys.executable, "-m", "tests.hostile", attack.name, "--address", service.url]
-    command += ["--source", ATTACKER, "--seconds", str(attack.seconds), "--json"]
-    # In the world the attacker has a machine of its own: here it must not take the processor
-    # from those who are measured.
-    with (service.folder / "attacker.log").open("wb") as log:
-        ended = subprocess.run(
+    command += ["--source", ATTACKER, "--seconds", str(attack.seconds), "--wait", "--json"]
+    path = service.folder / "attacker.log"
+    with path.open("wb") as log:
+        # In the world the attacker has a machine of its own: here it must not take the processor
+        # from those who are measured.
+        process = subprocess.Popen(
             ["nice", "-n", "10", *command],
             cwd=ROOT,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            timeout=attack.seconds + ATTACKER_PATIENCE,
-            check=False,
         )
-    assert ended.returncode == 0, (service.folder / "attacker.log").read_text()[-4000:]
-    return msgspec.json.decode(ended.stdout, type=Report)
+
+    def begin() -> Report:
+        said, _ = process.communicate(b"\n", timeout=attack.seconds + ATTACKER_PATIENCE)
+        assert process.returncode == 0, path.read_text()[-4000:]
+        return msgspec.json.decode(said, type=Report)
+
+    try:
+        yield begin
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def _await_recovery(service: Service, lines: Lines, ended: float, open_before: int) -> float | None:

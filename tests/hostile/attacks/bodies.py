@@ -12,6 +12,9 @@ ADDRESS = "0x" + "11" * 20
 SIGNATURE = "0x" + "22" * 64 + "1b"
 CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
 
+HELD_INTERVAL = 0.04
+"""Seconds between two held bodies: together as fast as a network of 4 Gbit/s carries them."""
+
 MOST_ENDLESS_BYTES = 1000 * MEGABYTE
 
 
@@ -87,6 +90,7 @@ async def hold_bodies(attacker: Attacker) -> None:
     data = request("POST", "/create/group", {**JSON, "Content-Length": str(len(body) + 1)}, body)
 
     async def hold(number: int) -> None:
+        await attacker.pause(number * HELD_INTERVAL)
         connection = await attacker.connect()
         if connection is not None:
             await attacker.send(connection, data, requests=1)

@@ -40,7 +40,7 @@ async def send_gzip_bombs(attacker: Attacker) -> None:
         }
         await attacker.ask("POST", PATH_B, headers, GZIP_BOMB)
 
-    await attacker.crowd(64, lambda number: attacker.repeat(send))
+    await attacker.crowd(110, lambda number: attacker.repeat(send))
 
 
 async def send_large_forgeries(attacker: Attacker) -> None:
@@ -67,7 +67,7 @@ ATTACKS = (
     ),
     Attack(
         "gzip-bomb",
-        "Forged deliveries of 16 KB that inflate to 16 MB, from 64 connections.",
+        "Forged deliveries of 16 KB that inflate to 16 MB, from 110 connections.",
         "`IMPRINT_RATE_WEBHOOKS` and `IMPRINT_MAX_CONCURRENT_WEBHOOKS`.",
         send_gzip_bombs,
         lambda tally: tally.requests >= 100,
