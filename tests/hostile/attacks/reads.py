@@ -198,7 +198,7 @@ ATTACKS = (
     Attack(
         "huge-node-responses",
         "64 readers ask for a post about which the node answers with 12 MB.",
-        "8 MiB for a response of a node, and all of it is given back.",
+        "1 MiB for a response of a node about a post, and all of it is given back.",
         read_through_a_huge_node,
         lambda tally: tally.count(503) >= 64,
         seconds=8,
