@@ -107,7 +107,7 @@ async def apply_kept(tx: Transaction, draft: File) -> File:
     )
     for row in rows:
         at = max(moment_of(row["seen_at"]), draft.created_at)
-        await _apply(tx, event_of(row), at, canonical=False)
+        await _apply_again(tx, event_of(row), at)
     if not rows:
         return draft
     (row,) = await tx.fetchall(sql.VERSION_BY_CID, cid=draft.cid)
@@ -244,12 +244,15 @@ async def _lock_known(tx: Transaction, event: PostCreated) -> Row | None:
     return known
 
 
+async def _apply_again(tx: Transaction, event: PostCreated, at: datetime) -> None:
+    """Apply a stored event, unless it was bound a moment ago by another one that was applied."""
+    (known,) = await tx.fetchall(sql.KNOWN_EVENT, **_identity(event.place))
+    if known["file_id"] is None:
+        await _apply(tx, event, at, canonical=False)
+
+
 async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: bool) -> EventStatus:
-    identity = _identity(event.place)
-    (known,) = await tx.fetchall(sql.KNOWN_EVENT, **identity)
-    if known["file_id"] is not None:
-        # Bound already, perhaps a moment ago by an event of the same delivery.
-        return EventStatus.ALREADY_ONCHAIN
+    """Apply a stored event that is not bound to a file."""
     file = None
     if event.cid is not None:
         file = await find_file(tx, sql.VERSION_BY_CID, cid=event.cid)
@@ -258,6 +261,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
     if status is EventStatus.ONCHAIN and file is not None:
         await _bind(tx, event, file, at)
         bound = file.id
+    identity = _identity(event.place)
     await tx.execute(sql.SET_EVENT_STATUS, **identity, status=status.value, file_id=bound)
     if displaced is not None:
         # An event that found this file already published was only stored; it may apply now.
@@ -376,7 +380,7 @@ async def _apply_claims(tx: Transaction, post_id: str) -> None:
     await tx.lock(event_locks(map(event_of, rows)))
     for row in await tx.fetchall(sql.KEPT_FOR_POST, post_id=post_id, limit=_KEPT_AT_ONCE):
         if row["file_id"] is None:
-            await _apply(tx, event_of(row), moment_of(row["seen_at"]), canonical=False)
+            await _apply_again(tx, event_of(row), moment_of(row["seen_at"]))
 
 
 async def _set_mark(tx: Transaction, chain_id: int, kind: str, block: BlockRef) -> None:
