@@ -7,34 +7,22 @@ response: a client could keep its connection, and what it sent in memory, foreve
 
 import asyncio
 import contextlib
-import logging
 import socket
 import struct
 from typing import Any
 
 import httptools
-from starlette.responses import Response
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
     HttpToolsProtocol,
     RequestResponseCycle,
 )
 
 from imprint.domain.errors import Code, Problem, Refusal, Unavailable
-from imprint.domain.files import new_id
-from imprint.metrics import CONNECTIONS_CLOSED, RESPONSES
+from imprint.metrics import CONNECTIONS_CLOSED
 from imprint.server.connection_limits import Admission, OpenConnections
-from imprint.web.middleware import (
-    DRAIN_SECONDS,
-    MAX_DRAINED,
-    OTHER_PATHS,
-    SECURITY_HEADERS,
-    request_id,
-)
-from imprint.web.problems import problem_response
-
-log = logging.getLogger("imprint.request")
+from imprint.server.refusals import write_refusal
+from imprint.web.middleware import DRAIN_SECONDS, MAX_DRAINED
 
 MAX_HEAD_BYTES = 64 * 1024
 """Bytes of a request line and its headers together; browsers send far less."""
@@ -47,6 +35,10 @@ MAX_QUEUED = 16
 
 MAX_UNPARSED_BYTES = 64 * 1024
 """Bytes kept behind a full queue; a connection with more is closed after the queue."""
+
+MAX_UNSENT = 4096
+"""Unsent bytes above which writing is paused and a timer runs: enough for the head of a response,
+which is sent together with the body. So a connection buffers about one piece of a response."""
 
 WRITE_CHECKS = 4
 """How often in the write timeout the progress of a client that takes a response is checked."""
@@ -135,9 +127,7 @@ class HttpConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow = _Flow(transport)
-        # Writing is paused while a single byte is unsent: then a connection buffers one piece of
-        # a response at most, and only clients that are slower than us cost a timer.
-        transport.set_write_buffer_limits(high=0)
+        transport.set_write_buffer_limits(high=MAX_UNSENT)
         admission = self._opened.add(self._address)
         self._is_counted = admission is not Admission.FULL
         if admission is Admission.ADMITTED:
@@ -174,10 +164,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._progress_check is None:
-            self._stalled_checks = 0
-            self._unsent = self.transport.get_write_buffer_size()
-            self._schedule_progress_check()
+        self._watch_unsent()
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -192,7 +179,7 @@ class HttpConnection(HttpToolsProtocol):
         self._received += size
         if self._ignores_input:
             if self._received > MAX_DRAINED:
-                self.transport.close()
+                self._close()
             return
         self._unset_keepalive_if_required()
         room = MAX_QUEUED - len(self.pipeline)
@@ -341,7 +328,9 @@ class HttpConnection(HttpToolsProtocol):
         if not self.pipeline and not self._in_head:
             # A client that has its response and still sends the body could send forever.
             self.transport.close()
-        if self.flow.write_paused:
+        if self.transport.is_closing():
+            self._watch_unsent()
+        elif self.flow.write_paused:
             # The client has yet to take this response; `resume_writing` goes on.
             self.flow.pause_reading()
         else:
@@ -363,7 +352,7 @@ class HttpConnection(HttpToolsProtocol):
         elif self._refusal is not None:
             self._send_refusal(self._refusal)
         elif self._is_last:
-            self.transport.close()
+            self._close()
         elif not self._ignores_input:
             self.flow.resume_reading()
             self.timeout_keep_alive_task = self.loop.call_later(
@@ -396,30 +385,13 @@ class HttpConnection(HttpToolsProtocol):
     def _send_refusal(self, problem: Problem | None) -> None:
         self._ignores_input, self._refusal = True, None
         if problem is not None:
-            self.transport.write(self._serialize(problem))
+            self.transport.write(write_refusal(problem, self.server_state.default_headers))
         # A client that is still sending when the connection is closed never sees the response.
         self._cancel_deadline()
-        self._deadline = self.loop.call_later(DRAIN_SECONDS, self.transport.close)
+        self._deadline = self.loop.call_later(DRAIN_SECONDS, self._close)
         self.transport.write_eof()
         self.flow.held = False
         self.flow.resume_reading()
-
-    def _serialize(self, problem: Problem) -> bytes:
-        """The response to what is no request, counted and logged like all others."""
-        response = problem_response(problem)
-        token = request_id.set(new_id())
-        fields = {"status": response.status_code, "code": problem.code}
-        RESPONSES.labels(OTHER_PATHS, response.status_code, problem.code).inc()
-        log.info("answered", extra={"method": None, "path": None, **fields, "milliseconds": 0})
-        headers = [
-            *self.server_state.default_headers,
-            *response.raw_headers,
-            (b"x-request-id", request_id.get().encode()),
-            *_SECURITY_HEADERS,
-            (b"connection", b"close"),
-        ]
-        request_id.reset(token)
-        return _serialize(response, headers)
 
     # Timers
 
@@ -436,12 +408,27 @@ class HttpConnection(HttpToolsProtocol):
             # The client waits for the response to an earlier request, or takes it.
             self._start_deadline()
         else:
-            self.transport.close()
+            self._close()
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._watch_unsent()
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._watch_unsent()
+
+    def _watch_unsent(self) -> None:
+        """Check the progress of a client that has yet to take something."""
+        self._unsent = self.transport.get_write_buffer_size()
+        if self._unsent and self._progress_check is None:
+            self._stalled_checks = 0
+            self._schedule_progress_check()
 
     def _schedule_progress_check(self) -> None:
         seconds = self._limits.write_seconds / WRITE_CHECKS
@@ -453,6 +440,9 @@ class HttpConnection(HttpToolsProtocol):
         Closing would wait for the client, even after the last response.
         """
         unsent = self.transport.get_write_buffer_size()
+        if not unsent:
+            self._progress_check = None
+            return
         self._stalled_checks = self._stalled_checks + 1 if unsent >= self._unsent else 0
         self._unsent = unsent
         if self._stalled_checks < WRITE_CHECKS:
@@ -472,20 +462,9 @@ class HttpConnection(HttpToolsProtocol):
             self._progress_check = None
 
 
-_SECURITY_HEADERS = [
-    (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
-]
-
-
 def _unreadable(detail: str) -> Refusal:
     return Refusal(Code.INVALID_REQUEST, detail)
 
 
 def _head_too_long() -> Refusal:
     return _unreadable(f"The request line and headers have at most {MAX_HEAD_BYTES} bytes.")
-
-
-def _serialize(response: Response, headers: list[tuple[bytes, bytes]]) -> bytes:
-    lines = [name + b": " + value + b"\r\n" for name, value in headers]
-    head = STATUS_LINE[response.status_code] + b"".join(lines) + b"\r\n"
-    return head + bytes(response.body)
