@@ -118,11 +118,14 @@ class Budget:
         With `is_shared`, another client has taken the same amount, and only the share counts.
         """
         held = self._held.get(client, 0) + amount
-        taken = self._taken if is_shared else self._taken + amount
-        if held > self.share or taken > self.total:
+        if held > self.share:
             return False
+        if not is_shared:
+            taken = self._taken + amount
+            if taken > self.total:
+                return False
+            self._taken = taken
         self._held[client] = held
-        self._taken = taken
         return True
 
     def give_back(self, client: str, amount: int = 1, *, is_shared: bool = False) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -123,10 +123,13 @@ class RequestBody:
 
     @classmethod
     def of(
-        cls, scope: Scope, receive: Receive, client: str, limits: RequestLimits
+        cls,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        client: str,
+        limits: RequestLimits,
     ) -> "RequestBody":
         """The body that the headers of a request announce."""
-        headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"")
         if not length and b"transfer-encoding" not in headers:
             return cls(receive, client, limits, is_complete=True)
@@ -210,13 +213,14 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        id_token = request_id.set(_choose_id(scope))
+        headers = dict(scope["headers"])
+        id_token = request_id.set(_choose_id(headers))
         started = time.perf_counter()
         status = 0
         peer = scope.get("client")
         client = client_key(peer[0]) if peer else "-"
         state = scope["state"] = {"client": client}
-        body = RequestBody.of(scope, receive, client, self.limits)
+        body = RequestBody.of(headers, receive, client, self.limits)
 
         async def send_response(message: Message) -> None:
             nonlocal status
@@ -302,12 +306,12 @@ def _path_label(path: str) -> str:
     return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS
 
 
-def _choose_id(scope: Scope) -> str:
-    for name, value in scope["headers"]:
-        if name == b"x-request-id":
-            given = bytes(value).decode("latin-1")
-            return given if _GIVEN_ID.match(given) else new_id()
-    return new_id()
+def _choose_id(headers: Mapping[bytes, bytes]) -> str:
+    given = headers.get(b"x-request-id")
+    if given is None:
+        return new_id()
+    text = given.decode("latin-1")
+    return text if _GIVEN_ID.match(text) else new_id()
 
 
 def _add_headers(message: MutableMapping[str, Any], keeps_connection: bool) -> None:
