@@ -44,9 +44,19 @@ class Trace:
                 self.files.add(name)
 
 
+def clear_caches() -> None:
+    """Clear the caches of functions: a test before may have filled them, and they run again."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("imprint."):
+            for value in vars(module).values():
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+
 @contextmanager
 def tracing() -> Iterator[Trace]:
     """A trace of this thread and of all threads that start meanwhile."""
+    clear_caches()
     trace = Trace()
     threading.setprofile(trace)
     sys.setprofile(trace)

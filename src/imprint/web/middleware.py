@@ -315,9 +315,12 @@ def _choose_id(headers: Mapping[bytes, bytes]) -> str:
 
 
 def _add_headers(message: MutableMapping[str, Any], keeps_connection: bool) -> None:
-    headers = message["headers"] = list(message["headers"])
-    present = {name for name, _ in headers}
-    headers.append((b"x-request-id", request_id.get().encode()))
-    headers += [header for header in _SECURITY_HEADERS if header[0] not in present]
+    headers = message["headers"]
+    present = dict(headers)
+    message["headers"] = headers = [
+        *headers,
+        (b"x-request-id", request_id.get().encode()),
+        *[header for header in _SECURITY_HEADERS if header[0] not in present],
+    ]
     if not keeps_connection:
         headers.append((b"connection", b"close"))
