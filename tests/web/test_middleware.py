@@ -176,7 +176,7 @@ async def test_too_many_requests_at_once_are_turned_away(tmp_path: Path) -> None
 
 
 async def test_one_client_holds_at_most_a_quarter_of_the_slots(tmp_path: Path) -> None:
-    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="12") as world:
+    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="12", RATE_LIMITS="on") as world:
         running = [Exchange(world, LIST, ALICE) for _ in range(3)]
         assert [await each.status() for each in running] == [200] * 3
         assert await _status(world, LIST, ALICE) == 503
@@ -186,8 +186,17 @@ async def test_one_client_holds_at_most_a_quarter_of_the_slots(tmp_path: Path) -
         assert await _status(world, LIST, ALICE) == 200
 
 
+async def test_without_rate_limits_one_client_may_hold_all_slots(tmp_path: Path) -> None:
+    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="4", RATE_LIMITS="off") as world:
+        running = [Exchange(world, LIST, ALICE) for _ in range(4)]
+        assert [await each.status() for each in running] == [200] * 4
+        assert await _status(world, LIST, BOB) == 503
+        for each in running:
+            await each.finish()
+
+
 async def test_the_addresses_of_one_ipv6_network_are_one_client(tmp_path: Path) -> None:
-    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="8") as world:
+    async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="8", RATE_LIMITS="on") as world:
         running = [Exchange(world, LIST, f"2001:db8::{number}") for number in range(2)]
         assert [await each.status() for each in running] == [200] * 2
         assert await _status(world, LIST, "2001:DB8:0:0:ffff::") == 503
@@ -232,7 +241,7 @@ async def test_a_body_that_no_endpoint_reads_does_not_spare_a_slot(tmp_path: Pat
 
 
 async def test_webhooks_without_a_body_leave_all_other_requests_alone(tmp_path: Path) -> None:
-    limits = {"MAX_CONCURRENT_REQUESTS": "1", "MAX_CONCURRENT_WEBHOOKS": "8"}
+    limits = {"MAX_CONCURRENT_REQUESTS": "1", "MAX_CONCURRENT_WEBHOOKS": "8", "RATE_LIMITS": "on"}
     async with open_world(tmp_path, **limits) as world:
         path, signed = "/webhook/provider-a/publish", _posted(100)
         signed["headers"].append((b"x-alchemy-signature", b"0" * 64))

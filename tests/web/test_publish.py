@@ -323,7 +323,9 @@ async def test_an_image_too_many_of_a_signer_is_rate_limited(tmp_path: Path) -> 
 async def test_wallets_of_one_client_have_its_share_of_the_waiting_images(tmp_path: Path) -> None:
     share = MAX_PUBLISHING // SHARE
     images = HeldRecoder(1)
-    async with open_world(tmp_path, adapt=partial(replace, images=images)) as world:
+    async with open_world(
+        tmp_path, adapt=partial(replace, images=images), RATE_LIMITS="on"
+    ) as world:
         wallets = [world.stranger() for _ in range(share + 1)]
         files = [await world.create(wallet) for wallet in wallets]
         sent = {

@@ -95,6 +95,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         settings.server.cors_origins,
         settings.server.trusted_proxies,
         settings.server.security_contact,
+        limits.rate_limits,
     )
     background = BackgroundTasks(settings, adapters, entitlement, labels)
     facts = describe_service(settings, rpc_url)

@@ -71,10 +71,11 @@ async def open_checked_adapters(settings: Settings) -> Adapters:
 def connection_limits(settings: Settings) -> ConnectionLimits:
     """The limits on connections that the settings and this process allow."""
     limits = settings.limits
+    per_address = limits.connections_per_address if limits.rate_limits else limits.connections
     return ConnectionLimits.within(
         raise_file_limit() - settings.storage.connections,
         connections=limits.connections,
-        per_address=limits.connections_per_address,
+        per_address=per_address,
         proxies=settings.server.trusted_proxies,
         write_seconds=limits.write_seconds,
     )

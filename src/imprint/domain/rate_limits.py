@@ -98,10 +98,10 @@ class Budget:
     _held: dict[str, int] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, total: int, largest: int = 1) -> "Budget":
-        """The budget in which every client may hold a quarter, or one item of the largest size."""
+    def of(cls, total: int, largest: int = 1, parts: int = SHARE) -> "Budget":
+        """The budget in which every client may hold one part, or one item of the largest size."""
         total = max(total, largest)
-        return cls(total, max(total // SHARE, largest))
+        return cls(total, max(total // parts, largest))
 
     @property
     def taken(self) -> int:

@@ -319,7 +319,13 @@ class Limits:
         integer(0, 2**53),
         str(256 * _MIB),
     )
-    rate_limits: bool = setting("RATE_LIMITS", "Whether clients are paced.", parse_switch, "on")
+    rate_limits: bool = setting(
+        "RATE_LIMITS",
+        "Whether each client has rate limits and a share of the other limits; `off` leaves those"
+        " of all clients together.",
+        parse_switch,
+        "on",
+    )
     logins: Rate = setting(
         "RATE_LOGINS",
         "How many logins an address may make in so many seconds.",

@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from imprint.domain.errors import Problem
-from imprint.domain.rate_limits import Budget, Rate, RateLimiter
+from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
 from imprint.ports import Clock
 from imprint.services.drafts import Drafts
 from imprint.services.lists import Lists
@@ -83,6 +83,15 @@ class WebOptions:
     cors_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
+    has_shares: bool = True
+
+    def budget(self, total: int, largest: int = 1) -> Budget:
+        """A budget for all clients; without shares, one of them may hold all of it."""
+        return Budget.of(total, largest, SHARE if self.has_shares else 1)
+
+    def slots(self, total: int) -> Budget:
+        """A budget of requests; a client has more than one of them, however few there are."""
+        return self.budget(total, min(total, SMALLEST_SHARE))
 
     @property
     def largest_body(self) -> int:
@@ -122,9 +131,9 @@ def _routes(
         bodies,
         options.max_content,
         options.max_image,
-        Budget.of(MAX_PUBLISHING),
+        options.budget(MAX_PUBLISHING),
     )
-    budget = ResponseBudget(Budget.of(options.max_response_bytes, options.largest_body))
+    budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
     gateway = GatewayRoutes(services.reads, budget)
     unverified = RateLimiter(options.rates.webhooks)
@@ -186,11 +195,7 @@ def _limits(options: WebOptions, clock: Clock) -> RequestLimits:
         RateLimiter(rates.reads),
         RateLimiter(rates.signed),
         RateLimiter(rates.signed_bytes),
-        slots=_slots(options.max_concurrent),
-        webhook_slots=_slots(options.max_webhooks),
-        body_bytes=Budget.of(options.max_body_bytes, options.largest_body),
+        slots=options.slots(options.max_concurrent),
+        webhook_slots=options.slots(options.max_webhooks),
+        body_bytes=options.budget(options.max_body_bytes, options.largest_body),
     )
-
-
-def _slots(total: int) -> Budget:
-    return Budget.of(total, min(total, SMALLEST_SHARE))
