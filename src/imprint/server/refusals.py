@@ -8,14 +8,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from imprint.domain.errors import Problem
 from imprint.domain.files import new_id
 from imprint.metrics import RESPONSES
-from imprint.web.middleware import OTHER_PATHS, SECURITY_HEADERS, request_id
+from imprint.web.middleware import OTHER_PATHS, RAW_SECURITY_HEADERS, request_id
 from imprint.web.problems import problem_response
 
 log = logging.getLogger("imprint.request")
-
-_SECURITY_HEADERS = [
-    (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
-]
 
 
 def write_refusal(problem: Problem, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -29,7 +25,7 @@ def write_refusal(problem: Problem, default_headers: Iterable[tuple[bytes, bytes
         *default_headers,
         *response.raw_headers,
         (b"x-request-id", request_id.get().encode()),
-        *_SECURITY_HEADERS,
+        *RAW_SECURITY_HEADERS,
         (b"connection", b"close"),
     ]
     request_id.reset(token)

@@ -46,9 +46,10 @@ SECURITY_HEADERS = {
 }
 """Headers of every response that does not set them itself."""
 
-_SECURITY_HEADERS = [
+RAW_SECURITY_HEADERS = [
     (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
 ]
+"""The same as a server sends them."""
 
 HEALTH_PATH = "/healthz"
 """The path without any limit."""
@@ -320,7 +321,7 @@ def _add_headers(message: MutableMapping[str, Any], keeps_connection: bool) -> N
     message["headers"] = headers = [
         *headers,
         (b"x-request-id", request_id.get().encode()),
-        *[header for header in _SECURITY_HEADERS if header[0] not in present],
+        *[header for header in RAW_SECURITY_HEADERS if header[0] not in present],
     ]
     if not keeps_connection:
         headers.append((b"connection", b"close"))

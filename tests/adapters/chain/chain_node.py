@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,15 @@ class ChainNode:
         if changed is None:
             await asyncio.sleep(30)
         return web.json_response(changed)
+
+
+@asynccontextmanager
+async def run_chain_node(chain: Chain) -> AsyncIterator[ChainNode]:
+    """A node of this chain, until the end of the block."""
+    node = ChainNode(chain)
+    await node.start()
+    yield node
+    await node.server.close()
 
 
 def block_ref(town: World, number: int = -1) -> BlockRef:

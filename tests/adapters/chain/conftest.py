@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from tests.adapters.chain.faulty_node import FaultyNode
+from tests.world import MovableClock, World, open_world
 
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
@@ -16,6 +18,13 @@ MARKET = Address("0x" + "c3" * 20)
 def fixed_clock() -> datetime:
     """The time of the node's newest block."""
     return datetime.fromtimestamp(1_760_000_000, UTC)
+
+
+@pytest.fixture
+async def town(tmp_path: Path) -> AsyncIterator[World]:
+    clock = MovableClock(datetime(2026, 1, 2, tzinfo=UTC))
+    async with open_world(tmp_path, clock=clock) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.adapters.chain.chain_node import ChainNode, Responses, block_ref, change_result
-from tests.world import MovableClock, World, open_world
+from tests.adapters.chain.chain_node import (
+    ChainNode,
+    Responses,
+    block_ref,
+    change_result,
+    run_chain_node,
+)
+from tests.world import World
 
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import JsonRpc
@@ -23,26 +28,15 @@ PLACE = LogPlace(31337, "0x" + "d" * 64, None, 0, None)
 
 
 @pytest.fixture
-async def town(tmp_path: Path) -> AsyncIterator[World]:
-    clock = MovableClock(datetime(2026, 1, 2, tzinfo=UTC))
-    async with open_world(tmp_path, clock=clock) as opened:
-        yield opened
-
-
-@pytest.fixture
 async def node(town: World) -> AsyncIterator[ChainNode]:
-    node = ChainNode(town.chain)
-    await node.start()
-    yield node
-    await node.server.close()
+    async with run_chain_node(town.chain) as node:
+        yield node
 
 
 @pytest.fixture
 async def spare(town: World) -> AsyncIterator[ChainNode]:
-    node = ChainNode(town.chain)
-    await node.start()
-    yield node
-    await node.server.close()
+    async with run_chain_node(town.chain) as node:
+        yield node
 
 
 @pytest.fixture

@@ -3,13 +3,17 @@
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.adapters.chain.chain_node import ChainNode, Responses, block_ref, change_result
-from tests.world import MovableClock, World, open_world
+from tests.adapters.chain.chain_node import (
+    ChainNode,
+    Responses,
+    block_ref,
+    change_result,
+    run_chain_node,
+)
+from tests.world import World
 
 from imprint.adapters.chain.chain_reader import (
     MAX_LOGS_RESPONSE,
@@ -32,26 +36,15 @@ Change = Callable[[list[dict[str, Any]], Responses], Responses]
 
 
 @pytest.fixture
-async def town(tmp_path: Path) -> AsyncIterator[World]:
-    clock = MovableClock(datetime(2026, 1, 2, tzinfo=UTC))
-    async with open_world(tmp_path, clock=clock) as opened:
-        yield opened
-
-
-@pytest.fixture
 async def node(town: World) -> AsyncIterator[ChainNode]:
-    node = ChainNode(town.chain)
-    await node.start()
-    yield node
-    await node.server.close()
+    async with run_chain_node(town.chain) as node:
+        yield node
 
 
 @pytest.fixture
 async def spare(town: World) -> AsyncIterator[ChainNode]:
-    node = ChainNode(town.chain)
-    await node.start()
-    yield node
-    await node.server.close()
+    async with run_chain_node(town.chain) as node:
+        yield node
 
 
 @pytest.fixture
