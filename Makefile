@@ -68,6 +68,10 @@ test-hostile: $(READY) ## Attack the service while an honest client uses it; ATT
 	$(if $(ATTACK),,$(BIN)/pytest -q -n 2 --dist worksteal tests/hostile/test_archives.py)
 	$(BIN)/pytest -q tests/hostile/test_attacks.py $(if $(ATTACK),-k "$(ATTACK)")
 
+test-faults: $(READY) ## Make mistakes, move clocks, restart, damage files (FAULT=name for one, LONG=1 for all)
+	@tools/install-faketime
+	LONG=$(LONG) $(BIN)/pytest -q -rs tests/faults $(if $(FAULT),-k "$(FAULT)")
+
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
 	@touch $@
@@ -83,5 +87,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-hostile test-kubo test-pinata lock clean
+.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata lock clean
 .SECONDARY:

@@ -36,7 +36,7 @@ class CountedStore:
     store: ContentStore
     stored: dict[Cid, bytes] = field(default_factory=dict)
 
-    async def put(self, cid: Cid, document: bytes, network: Network) -> None:
+    async def put(self, cid: Cid, document: bytes, network: Network, fence: int = 0) -> None:
         self.stored[cid] = document
         assert sum(map(len, self.stored.values())) <= MOST_BYTES
         await self.store.put(cid, document, network)

@@ -37,7 +37,7 @@ class Watched:
         self.store, self.breaks_after = store, breaks_after
         self.stored = []
 
-    async def put(self, cid, document, network, label=None):
+    async def put(self, cid, document, network, label=None, fence=0):
         if len(self.stored) == self.breaks_after:
             raise Unavailable.storage()
         self.stored.append((cid, network, label))
@@ -111,7 +111,7 @@ async def test_the_target_gets_the_label_of_a_document(world, target, migration)
 
 async def test_a_document_that_cannot_be_read_back_is_reported(world, migration):
     class Forgetful:
-        async def put(self, cid, document, network, label=None):
+        async def put(self, cid, document, network, label=None, fence=0):
             pass
 
         async def read(self, cid, network):

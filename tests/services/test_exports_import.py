@@ -79,7 +79,7 @@ async def test_an_interrupted_import_can_be_run_again(world, elsewhere, tmp_path
     content, stored = elsewhere.adapters.content, []
 
     class Breaking:
-        async def put(self, cid, document, network, label=None):
+        async def put(self, cid, document, network, label=None, fence=0):
             if len(stored) == 3:
                 raise ConnectionError
             stored.append(cid)
@@ -178,7 +178,7 @@ async def test_a_thumbnail_that_files_share_is_stored_once(world, elsewhere, tmp
     stored = []
 
     class Counted:
-        async def put(self, cid, document, network, label=None):
+        async def put(self, cid, document, network, label=None, fence=0):
             stored.append(cid)
             await elsewhere.adapters.content.put(cid, document, network, label)
 

@@ -20,7 +20,7 @@ class Stubborn:
     store: ContentStore
     kept: set[str] = field(default_factory=set)
 
-    async def remove(self, cid, network):
+    async def remove(self, cid, network, fence=None):
         if cid in self.kept:
             raise Unavailable.storage()
         await self.store.remove(cid, network)

@@ -14,9 +14,14 @@ class ContentStore(Protocol):
     """Documents by their cid; private and public ones are kept apart."""
 
     async def put(
-        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
+        self,
+        cid: Cid,
+        document: bytes,
+        network: Network,
+        label: Label | None = None,
+        fence: int = 0,
     ) -> None:
-        """Store a document durably under its cid; storing it again changes nothing.
+        """Store a document durably under its cid; storing it again only raises its fence.
 
         The adapter makes sure that what it stored has this cid. A label that cannot be attached
         does not make it fail.
@@ -34,8 +39,12 @@ class ContentStore(Protocol):
         Raises `Unavailable` for bytes that do not match: they are never returned.
         """
 
-    async def remove(self, cid: Cid, network: Network) -> None:
-        """Destroy a document; a missing one is not an error."""
+    async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
+        """Destroy a document; a missing one is not an error.
+
+        With a fence, a document that was stored with that fence or a higher one stays: it was
+        stored again after it had been condemned.
+        """
 
     async def probe(self) -> None:
         """Return if documents can be stored and read."""

@@ -112,7 +112,12 @@ class EmbeddedStore:
         self._closed = False
 
     async def put(
-        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
+        self,
+        cid: Cid,
+        document: bytes,
+        network: Network,
+        label: Label | None = None,
+        fence: int = 0,
     ) -> None:
         """Store a document durably under its cid; a cancelled put stores nothing later."""
         if len(document) <= SMALL_DOCUMENT and network in self._small:
@@ -146,7 +151,7 @@ class EmbeddedStore:
 
         return await self._run(load)
 
-    async def remove(self, cid: Cid, network: Network) -> None:
+    async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Destroy a document; one that is not stored is not an error."""
         if network in self._small:
             await self._write(network, partial(self._small[network].delete, cid))

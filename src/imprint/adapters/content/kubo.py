@@ -70,7 +70,12 @@ class KuboStore:
         self._rpc = KuboRpc(self._client, api, authorization)
 
     async def put(
-        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
+        self,
+        cid: Cid,
+        document: bytes,
+        network: Network,
+        label: Label | None = None,
+        fence: int = 0,
     ) -> None:
         """Add a document, read it back, and pin it.
 
@@ -125,7 +130,7 @@ class KuboStore:
                 raise StoreFailure("blocks of the document are missing") from error
         return await verify_document(cid, document, network)
 
-    async def remove(self, cid: Cid, network: Network) -> None:
+    async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Unpin a document, and delete the blocks that no other pin holds.
 
         The root is deleted last: as long as it exists, an interrupted removal can be repeated.

@@ -69,7 +69,12 @@ class PinataStore:
         self._group_ids = _RecentKeys()
 
     async def put(
-        self, cid: Cid, document: bytes, network: Network, label: Label | None = None
+        self,
+        cid: Cid,
+        document: bytes,
+        network: Network,
+        label: Label | None = None,
+        fence: int = 0,
     ) -> None:
         """Upload a document, and check what was stored by its cid or by reading it back."""
         await verify_document(cid, document, network)
@@ -117,7 +122,7 @@ class PinataStore:
                 raise StoreFailure("the gateway does not have a listed file")
         return await verify_document(cid, document, network)
 
-    async def remove(self, cid: Cid, network: Network) -> None:
+    async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Delete every file of a document; a file shared with the other network loses its key."""
         where, key = self._where(network), _key(network)
         others = {_key(other) for other in Network} - {key}

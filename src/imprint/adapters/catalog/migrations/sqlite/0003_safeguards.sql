@@ -1,0 +1,32 @@
+-- The installation: one row. id is also in the content store, once claimed = 1. A shared store may
+-- hold documents without an id; they are of this installation if owns_unnamed = 1.
+CREATE TABLE installation (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    id TEXT NOT NULL,
+    claimed INTEGER NOT NULL DEFAULT 0,
+    owns_unnamed INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- Rises with every transaction that condemns documents. A store destroys a document only if it was
+-- stored before that, so a late removal cannot destroy what was stored again.
+INSERT INTO counters (name, value) VALUES ('fence', 0);
+ALTER TABLE detached ADD COLUMN fence INTEGER NOT NULL DEFAULT 0;
+
+-- For how long a lease is taken: one that ends later than that from now was taken by a wrong clock.
+ALTER TABLE leases ADD COLUMN length INTEGER NOT NULL DEFAULT 600000000;
+
+-- Checksums of records. Whoever changes a record without its checksum leaves none.
+ALTER TABLE files ADD COLUMN checksum INTEGER;
+ALTER TABLE file_groups ADD COLUMN checksum INTEGER;
+
+CREATE TRIGGER files_without_checksum AFTER UPDATE ON files
+WHEN new.checksum = old.checksum
+BEGIN
+    UPDATE files SET checksum = NULL WHERE position = new.position;
+END;
+
+CREATE TRIGGER file_groups_without_checksum AFTER UPDATE ON file_groups
+WHEN new.checksum = old.checksum
+BEGIN
+    UPDATE file_groups SET checksum = NULL WHERE id = new.id;
+END;

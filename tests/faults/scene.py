@@ -1,0 +1,173 @@
+"""Replicas of the service in processes of their own beside one node, each with its own clock."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+from tests.crash.victim import PresentClock
+from tests.postgresql import records_of
+from tests.processes import PLAIN, Process, free_port
+from tests.world import Node, World
+
+from imprint.devchain.chain import Chain
+from imprint.devchain.deployment import deploy_marketplace
+from imprint.settings import DEVELOPMENT, read_settings
+
+LONG = bool(os.environ.get("LONG"))
+"""Whether to run everything, and not the share for every change."""
+
+POLL_SECONDS = 0.05
+TIMEOUT = 60.0
+
+
+def find_faketime() -> Path:
+    """The library that gives a process another clock."""
+    found = next(Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
+    assert found is not None, "needs the package libfaketime: run `make test-faults`"
+    return found
+
+
+@dataclass(slots=True)
+class WrongClock:
+    """A wall clock that is so many seconds ahead of the real one, and can be set while it is read.
+
+    The clock that counts the seconds since the machine was started stays right.
+    """
+
+    file: Path
+    ahead: float = 0.0
+
+    def set(self, ahead: float) -> None:
+        """Be so many seconds ahead from now on."""
+        self.ahead = ahead
+        written = self.file.with_suffix(".new")
+        written.write_text(f"{ahead:+f}\n")
+        written.replace(self.file)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        self.set(self.ahead)
+        return {
+            "LD_PRELOAD": str(find_faketime()),
+            "FAKETIME_TIMESTAMP_FILE": str(self.file),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_DONT_RESET": "1",
+        }
+
+
+@dataclass(slots=True)
+class Replica:
+    """`imprint serve` with these settings, named without their prefix."""
+
+    name: str
+    folder: Path
+    given: Mapping[str, str]
+    clock: WrongClock | None = None
+    command: Sequence[str] = (sys.executable, "-m", "imprint", "serve")
+    port: int = field(default_factory=free_port)
+    process: Process = field(init=False)
+
+    def __post_init__(self) -> None:
+        settings = {**self.given, "PORT": str(self.port)}
+        environ = {f"IMPRINT_{name}": text for name, text in settings.items()}
+        environ |= {} if self.clock is None else self.clock.environ
+        self.process = Process(self.command, self.folder / f"{self.name}.log", environ)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """Everything that it has logged."""
+        return self.process.log.read_text("utf-8", "replace")
+
+    async def start(self, path: str = "/readyz") -> None:
+        """Run it and wait until it responds with 200 at `path`."""
+        self.process.spawn()
+        await self.wait_for(200, path)
+
+    async def wait_for(self, status: int, path: str = "/readyz", seconds: float = TIMEOUT) -> None:
+        """Wait until it responds with this status at `path`."""
+        deadline = time.monotonic() + seconds
+        async with httpx2.AsyncClient(base_url=self.url, timeout=5, verify=PLAIN) as client:
+            while time.monotonic() < deadline:
+                assert self.process.runs, self.process.tail()
+                with suppress(httpx2.TransportError):
+                    if (await client.get(path)).status_code == status:
+                        return
+                await asyncio.sleep(POLL_SECONDS)
+        raise TimeoutError(self.process.tail())
+
+
+@dataclass(slots=True)
+class Scene:
+    """A chain with a node, wallets, and any number of replicas on the same records and documents.
+
+    `world.client` sends to the replica that was made first.
+    """
+
+    folder: Path
+    given: Mapping[str, str]
+    world: World
+    replicas: list[Replica] = field(default_factory=list)
+
+    def replica(self, *, ahead: float | None = None, **given: str) -> Replica:
+        """A replica that is not running yet; with `ahead`, its clock is wrong by these seconds."""
+        name = f"replica-{len(self.replicas)}"
+        clock = None if ahead is None else WrongClock(self.folder / f"{name}.clock", ahead)
+        made = Replica(name, self.folder, {**self.given, **given}, clock)
+        self.replicas.append(made)
+        if len(self.replicas) == 1:
+            self.world.client.base_url = made.url
+        return made
+
+
+@asynccontextmanager
+async def open_scene(folder: Path, **given: str) -> AsyncIterator[Scene]:
+    """A scene in this folder; its records are in SQLite, or on the server of `records`.
+
+    Background tasks are off unless `given` says otherwise.
+    """
+    clock = PresentClock()
+    chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)
+    marketplace = deploy_marketplace(chain)
+    node = Node(chain)
+    await node.start()
+    database = await records_of(folder)
+    settings = {
+        **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
+        "DATA_DIR": str(folder / "data"),
+        "CHAIN_RPC_URL": node.url,
+        "MARKETPLACE_ADDRESS": marketplace,
+        "LOGIN_DOMAINS": "imprint.test",
+        "JWT_SECRET": "5f0c81be27d4693b1f0c8e9d2a7465fd",
+        "WEBHOOK_A_SECRET": "",
+        "WEBHOOK_B_SECRET": "",
+        "CHAIN_FOLLOW_SECONDS": "0",
+        "JANITOR_SECONDS": "0",
+        **{name.removeprefix("IMPRINT_"): text for name, text in database.items()},
+        **given,
+    }
+    settings.pop("PORT", None)
+    read = read_settings({f"IMPRINT_{name}": text for name, text in settings.items()})
+    limits = httpx2.Limits(max_connections=64)
+    client = httpx2.AsyncClient(timeout=20, limits=limits, verify=PLAIN)
+    world = World(chain, node, marketplace, read, None, None, client, clock)
+    scene = Scene(folder, settings, world)
+    try:
+        yield scene
+    finally:
+        for replica in scene.replicas:
+            replica.process.kill()
+        await client.aclose()
+        await node.stop()
+        chain.close()
