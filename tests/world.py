@@ -47,6 +47,8 @@ class MovableClock:
     """A clock that a test moves."""
 
     moment: datetime = field(default_factory=lambda: datetime.now(UTC))
+    passed: float = 1000.0
+    """Seconds that have passed, whatever the clock was set to meanwhile."""
 
     def now(self) -> datetime:
         return self.moment
@@ -55,7 +57,16 @@ class MovableClock:
         return self.now()
 
     def advance(self, seconds: float) -> None:
+        """Let time pass; a negative number sets the clock back."""
         self.moment += timedelta(seconds=seconds)
+        self.passed += max(0.0, seconds)
+
+    def set_ahead(self, seconds: float) -> None:
+        """Set the clock, without time passing."""
+        self.moment += timedelta(seconds=seconds)
+
+    def monotonic(self) -> float:
+        return self.passed
 
     @property
     def seconds(self) -> int:
@@ -420,7 +431,7 @@ async def open_world(
     } | {f"IMPRINT_{name}": value for name, value in given.items()}
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
     settings = read_settings(environ, defaults=defaults, check_secrets=False)
-    adapters = open_adapters(settings, clock)
+    adapters = open_adapters(settings, clock, clock.monotonic)
     app = build_service(settings, adapters if adapt is None else adapt(adapters))
     transport = httpx2.ASGITransport(app)
     try:

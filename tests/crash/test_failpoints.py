@@ -14,7 +14,8 @@ from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, Wallet, World, open_world, picture, problem
 
 from imprint import failpoints
-from imprint.services.garbage_collector import LEASE_TIME, GarbageCollector
+from imprint.services.garbage_collector import GarbageCollector
+from imprint.services.leases import LEASE_TIME
 
 STORING = (
     "before_intent",

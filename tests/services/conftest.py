@@ -38,17 +38,18 @@ class Ledger:
 
     def __post_init__(self) -> None:
         self.chain = ScriptedChain(self.clock)
-        self.catalog = open_catalog(self.folder / "catalog.db")
+        self.catalog = open_catalog(self.folder / "catalog.db", self.clock.monotonic)
         self.follower = self.new_follower()
 
     def new_follower(self, chain: ChainReader | None = None, depth: int = DEPTH) -> Follower:
         """Another follower, like that of another process."""
-        return Follower(chain or self.chain, self.catalog, self.clock, CHAIN, 0, depth)
+        chain, elapsed = chain or self.chain, self.clock.monotonic
+        return Follower(chain, self.catalog, self.clock, CHAIN, 0, depth, monotonic=elapsed)
 
     async def restart(self) -> None:
         """Close the catalog and open it again, with a new follower."""
         await self.catalog.close()
-        self.catalog = open_catalog(self.folder / "catalog.db")
+        self.catalog = open_catalog(self.folder / "catalog.db", self.clock.monotonic)
         self.clock.advance(10)
         self.follower = self.new_follower()
 

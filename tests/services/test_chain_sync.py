@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
+from datetime import timedelta
 
 import pytest
 from tests.services.conftest import ALICE, BOB, DEPTH, Ledger, forge, wait_until
@@ -135,9 +136,8 @@ async def test_a_follower_that_lost_its_lease_skips_no_block(ledger: Ledger) -> 
     ) -> list[Log]:
         ledger.chain.logs = read_logs  # type: ignore[method-assign]
         ledger.clock.advance(LEASE_SECONDS + 1)
-        now = ledger.clock.now()
-        until = now.replace(year=now.year + 1)
-        assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", now, until)
+        year = timedelta(days=365)
+        assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", year)
         return await read_logs(first, last, topics, head)
 
     ledger.chain.logs = lose_lease  # type: ignore[method-assign]
@@ -241,8 +241,7 @@ async def test_a_node_that_is_behind_the_one_asked_for_the_head_undoes_nothing(
 async def test_a_rebuild_needs_no_lease(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
-    until = ledger.clock.now().replace(year=ledger.clock.now().year + 1)
-    await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", ledger.clock.now(), until)
+    await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", timedelta(days=365))
     seen: list[tuple[int, int]] = []
     await ledger.follower.rebuild(0, lambda *place: seen.append(place))
     assert await ledger.state(draft) is State.ONCHAIN

@@ -49,7 +49,7 @@ async def miscount(world: World, owner: str) -> None:
 async def test_a_recount_corrects_what_counts_for_a_signer(world: World) -> None:
     alice, catalog = world.wallet(1), world.adapters.catalog
     await world.create(alice)
-    recount = UsageRecount(catalog, world.clock)
+    recount = UsageRecount(catalog)
     assert await recount.recount() == 0
     await miscount(world, alice.address)
     assert await recount.recount() == 1
@@ -60,9 +60,8 @@ async def test_only_one_process_recounts(world: World) -> None:
     alice, catalog = world.wallet(1), world.adapters.catalog
     await world.create(alice)
     await miscount(world, alice.address)
-    now = world.clock()
-    assert await catalog.take_lease(RECOUNT_LEASE, "another", now, now + timedelta(minutes=1))
-    recount = UsageRecount(catalog, world.clock)
+    assert await catalog.take_lease(RECOUNT_LEASE, "another", timedelta(minutes=1))
+    recount = UsageRecount(catalog)
     assert await recount.recount() == 0
     await catalog.release_lease(RECOUNT_LEASE, "another")
     assert await recount.recount() == 1

@@ -71,7 +71,9 @@ class Universe:
         self._start()
 
     def _start(self) -> None:
-        adapters = replace(open_adapters(self.settings, self.clock), images=PlainRecoder())
+        adapters = replace(
+            open_adapters(self.settings, self.clock, self.clock.monotonic), images=PlainRecoder()
+        )
         app = build_service(self.settings, adapters)
         client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN)
         chain, address = self.market.chain, self.market.address
@@ -86,6 +88,7 @@ class Universe:
             chain_settings.id,
             chain_settings.start_block,
             chain_settings.reorg_depth,
+            monotonic=self.clock.monotonic,
         )
 
     async def restart(self) -> None:

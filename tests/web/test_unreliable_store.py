@@ -15,7 +15,8 @@ from tests.world import open_world
 
 from imprint.bootstrap import Adapters
 from imprint.domain.errors import Unavailable
-from imprint.services.garbage_collector import LEASE_TIME, GarbageCollector
+from imprint.services.garbage_collector import GarbageCollector
+from imprint.services.leases import LEASE_TIME
 
 FAILING = 0.3
 AUTHORS = 8

@@ -32,8 +32,10 @@ from imprint.ports import (
     ContentStore,
     ImageRecoder,
     MarketplaceReader,
+    Monotonic,
     Progress,
     WebhookProvider,
+    monotonic,
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
@@ -69,6 +71,7 @@ class Adapters:
     clock: Clock
     disk: LocalDiskSpace
     inventory: Inventory | None = None
+    monotonic: Monotonic = monotonic
 
     async def close(self) -> None:
         """Close every adapter, the catalog last."""
@@ -78,8 +81,13 @@ class Adapters:
         await self.catalog.close()
 
 
-def open_adapters(settings: Settings, clock: Clock = utc_now) -> Adapters:
-    """Open the adapters that the settings name. Raises `CannotStart`."""
+def open_adapters(
+    settings: Settings, clock: Clock = utc_now, seconds: Monotonic | None = None
+) -> Adapters:
+    """Open the adapters that the settings name. Raises `CannotStart`.
+
+    With `seconds`, also leases use this clock, instead of that of the machine or the server.
+    """
     storage, chain = settings.storage, settings.chain
     try:
         storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -91,7 +99,7 @@ def open_adapters(settings: Settings, clock: Clock = utc_now) -> Adapters:
     content = open_content(settings, clock)
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     return Adapters(
-        catalog=open_database(storage.database, storage.connections),
+        catalog=open_database(storage.database, storage.connections, seconds),
         content=content,
         cipher=cipher,
         marketplace=JsonRpcMarketplace(
@@ -109,6 +117,7 @@ def open_adapters(settings: Settings, clock: Clock = utc_now) -> Adapters:
         clock=clock,
         disk=LocalDiskSpace(_folders(settings), settings.limits.min_free_disk),
         inventory=content if isinstance(content, EmbeddedStore) else None,
+        monotonic=seconds or monotonic,
     )
 
 
@@ -156,13 +165,20 @@ def _open_pinata(settings: Settings, store: PinataContent, clock: Clock) -> Cont
     return PinataStore(account, clock, public=store.public)
 
 
-def open_database(database: SqliteDatabase | PostgresqlDatabase, connections: int) -> CatalogBase:
-    """Open the catalog there and migrate its schema. Raises `CannotStart`."""
+def open_database(
+    database: SqliteDatabase | PostgresqlDatabase,
+    connections: int,
+    seconds: Monotonic | None = None,
+) -> CatalogBase:
+    """Open the catalog there and migrate its schema. Raises `CannotStart`.
+
+    Leases use the clock of the machine or of the server, or `seconds` if it is given.
+    """
     try:
         if isinstance(database, PostgresqlDatabase):
-            return _open_postgresql(database, connections)
+            return _open_postgresql(database, connections, seconds)
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return open_catalog(database.path)
+        return open_catalog(database.path, seconds or monotonic)
     except NewerSchema as error:
         raise CannotStart(str(error)) from error
     except (Unavailable, OSError, ValueError) as error:
@@ -171,12 +187,14 @@ def open_database(database: SqliteDatabase | PostgresqlDatabase, connections: in
         raise CannotStart(f"The database {place} cannot be opened.") from error
 
 
-def _open_postgresql(database: PostgresqlDatabase, connections: int) -> CatalogBase:
+def _open_postgresql(
+    database: PostgresqlDatabase, connections: int, seconds: Monotonic | None
+) -> CatalogBase:
     with _postgresql_library():
         from imprint.adapters.catalog.postgresql import open_catalog as open_postgresql
         from imprint.adapters.catalog.postgresql_schema import Unfinished
     try:
-        return open_postgresql(database.url.reveal(), connections)
+        return open_postgresql(database.url.reveal(), connections, seconds)
     except Unfinished as error:
         raise CannotStart(str(error)) from error
 

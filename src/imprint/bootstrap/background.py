@@ -30,6 +30,7 @@ def build_follower(
         chain.start_block,
         chain.reorg_depth,
         labels,
+        adapters.monotonic,
     )
 
 
@@ -60,7 +61,7 @@ class BackgroundTasks:
         if retention.janitor_seconds:
             grace = timedelta(hours=retention.grace_hours)
             yield GarbageCollector(catalog, content, clock, grace).run(retention.janitor_seconds)
-            yield UsageRecount(catalog, clock).run()
+            yield UsageRecount(catalog).run()
             if adapters.inventory is not None:
                 age = timedelta(seconds=retention.lease_seconds)
                 yield StrayScan(catalog, adapters.inventory, clock, age).run()

@@ -13,7 +13,7 @@ from imprint.server.supervisor import MISCONFIGURED
 from imprint.services.backup import NotABackup
 from imprint.services.content_migration import NotMigrated
 from imprint.services.exports import DocumentMissing, ImportConflicts
-from imprint.services.garbage_collector import CollectionNotPaused
+from imprint.services.leases import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
 FAILED = 1

@@ -5,6 +5,7 @@ docstring does not name: adapters translate the errors of their vendors once. Th
 only few services need are in `archives` and `content`.
 """
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +18,15 @@ Clock = Callable[[], datetime]
 """Returns the time, in UTC."""
 
 utc_now: Clock = partial(datetime.now, UTC)
-"""The clock of this machine."""
+"""The clock of this machine, which an operator or a time server may set."""
+
+Monotonic = Callable[[], float]
+"""Returns seconds since some moment; they only rise, whatever a clock is set to."""
+
+monotonic: Monotonic = partial(
+    time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+)
+"""Seconds since this machine was started, the same in all its processes, sleep included."""
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
@@ -29,7 +38,9 @@ __all__ = [
     "ContentStore",
     "ImageRecoder",
     "MarketplaceReader",
+    "Monotonic",
     "Progress",
     "WebhookProvider",
+    "monotonic",
     "utc_now",
 ]

@@ -21,7 +21,7 @@ from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import BackupEntry, BackupWriter
 from imprint.ports.catalog import StoredDocument
 from imprint.services.exports import MAX_THUMBNAIL, DocumentMissing
-from imprint.services.garbage_collector import pause_collection
+from imprint.services.leases import pause_collection
 
 CATALOG_ENTRY = "imprint.db"
 """The copy of the catalog in a backup: as in a data folder."""
@@ -120,7 +120,7 @@ class Backup:
 
     async def run(self, writer: BackupWriter, scratch: Path, progress: Progress) -> BackupManifest:
         """Write a backup, with a copy of the catalog in `scratch`. Raises `DocumentMissing`."""
-        async with pause_collection(self.catalog, self.clock):
+        async with pause_collection(self.catalog, "backup", self.clock):
             made_at = write_instant(self.clock())
             copy = scratch / CATALOG_ENTRY
             await self.catalog.backup_to(copy)

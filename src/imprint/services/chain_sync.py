@@ -9,9 +9,9 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import Enum, auto
-from uuid import uuid4
+from functools import partial
 
 from imprint.domain.errors import Unavailable
 from imprint.domain.marketplace import POST_CREATED, Log, Undecodable, decode_post_created
@@ -33,10 +33,11 @@ from imprint.metrics import (
     HEAD_BLOCK,
     UNREADABLE_RECEIPTS,
 )
-from imprint.ports import Catalog, ChainReader, Clock, Progress
+from imprint.ports import Catalog, ChainReader, Clock, Monotonic, Progress, monotonic
 from imprint.ports.chain import Unproved
 from imprint.services.block_ranges import BlockRange, BlockRangeReader
 from imprint.services.labels import LabelUpdater
+from imprint.services.leases import name_holder
 from imprint.services.periodic_task import run_periodically
 from imprint.services.webhooks import record_event
 
@@ -164,13 +165,14 @@ class Follower:
     start_block: int
     reorg_depth: int
     labels: LabelUpdater | None = None
-    holder: str = field(default_factory=lambda: uuid4().hex)
+    monotonic: Monotonic = monotonic
+    holder: str = field(default_factory=partial(name_holder, "chain follower"))
     reader: BlockRangeReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
     _seen_heads: dict[int, str] = field(default_factory=dict, init=False)
     _read_by_receipts: dict[int, str] = field(default_factory=dict, init=False)
-    _shrunk_since: datetime | None = field(default=None, init=False)
-    _leased_until: datetime | None = field(default=None, init=False)
+    _shrunk_since: float | None = field(default=None, init=False)
+    _leased_until: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.reader = BlockRangeReader(self.chain, (POST_CREATED,))
@@ -355,10 +357,10 @@ class Follower:
             block = await self._block_at(max(below), head)
             if block.block_hash != self._seen_heads[block.number]:
                 return True
-        now = self.clock()
+        now = self.monotonic()
         if self._shrunk_since is None:
             self._shrunk_since = now
-        return now - self._shrunk_since >= SHRUNK_GRACE
+        return now - self._shrunk_since >= SHRUNK_GRACE.total_seconds()
 
     async def _undo_above(self, head: BlockRef) -> None:
         """Undo the events that were read from blocks above the head, which are gone."""
@@ -435,9 +437,9 @@ class Follower:
         return result.new_letters
 
     async def _take_lease(self) -> bool:
-        now = self.clock()
-        until = now + timedelta(seconds=LEASE_SECONDS)
-        taken = await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, now, until)
+        until = self.monotonic() + LEASE_SECONDS
+        length = timedelta(seconds=LEASE_SECONDS)
+        taken = await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, length)
         self._leased_until = until if taken else None
         if not taken:
             # The process that follows now may undo what this one has read.
@@ -450,7 +452,7 @@ class Follower:
         If it is lost, the round ends after the present blocks; until then, two processes read them.
         """
         until = self._leased_until
-        if until is not None and self.clock() > until - timedelta(seconds=LEASE_SECONDS / 2):
+        if until is not None and self.monotonic() > until - LEASE_SECONDS / 2:
             await self._take_lease()
 
 

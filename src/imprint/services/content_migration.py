@@ -14,8 +14,8 @@ from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import MigrationProgress
 from imprint.ports.catalog import StoredDocument
 from imprint.services.exports import DocumentMissing
-from imprint.services.garbage_collector import pause_collection
 from imprint.services.labels import label_of
+from imprint.services.leases import pause_collection
 
 BATCH = 256
 """How many documents are looked up at once."""
@@ -53,7 +53,7 @@ class ContentMigration:
 
         Raises `DocumentMissing` and `NotMigrated`.
         """
-        async with pause_collection(self.catalog, self.clock):
+        async with pause_collection(self.catalog, "content migration", self.clock):
             total = sum([len(batch) async for _, batch in self._batches()])
             done = copied = 0
             progress(done, total)

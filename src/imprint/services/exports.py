@@ -39,8 +39,8 @@ from imprint.domain.files import File, Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import Archive
 from imprint.ports.catalog import ImportConflict, ImportOutcome
-from imprint.services.garbage_collector import pause_collection
 from imprint.services.labels import label_of
+from imprint.services.leases import pause_collection
 
 CONCURRENT_READS = 8
 """How many documents are read at the same time, for remote stores."""
@@ -96,7 +96,7 @@ class Export:
         self, owner: Address | None, spool: BinaryIO, write: WriteBytes, progress: Progress
     ) -> Manifest:
         """Write a CAR of all files, or of one owner's. Raises `DocumentMissing`."""
-        async with pause_collection(self.catalog, self.clock):
+        async with pause_collection(self.catalog, "export", self.clock):
             made_at = self.clock()
             files, pages = await self._write_spool(owner, spool)
             indexes = list(_build_indexes(pages, self.width))
@@ -307,7 +307,7 @@ class Import:
         Raises `ImportConflicts`, before anything is written.
         """
         self.check_marketplace(opened)
-        async with pause_collection(self.catalog, self.clock):
+        async with pause_collection(self.catalog, "import", self.clock):
             await self._check_conflicts(archive, opened)
             counts: Counter[ImportOutcome] = Counter()
             thumbnails: dict[Cid, int] = {}

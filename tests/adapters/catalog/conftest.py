@@ -16,6 +16,7 @@ from imprint.domain.cids import Cid
 from imprint.domain.files import Action, File, Intent, Network, Quota, Version, Write
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
+from imprint.ports import Monotonic
 from imprint.ports.catalog import NO_QUOTA
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -175,16 +176,16 @@ async def database(server: Server | None, tmp_path: Path) -> Database:
     return await PostgresqlServer.clean(server)
 
 
-Opener = Callable[[], CatalogBase]
+Opener = Callable[..., CatalogBase]
 
 
 @pytest.fixture
 async def open_another(database: Database) -> AsyncIterator[Opener]:
-    """Opens the same catalog once more, as another process would."""
+    """Opens the same catalog once more, as another process would; with a clock for its leases."""
     opened: list[CatalogBase] = []
 
-    def open_one() -> CatalogBase:
-        opened.append(open_any(database.address))
+    def open_one(clock: Monotonic | None = None) -> CatalogBase:
+        opened.append(open_any(database.address, clock))
         return opened[-1]
 
     yield open_one

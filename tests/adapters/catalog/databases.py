@@ -11,6 +11,7 @@ from tests.postgresql import Server
 
 from imprint.adapters.catalog import postgresql, sqlite
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.ports import Monotonic, monotonic
 
 COUNTED = "SELECT tag, count(*) FROM file_tags GROUP BY tag"
 
@@ -37,11 +38,11 @@ class Database(Protocol):
         ...
 
 
-def open_any(address: str) -> CatalogBase:
-    """The catalog at this address, whatever it is."""
+def open_any(address: str, clock: Monotonic | None = None) -> CatalogBase:
+    """The catalog at this address, whatever it is, with this clock for leases."""
     if address.startswith(SQLITE):
-        return sqlite.open_catalog(Path(address.removeprefix(SQLITE)))
-    return postgresql.open_catalog(address)
+        return sqlite.open_catalog(Path(address.removeprefix(SQLITE)), clock or monotonic)
+    return postgresql.open_catalog(address, clock=clock)
 
 
 @dataclass(slots=True)

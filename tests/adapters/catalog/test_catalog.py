@@ -1,4 +1,4 @@
-"""What all processes share: rate limits and leases."""
+"""What all processes share: rate limits."""
 
 from datetime import timedelta
 
@@ -119,23 +119,3 @@ async def test_the_wait_is_never_longer_than_the_period(world):
     with pytest.raises(RateLimited) as refused:
         await spend(world)
     assert refused.value.retry_after == 60
-
-
-async def test_a_lease_has_one_holder_until_it_ends(world):
-    take, minute = world.catalog.take_lease, timedelta(minutes=1)
-    assert await take("follow", "one", world.now, world.now + minute)
-    assert not await take("follow", "two", world.now, world.now + minute)
-    assert await take("keep", "two", world.now, world.now + minute)
-    assert await take("follow", "one", world.now, world.now + 2 * minute)
-    assert not await take("follow", "two", world.now + minute, world.now + 3 * minute)
-    later = world.now + 2 * minute
-    assert await take("follow", "two", later, later + minute)
-
-
-async def test_a_lease_is_given_back_only_by_its_holder(world):
-    until = world.now + timedelta(minutes=1)
-    await world.catalog.take_lease("follow", "one", world.now, until)
-    await world.catalog.release_lease("follow", "two")
-    assert not await world.catalog.take_lease("follow", "two", world.now, until)
-    await world.catalog.release_lease("follow", "one")
-    assert await world.catalog.take_lease("follow", "two", world.now, until)

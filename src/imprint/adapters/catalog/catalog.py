@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from imprint.adapters.catalog import archives, chain_events, drafts, files, garbage, sql
@@ -36,7 +36,7 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.domain.rate_limits import Rate
-from imprint.ports.catalog import NO_QUOTA, ImportOutcome, KeyRecord, StoredDocument
+from imprint.ports.catalog import NO_QUOTA, ImportOutcome, KeyRecord, Lease, StoredDocument
 
 _UNKNOWN_REACH = 1_000_000
 """The `reach` of a read that may visit any number of rows."""
@@ -46,6 +46,11 @@ _PROBE_SECONDS = 2.0
 
 _SECOND = 1_000_000
 """Microseconds in a second: moments are stored in microseconds."""
+
+_MICROSECOND = timedelta(microseconds=1)
+
+LeaseClock = Callable[[], int | None]
+"""Returns what leases take for now, in microseconds; None is the time of the database's server."""
 
 
 class Snapshot(Protocol):
@@ -83,6 +88,10 @@ class CatalogBase(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Finish running transactions and close every connection."""
+
+    @abstractmethod
+    def lease_now(self) -> int | None:
+        """What leases take for now, in microseconds; None is the time of the database's server."""
 
     async def probe(self) -> None:
         try:
@@ -194,11 +203,18 @@ class CatalogBase(ABC):
 
     # Leases and garbage
 
-    async def take_lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
-        return await self.transact((), _take_lease, name, holder, now, until)
+    async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
+        return await self.transact((), _take_lease, self.lease_now, name, holder, length)
 
     async def release_lease(self, name: str, holder: str) -> None:
-        await self.transact((), _release_lease, name, holder)
+        await self.transact((), _release_lease, self.lease_now, name, holder)
+
+    async def find_lease(self, name: str) -> Lease | None:
+        return await self.read(_find_lease, self.lease_now, name)
+
+    async def lease_age(self, name: str) -> timedelta | None:
+        found = await self.find_lease(name)
+        return None if found is None else max(-found.left, timedelta(0))
 
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int
@@ -255,16 +271,23 @@ async def _beat(tx: Transaction) -> None:
 
 
 async def _take_lease(
-    tx: Transaction, name: str, holder: str, now: datetime, until: datetime
+    tx: Transaction, clock: LeaseClock, name: str, holder: str, length: timedelta
 ) -> bool:
+    # The clock is read inside: a transaction that waited for another one must not take the lease
+    # that was taken meanwhile for one of a wrong clock.
     row = await tx.fetchone(
-        sql.TAKE_LEASE, name=name, holder=holder, held_until=micros(until), now=micros(now)
+        sql.TAKE_LEASE, name=name, holder=holder, length=length // _MICROSECOND, now=clock()
     )
     return row is not None
 
 
-async def _release_lease(tx: Transaction, name: str, holder: str) -> None:
-    await tx.execute(sql.RELEASE_LEASE, name=name, holder=holder)
+async def _release_lease(tx: Transaction, clock: LeaseClock, name: str, holder: str) -> None:
+    await tx.execute(sql.RELEASE_LEASE, name=name, holder=holder, now=clock())
+
+
+async def _find_lease(tx: Transaction, clock: LeaseClock, name: str) -> Lease | None:
+    row = await tx.fetchone(sql.FIND_LEASE, name=name, now=clock())
+    return None if row is None else Lease(row["holder"], row["microseconds"] * _MICROSECOND)
 
 
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:

@@ -43,6 +43,7 @@ from imprint.adapters.catalog.schema import known_migrations
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
 from imprint.domain.errors import Unavailable
 from imprint.domain.tags import MAX_TAGS
+from imprint.ports import Monotonic
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
@@ -78,15 +79,19 @@ _REFUSED = (
 """Errors about the values of a statement, rather than about the database."""
 
 
-def open_catalog(url: str, connections: int = CONNECTIONS) -> "PostgresqlCatalog":
+def open_catalog(
+    url: str, connections: int = CONNECTIONS, clock: Monotonic | None = None
+) -> "PostgresqlCatalog":
     """Open the catalog in this database; creates or migrates its schema.
+
+    Leases use the clock of the server, or `clock` if one is given.
 
     Raises `NewerSchema` for one that a newer version wrote, and `Unfinished` for one that a catalog
     is being moved to. Connections are made later, on the event loop that uses them.
     """
     with translated(), ThreadPoolExecutor(1, "catalog-schema") as thread:
         thread.submit(asyncio.run, prepare(url)).result()
-    return PostgresqlCatalog(url, connections)
+    return PostgresqlCatalog(url, connections, clock)
 
 
 async def prepare(url: str) -> None:
@@ -194,7 +199,8 @@ class KeyedLocks:
 class PostgresqlCatalog(CatalogBase):
     """`Catalog` in PostgreSQL."""
 
-    def __init__(self, url: str, connections: int) -> None:
+    def __init__(self, url: str, connections: int, clock: Monotonic | None = None) -> None:
+        self._clock = clock
         self._pool = Pool(url, connections)
         self._local_locks = KeyedLocks()
         self._running: set[asyncio.Task[Any]] = set()
@@ -205,6 +211,9 @@ class PostgresqlCatalog(CatalogBase):
         if self._running:
             await asyncio.wait(self._running)
         await self._pool.close()
+
+    def lease_now(self) -> int | None:
+        return None if self._clock is None else int(self._clock() * 1_000_000)
 
     async def transact(
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
@@ -339,7 +348,15 @@ def _list_tagged(tags: int, drafts_too: bool) -> str:
 _NOT_NEEDED = frozenset({sql.RECOUNT_TAG})
 """A stored count for each tag would be one row that all writers of this tag wait for."""
 
+_SERVER_NOW = """
+COALESCE(CAST(:now AS BIGINT), CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT))"""
+"""The time of the server, unless another clock is given."""
+
 _OWN: Mapping[str, str] = {
+    **{
+        text: text.replace(":now", _SERVER_NOW)
+        for text in (sql.TAKE_LEASE, sql.RELEASE_LEASE, sql.FIND_LEASE)
+    },
     sql.NEXT_POSITION: "SELECT nextval('positions') AS value",
     sql.COUNT_TAG: f"SELECT {_count_in('onchain')} AS posts, {_count_in('pending')} AS drafts",
     **{

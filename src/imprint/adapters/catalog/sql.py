@@ -343,8 +343,17 @@ CHAIN_MARK = (
     "SELECT block_number, block_hash FROM chain_marks WHERE chain_id = :chain_id AND kind = :kind"
 )
 TAKE_LEASE = """
-INSERT INTO leases (name, holder, held_until) VALUES (:name, :holder, :held_until)
-ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-WHERE leases.holder = excluded.holder OR leases.held_until <= :now RETURNING 1"""
-RELEASE_LEASE = "DELETE FROM leases WHERE name = :name AND holder = :holder"
+INSERT INTO leases (name, holder, length, held_until)
+VALUES (:name, :holder, :length, :now + :length)
+ON CONFLICT (name) DO UPDATE
+SET holder = excluded.holder, length = excluded.length, held_until = excluded.held_until
+WHERE leases.holder = excluded.holder
+    OR leases.held_until <= :now OR leases.held_until > :now + leases.length
+RETURNING 1"""
+RELEASE_LEASE = """
+UPDATE leases SET held_until = :now
+WHERE name = :name AND holder = :holder AND held_until > :now"""
+FIND_LEASE = """
+SELECT holder, held_until - :now AS microseconds FROM leases
+WHERE name = :name AND held_until <= :now + length"""
 HEARTBEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"

@@ -24,6 +24,7 @@ from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, V
 from imprint.adapters.group_commit import GroupCommit, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
 from imprint.domain.errors import Problem, Unavailable
+from imprint.ports import Monotonic, monotonic
 
 _log = logging.getLogger(__name__)
 
@@ -46,8 +47,10 @@ _MISSING = object()
 """What the query cache returns for a key that it does not have."""
 
 
-def open_catalog(path: Path) -> "SqliteCatalog":
+def open_catalog(path: Path, clock: Monotonic = monotonic) -> "SqliteCatalog":
     """Open the catalog in this file; creates or migrates its schema.
+
+    Leases use `clock`, which all processes that share the file must have in common.
 
     Raises `NewerSchema` for one that a newer version wrote.
     """
@@ -55,7 +58,7 @@ def open_catalog(path: Path) -> "SqliteCatalog":
         writer = connect_writer(path)
         try:
             migrate(writer, known_migrations())
-            return SqliteCatalog(path, writer)
+            return SqliteCatalog(path, writer, clock=clock)
         except BaseException:
             writer.close()
             raise
@@ -257,9 +260,14 @@ class SqliteCatalog(CatalogBase):
     """`Catalog` in SQLite."""
 
     def __init__(
-        self, path: Path, writer: sqlite3.Connection, long_reach: int = _LONG_REACH
+        self,
+        path: Path,
+        writer: sqlite3.Connection,
+        long_reach: int = _LONG_REACH,
+        clock: Monotonic = monotonic,
     ) -> None:
         self._path = path
+        self._clock = clock
         self._writing = writer
         self._writer = Writer(writer)
         self._reading = connect_reader(path)
@@ -282,6 +290,9 @@ class SqliteCatalog(CatalogBase):
         await asyncio.to_thread(self._long_reads.shutdown)
         for connection in (self._long_reading, self._reading, self._writing):
             connection.close()
+
+    def lease_now(self) -> int:
+        return int(self._clock() * 1_000_000)
 
     async def backup_to(self, path: Path) -> None:
         """Write a consistent copy to `path` while others write; refuses one that exists."""

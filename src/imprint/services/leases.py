@@ -1,0 +1,175 @@
+"""Leases: work that one process at a time does, and that another takes over if the process dies.
+
+A lease is no lock: a holder that was stopped for longer than its length goes on beside the next
+one until it notices. So what is done under a lease must be right without it, too.
+"""
+
+import asyncio
+import logging
+import math
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from secrets import token_hex
+
+from imprint.domain.errors import Unavailable
+from imprint.ports import Catalog, Clock, Monotonic, monotonic, utc_now
+
+log = logging.getLogger(__name__)
+
+COLLECTOR_LEASE = "janitor"
+"""The lease of the process that collects garbage, or has paused collection."""
+
+LEASE_TIME = timedelta(seconds=60)
+"""How long the collector's lease lasts after it was prolonged: a holder that died ends it so."""
+
+PATIENCE = timedelta(minutes=10)
+"""How long a command waits for a holder that lives."""
+
+RENEWALS = 3
+"""How often a lease is prolonged within its length: two attempts may fail."""
+
+_RETRY_SECONDS = 0.2
+"""Seconds between two attempts to take a lease."""
+
+_MARK = " #"
+"""Separates the readable part of a holder's name from the part that makes it unique."""
+
+
+class CollectionNotPaused(Exception):
+    """The garbage collector could not be paused, or may have run: documents may be missing."""
+
+
+def name_holder(task: str) -> str:
+    """A name for a holder that says what it does and where; no other holder has the same one."""
+    return f"{task} on {socket.gethostname()}, process {os.getpid()}{_MARK}{token_hex(4)}"
+
+
+def describe_holder(holder: str) -> str:
+    """The readable part of a holder's name."""
+    return holder.partition(_MARK)[0]
+
+
+@dataclass(slots=True)
+class HeldLease:
+    """A lease that this process holds and prolongs; `lost` says whether it still does."""
+
+    catalog: Catalog
+    name: str
+    length: timedelta
+    holder: str
+    monotonic: Monotonic = monotonic
+    _until: float = field(default=-math.inf, init=False)
+    _lost: bool = field(default=False, init=False)
+
+    @property
+    def lost(self) -> bool:
+        """Whether another process may hold it, or may have held it."""
+        return self._lost or self.monotonic() >= self._until
+
+    async def take(self) -> bool:
+        """Take or prolong it; False if another holder has it."""
+        # Counted from before the request, so that it never ends later here than in the catalog.
+        until = self.monotonic() + self.length.total_seconds()
+        taken = await self.catalog.take_lease(self.name, self.holder, self.length)
+        self._until = until if taken else -math.inf
+        return taken
+
+    async def keep(self) -> None:
+        """Prolong it until it is lost, and say so then."""
+        while not self._lost:
+            await asyncio.sleep(self.length.total_seconds() / RENEWALS)
+            until = self._until
+            # If the database is unavailable for a moment, the next attempt comes before the end.
+            with suppress(Unavailable):
+                await self.take()
+            # After that end it may be free again, but another process may have had it.
+            self._lost = self.lost or self.monotonic() >= until
+        log.warning(
+            "a lease was lost",
+            extra={"lease": self.name, "holder": describe_holder(self.holder)},
+        )
+
+    async def release(self) -> None:
+        """End it, if it is still held; without a database it ends by itself."""
+        try:
+            await self.catalog.release_lease(self.name, self.holder)
+        except Unavailable as problem:
+            log.warning(
+                "a lease was not released",
+                extra={"lease": self.name, "code": problem.code},
+            )
+
+
+@asynccontextmanager
+async def hold_lease(
+    catalog: Catalog,
+    name: str,
+    length: timedelta,
+    holder: str,
+    monotonic: Monotonic = monotonic,
+) -> AsyncIterator[HeldLease | None]:
+    """Hold a lease inside, prolonging it in the background; None if another holder has it."""
+    lease = HeldLease(catalog, name, length, holder, monotonic)
+    if not await lease.take():
+        yield None
+        return
+    async with _keeping(lease):
+        yield lease
+
+
+@asynccontextmanager
+async def _keeping(lease: HeldLease) -> AsyncIterator[None]:
+    renewal = asyncio.create_task(lease.keep())
+    try:
+        yield
+    finally:
+        renewal.cancel()
+        with suppress(asyncio.CancelledError):
+            await renewal
+        await lease.release()
+
+
+@asynccontextmanager
+async def pause_collection(
+    catalog: Catalog, task: str, clock: Clock = utc_now, patience: timedelta = PATIENCE
+) -> AsyncIterator[HeldLease]:
+    """Hold the collector's lease for a task, so that no process destroys a document meanwhile.
+
+    Waits for another holder, and says so once. Raises `CollectionNotPaused` if that takes longer
+    than `patience`, or if the lease was lost before the end.
+    """
+    lease = HeldLease(catalog, COLLECTOR_LEASE, LEASE_TIME, name_holder(task))
+    await _wait_for(lease, clock, patience)
+    async with _keeping(lease):
+        yield lease
+        if lease.lost:
+            raise CollectionNotPaused(
+                "Garbage collection may have run meanwhile. Please try again."
+            )
+
+
+async def _wait_for(lease: HeldLease, clock: Clock, patience: timedelta) -> None:
+    deadline = lease.monotonic() + patience.total_seconds()
+    told = False
+    while not await lease.take():
+        found = await lease.catalog.find_lease(lease.name)
+        if lease.monotonic() >= deadline:
+            holder = "another process" if found is None else describe_holder(found.holder)
+            raise CollectionNotPaused(
+                f"Documents are in use: {holder} has not finished in "
+                f"{patience.total_seconds():.0f} seconds. Please try again later."
+            )
+        if found is not None and found.left > timedelta(0) and not told:
+            told = True
+            now = clock()
+            log.warning(
+                "waiting for %s: until %s if it has died, until %s at the latest if it is at work",
+                describe_holder(found.holder),
+                f"{now + found.left:%H:%M:%S} UTC",
+                f"{now + patience:%H:%M:%S} UTC",
+            )
+        await asyncio.sleep(_RETRY_SECONDS)

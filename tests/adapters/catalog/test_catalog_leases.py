@@ -1,0 +1,120 @@
+"""Leases: one holder at a time, whatever clocks say."""
+
+from datetime import timedelta
+
+import pytest
+
+from imprint.ports.catalog import Lease
+
+MINUTE = timedelta(minutes=1)
+HOUR = 3600.0
+
+
+class Seconds:
+    """A clock that a test sets."""
+
+    def __init__(self):
+        self.passed = 50_000.0
+
+    def __call__(self):
+        return self.passed
+
+
+@pytest.fixture
+def clock():
+    return Seconds()
+
+
+@pytest.fixture
+def catalog(open_another, clock):
+    return open_another(clock)
+
+
+async def test_a_lease_has_one_holder_until_it_ends(catalog, clock):
+    assert await catalog.take_lease("follow", "one", MINUTE)
+    assert not await catalog.take_lease("follow", "two", MINUTE)
+    assert await catalog.take_lease("keep", "two", MINUTE)
+    clock.passed += 30
+    assert await catalog.take_lease("follow", "one", MINUTE)
+    clock.passed += 59.9
+    assert not await catalog.take_lease("follow", "two", MINUTE)
+    clock.passed += 0.1
+    assert await catalog.take_lease("follow", "two", MINUTE)
+
+
+async def test_a_lease_is_released_only_by_its_holder(catalog):
+    await catalog.take_lease("follow", "one", MINUTE)
+    await catalog.release_lease("follow", "two")
+    assert not await catalog.take_lease("follow", "two", MINUTE)
+    await catalog.release_lease("follow", "one")
+    assert await catalog.take_lease("follow", "two", MINUTE)
+
+
+async def test_a_lease_that_ends_later_than_its_length_from_now_has_ended(catalog, clock):
+    clock.passed += HOUR
+    assert await catalog.take_lease("follow", "one", MINUTE)
+    clock.passed -= HOUR
+    assert await catalog.find_lease("follow") is None
+    assert await catalog.take_lease("follow", "two", MINUTE)
+    assert not await catalog.take_lease("follow", "one", MINUTE)
+
+
+async def test_the_length_of_the_present_holder_decides(catalog, clock):
+    assert await catalog.take_lease("copy", "one", 2 * MINUTE)
+    clock.passed += 1
+    assert not await catalog.take_lease("copy", "two", timedelta(seconds=6))
+
+
+async def test_the_holder_of_a_lease_can_be_found(catalog, clock):
+    assert await catalog.find_lease("copy") is None
+    await catalog.take_lease("copy", "one", MINUTE)
+    clock.passed += 20
+    assert await catalog.find_lease("copy") == Lease("one", timedelta(seconds=40))
+    clock.passed += 50
+    assert await catalog.find_lease("copy") == Lease("one", timedelta(seconds=-10))
+
+
+async def test_the_age_of_a_lease_counts_from_its_end(catalog, clock):
+    assert await catalog.lease_age("copy") is None
+    await catalog.take_lease("copy", "one", MINUTE)
+    assert await catalog.lease_age("copy") == timedelta(0)
+    clock.passed += 70
+    assert await catalog.lease_age("copy") == timedelta(seconds=10)
+
+
+async def test_the_age_of_a_released_lease_counts_from_its_release(catalog, clock):
+    await catalog.take_lease("copy", "one", MINUTE)
+    await catalog.release_lease("copy", "one")
+    clock.passed += 5
+    assert await catalog.lease_age("copy") == timedelta(seconds=5)
+
+
+async def test_a_release_after_the_end_does_not_make_a_lease_younger(catalog, clock):
+    await catalog.take_lease("copy", "one", MINUTE)
+    clock.passed += 90
+    await catalog.release_lease("copy", "one")
+    assert await catalog.lease_age("copy") == timedelta(seconds=30)
+
+
+async def test_without_a_given_clock_all_processes_use_the_same_one(open_another):
+    one, two = open_another(), open_another()
+    assert await one.take_lease("follow", "one", MINUTE)
+    assert not await two.take_lease("follow", "two", MINUTE)
+    found = await two.find_lease("follow")
+    assert timedelta(0) < found.left <= MINUTE
+    await one.release_lease("follow", "one")
+    assert await two.take_lease("follow", "two", MINUTE)
+
+
+async def test_a_lease_that_an_earlier_release_took_with_a_wrong_clock_has_ended(open_another):
+    catalog = open_another()
+    await catalog.transact((), _insert_old)
+    assert await catalog.take_lease("follow", "new", MINUTE)
+
+
+async def _insert_old(tx):
+    """Earlier releases stored microseconds since 1970, and no length."""
+    await tx.execute(
+        "INSERT INTO leases (name, holder, held_until) VALUES ('follow', 'old', :until)",
+        until=7_780_000_000_000_000,
+    )
