@@ -33,6 +33,16 @@ DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a block that was final has bee
 HEAD_BELOW_FINAL = Gauge(
     "imprint_head_below_final", "1 while the node's newest block is below a block that was final."
 )
+FOLLOWER_RUNNING = Gauge(
+    "imprint_follower_running",
+    "0 while no process has followed the chain for too long; 1 also where it is switched off.",
+)
+COLLECTOR_RUNNING = Gauge(
+    "imprint_collector_running",
+    "0 while no process has collected garbage for too long; 1 also where it is switched off.",
+)
+for _gauge in (FOLLOWER_RUNNING, COLLECTOR_RUNNING):
+    _gauge.set(1)
 NODE_CONTRADICTIONS = Counter(
     "imprint_node_contradictions", "Times that nodes contradicted themselves or each other on logs."
 )

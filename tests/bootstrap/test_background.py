@@ -74,7 +74,7 @@ def background(
     labels: LabelUpdater | None = None,
 ) -> BackgroundTasks:
     adapters = adapters or world.adapters
-    entitlement = Entitlement(adapters.marketplace, adapters.clock, timedelta(seconds=5))
+    entitlement = Entitlement(adapters.marketplace, adapters.monotonic, timedelta(seconds=5))
     labels = labels or LabelUpdater(adapters.catalog, adapters.content)
     return BackgroundTasks(world.settings, adapters, entitlement, labels)
 

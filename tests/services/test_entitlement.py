@@ -71,7 +71,8 @@ class Gate:
 
     def __post_init__(self) -> None:
         self.chain = ScriptedChain(self.clock)
-        self.entitlement = Entitlement(self.market, self.clock, timedelta(seconds=CACHE_SECONDS))
+        cache_time = timedelta(seconds=CACHE_SECONDS)
+        self.entitlement = Entitlement(self.market, self.clock.monotonic, cache_time)
         self.watcher = EntitlementWatcher(self.chain, self.entitlement)
 
     async def ask(self, reader: Address | None = READER, cid: Cid = CID) -> Access | None:
@@ -112,6 +113,17 @@ async def test_a_grant_is_cached_for_its_time_and_no_longer(gate: Gate) -> None:
     assert await gate.ask() is Access.HOLDER
     assert gate.market.asked == 1
     gate.clock.advance(0.01)
+    assert await gate.ask() is Access.DENIED
+
+
+@pytest.mark.parametrize("correction", [-3600, 3600])
+async def test_a_clock_that_is_set_does_not_prolong_a_grant(gate: Gate, correction: float) -> None:
+    gate.market.balances[READER] = 1
+    assert await gate.ask() is Access.HOLDER
+    gate.market.balances.clear()
+    gate.clock.set_ahead(correction)
+    assert await gate.ask() is Access.HOLDER
+    gate.clock.advance(CACHE_SECONDS)
     assert await gate.ask() is Access.DENIED
 
 

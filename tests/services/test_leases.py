@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from prometheus_client import Gauge
 from tests.services.conftest import wait_until
 from tests.world import MovableClock
 
@@ -16,6 +18,7 @@ from imprint.services.leases import (
     COLLECTOR_LEASE,
     LEASE_TIME,
     CollectionNotPaused,
+    LeaseMonitor,
     describe_holder,
     hold_lease,
     name_holder,
@@ -182,3 +185,93 @@ async def test_a_release_without_a_database_is_logged_and_no_failure(
         assert lease is not None
         await catalog.close()
     assert "a lease was not released" in caplog.text
+
+
+# Monitors
+
+
+@dataclass(slots=True)
+class Watched:
+    """A monitor of a lease, and short ways to look."""
+
+    catalog: SqliteCatalog
+    clock: MovableClock
+    gauge: Gauge = field(default_factory=lambda: Gauge("watched", "A test.", registry=None))
+    monitor: LeaseMonitor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.gauge.set(1)
+        self.monitor = LeaseMonitor(
+            self.catalog, "copy", "copier", MINUTE, self.gauge, self.clock.monotonic
+        )
+
+    async def look(self, after: float, times: int = 2) -> bool:
+        """Let time pass and look as often; whether the task counts as running."""
+        self.clock.advance(after)
+        for _ in range(times):
+            await self.monitor.look()
+        assert self.gauge._value.get() == self.monitor.running
+        return self.monitor.is_running()
+
+
+@pytest.fixture
+def watched(catalog: SqliteCatalog, clock: MovableClock) -> Watched:
+    return Watched(catalog, clock)
+
+
+async def test_a_task_that_never_ran_is_noticed_after_the_limit(watched: Watched) -> None:
+    assert await watched.look(60)
+    assert not await watched.look(0.1)
+
+
+async def test_a_task_that_ended_is_noticed_after_the_limit(watched: Watched) -> None:
+    await watched.catalog.take_lease("copy", "one", MINUTE)
+    assert await watched.look(100)
+    assert await watched.look(20)
+    assert not await watched.look(1)
+
+
+async def test_a_task_that_runs_again_is_noticed_at_once(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not await watched.look(61)
+    assert not await watched.look(61, times=9)
+    await watched.catalog.take_lease("copy", "one", MINUTE)
+    assert await watched.look(1, times=1)
+    assert await watched.look(1)
+    levels = [record.levelname for record in caplog.records]
+    assert levels == ["ERROR", "WARNING"]
+
+
+async def test_a_task_that_another_process_runs_is_running(watched: Watched) -> None:
+    for _ in range(10):
+        await watched.catalog.take_lease("copy", "another", timedelta(seconds=6))
+        assert await watched.look(30)
+
+
+async def test_one_late_look_is_no_alarm(watched: Watched) -> None:
+    """A machine that slept goes on with every process, in any order."""
+    await watched.catalog.take_lease("copy", "one", MINUTE)
+    assert await watched.look(3600, times=1)
+    await watched.catalog.take_lease("copy", "one", MINUTE)
+    assert await watched.look(1)
+
+
+async def test_the_limit_counts_anew_after_an_outage_of_the_database(watched: Watched) -> None:
+    age = watched.catalog.lease_age
+
+    async def fail(name: str) -> timedelta | None:
+        raise Unavailable.database()
+
+    watched.catalog.lease_age = fail  # type: ignore[method-assign]
+    watched.clock.advance(3600)
+    with pytest.raises(Unavailable):
+        await watched.monitor.look()
+    watched.catalog.lease_age = age  # type: ignore[method-assign]
+    assert await watched.look(60)
+    assert not await watched.look(1)
+
+
+def test_the_limit_is_three_intervals_and_a_lease_and_at_least_half_a_minute() -> None:
+    assert LeaseMonitor.limit_of(2, timedelta(seconds=6)) == timedelta(seconds=30)
+    assert LeaseMonitor.limit_of(60, MINUTE) == timedelta(minutes=4)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 import pytest
 from tests.world import MovableClock
@@ -59,7 +58,9 @@ class Probed:
     readiness: Readiness = field(init=False)
 
     def __post_init__(self) -> None:
-        self.readiness = Readiness(self.database, self.storage, self.chain, self.clock, self.disk)
+        self.readiness = Readiness(
+            self.database, self.storage, self.chain, self.clock.monotonic, self.disk
+        )
 
 
 @pytest.fixture
@@ -142,15 +143,15 @@ async def test_a_cancelled_caller_does_not_end_the_probe_of_others(probed: Probe
 async def test_a_condition_is_cached_for_its_time_and_no_longer(probed: Probed) -> None:
     await probed.readiness.check()
     probed.storage.behaviour = be_unavailable
-    probed.clock.moment += CACHE_TIME - timedelta(microseconds=1)
+    probed.clock.advance(CACHE_TIME.total_seconds() - 0.01)
     assert await probed.readiness.check() == ALL_WELL
-    probed.clock.moment += timedelta(microseconds=1)
+    probed.clock.advance(0.01)
     assert (await probed.readiness.check()).status == "unavailable"
 
 
 async def test_the_cache_time_begins_when_the_probe_ends(probed: Probed) -> None:
     async def respond_late() -> None:
-        probed.clock.moment += CACHE_TIME
+        probed.clock.advance(CACHE_TIME.total_seconds())
 
     probed.chain.behaviour = respond_late
     await probed.readiness.check()
@@ -160,9 +161,24 @@ async def test_the_cache_time_begins_when_the_probe_ends(probed: Probed) -> None
 
 async def test_a_clock_that_is_set_back_does_not_prolong_the_cache(probed: Probed) -> None:
     await probed.readiness.check()
-    probed.clock.moment -= timedelta(hours=1)
+    probed.clock.set_ahead(-3600)
+    probed.clock.advance(CACHE_TIME.total_seconds())
     await probed.readiness.check()
     assert probed.database.probed == 2
+
+
+@pytest.mark.parametrize("name", ["follower", "collector", "records"])
+async def test_what_a_background_task_found_is_shown(probed: Probed, name: str) -> None:
+    probed.readiness.checks = [(name, lambda: False), (name, lambda: True)]
+    condition = await probed.readiness.check()
+    assert condition == replace(ALL_WELL, **{name: False})
+    assert condition.status == "degraded"
+    assert condition.ready
+
+
+async def test_a_condition_is_well_if_every_check_of_it_is(probed: Probed) -> None:
+    probed.readiness.checks = [("collector", lambda: True), ("collector", lambda: True)]
+    assert await probed.readiness.check() == ALL_WELL
 
 
 async def test_a_defect_of_a_probe_is_raised_and_not_cached(probed: Probed) -> None:

@@ -45,7 +45,7 @@ async def test_a_delivery_that_may_be_large_is_verified_in_a_thread(
 ) -> None:
     provider, adapters = Forged(), world.adapters
     labels = LabelUpdater(adapters.catalog, adapters.content)
-    entitlement = Entitlement(adapters.marketplace, world.clock, timedelta(0))
+    entitlement = Entitlement(adapters.marketplace, world.clock.monotonic, timedelta(0))
     given: dict[str, Any] = {"provider-b": provider}
     webhooks = Webhooks(given, adapters.catalog, world.clock, labels, entitlement)
     with pytest.raises(Refusal):

@@ -10,7 +10,7 @@ from tests.world import ORIGIN, World, open_world, problem
 
 from imprint.domain.errors import Unavailable
 from imprint.domain.rate_limits import Budget, RateLimiter
-from imprint.ports import utc_now
+from imprint.ports import monotonic
 from imprint.web.middleware import RequestLimits, RequestMiddleware
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -294,7 +294,7 @@ class Bodies:
         self.bytes = Budget.of(total, largest)
         self.slots = Budget.of(100)
         limits = RequestLimits(
-            utc_now, unlimited, unlimited, unlimited, self.slots, Budget.of(100), self.bytes
+            monotonic, unlimited, unlimited, unlimited, self.slots, Budget.of(100), self.bytes
         )
         self.app = RequestMiddleware(_read_body, limits)
 

@@ -16,7 +16,7 @@ from imprint.bootstrap.adapters import (
     has_network_name,
     open_adapters,
 )
-from imprint.bootstrap.background import BackgroundTasks, build_follower
+from imprint.bootstrap.background import BackgroundTasks, build_follower, build_monitors
 from imprint.bootstrap.well_known import describe_service
 from imprint.domain.files import Quota
 from imprint.services.chain_sync import examine_history
@@ -49,8 +49,12 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     marketplace, clock = adapters.marketplace, adapters.clock
     chain, limits, retention = settings.chain, settings.limits, settings.retention
     signing = SigningDomain(settings.signing.name, settings.signing.version, chain.id)
-    entitlement = Entitlement(marketplace, clock, timedelta(seconds=chain.cache_seconds))
+    entitlement = Entitlement(
+        marketplace, adapters.monotonic, timedelta(seconds=chain.cache_seconds)
+    )
     labels = LabelUpdater(catalog, content)
+    monitors = build_monitors(settings, adapters)
+    checks = [(name, monitor.is_running) for name, monitor in monitors.items()]
     history = partial(examine_history, adapters.chain, catalog, chain.id)
     services = Services(
         Login(
@@ -76,9 +80,25 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         Reads(catalog, content, cipher, entitlement),
         Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
-        Readiness(catalog, content, marketplace, clock, adapters.disk, history),
+        Readiness(
+            catalog, content, marketplace, adapters.monotonic, adapters.disk, history, checks
+        ),
     )
-    options = WebOptions(
+    background = BackgroundTasks(settings, adapters, entitlement, labels, tuple(monitors.values()))
+    facts = describe_service(settings, rpc_url)
+    return build_app(
+        services,
+        facts,
+        _web_options(settings),
+        clock,
+        background.lifespan,
+        monotonic=adapters.monotonic,
+    )
+
+
+def _web_options(settings: Settings) -> WebOptions:
+    limits = settings.limits
+    return WebOptions(
         limits.content_bytes,
         limits.image_bytes,
         limits.body_seconds,
@@ -97,9 +117,6 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         settings.server.security_contact,
         limits.rate_limits,
     )
-    background = BackgroundTasks(settings, adapters, entitlement, labels)
-    facts = describe_service(settings, rpc_url)
-    return build_app(services, facts, options, clock, background.lifespan)
 
 
 def _sessions(settings: Settings) -> Sessions:

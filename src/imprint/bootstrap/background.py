@@ -1,7 +1,7 @@
-"""Background tasks: garbage collection, labels, disk space, the follower and the watcher."""
+"""Background tasks: garbage collection, labels, disk space, the follower, the watcher, monitors."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,10 +10,12 @@ from typing import Any
 from starlette.types import ASGIApp
 
 from imprint.bootstrap.adapters import Adapters
-from imprint.services.chain_sync import Follower
+from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING
+from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS, Follower
 from imprint.services.entitlement import Entitlement, EntitlementWatcher
 from imprint.services.garbage_collector import GarbageCollector, StrayScan, UsageRecount
 from imprint.services.labels import LabelUpdater
+from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, LeaseMonitor
 from imprint.settings import Settings
 
 
@@ -34,6 +36,23 @@ def build_follower(
     )
 
 
+def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
+    """Monitors of the tasks that this process should run too, by their members of `Condition`."""
+    catalog, elapsed = adapters.catalog, adapters.monotonic
+    monitors = {}
+    if interval := settings.chain.follow_seconds:
+        limit = LeaseMonitor.limit_of(interval, timedelta(seconds=LEASE_SECONDS))
+        monitors["follower"] = LeaseMonitor(
+            catalog, FOLLOWER_LEASE, "chain follower", limit, FOLLOWER_RUNNING, elapsed
+        )
+    if interval := settings.retention.janitor_seconds:
+        limit = LeaseMonitor.limit_of(interval, LEASE_TIME)
+        monitors["collector"] = LeaseMonitor(
+            catalog, COLLECTOR_LEASE, "garbage collector", limit, COLLECTOR_RUNNING, elapsed
+        )
+    return monitors
+
+
 @dataclass(frozen=True, slots=True)
 class BackgroundTasks:
     """Tasks that run as long as the application; the adapters are closed after them."""
@@ -42,6 +61,7 @@ class BackgroundTasks:
     adapters: Adapters
     entitlement: Entitlement
     labels: LabelUpdater
+    monitors: Sequence[LeaseMonitor] = ()
 
     @asynccontextmanager
     async def lifespan(self, app: ASGIApp) -> AsyncIterator[None]:
@@ -65,6 +85,8 @@ class BackgroundTasks:
             if adapters.inventory is not None:
                 age = timedelta(seconds=retention.lease_seconds)
                 yield StrayScan(catalog, adapters.inventory, clock, age).run()
+        for monitor in self.monitors:
+            yield monitor.run()
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:

@@ -7,7 +7,6 @@ all processes.
 
 import math
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
@@ -59,20 +58,21 @@ class RateLimiter:
     rate: Rate | None
     _levels: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def admit(self, key: str, now: datetime, cost: int = 1) -> None:
+    def admit(self, key: str, now: float, cost: int = 1) -> None:
         """Count a request of `key`. Refuses `rate_limited` while it does not fit into its bucket.
 
-        A request that costs more than a whole bucket fits into an empty one.
+        `now` is in seconds that only rise: with a clock that is set back, a full bucket would stay
+        full until the clock is where it was. A request that costs more than a whole bucket fits
+        into an empty one.
         """
         if self.rate is None:
             return
-        moment = now.timestamp()
         leak = self.rate.count / self.rate.seconds
-        level, since = self._levels.pop(key, (0.0, moment))
-        level = max(0.0, level - max(0.0, moment - since) * leak)
+        level, since = self._levels.pop(key, (0.0, now))
+        level = max(0.0, level - (now - since) * leak)
         filled = level + min(cost, self.rate.count)
         wait = (filled - self.rate.count) / leak - _TOLERANCE
-        self._levels[key] = (level if wait > 0 else filled, moment)
+        self._levels[key] = (level if wait > 0 else filled, now)
         if len(self._levels) > MAX_KEYS:
             del self._levels[next(iter(self._levels))]
         if wait > 0:

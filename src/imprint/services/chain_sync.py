@@ -442,8 +442,11 @@ class Follower:
         taken = await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, length)
         self._leased_until = until if taken else None
         if not taken:
-            # The process that follows now may undo what this one has read.
+            # The process that follows now may undo what this one has read, and raises the alarms.
             self._read_by_receipts.clear()
+            self.history = History.AGREES
+            HEAD_BELOW_FINAL.set(0)
+            DEEP_REORG.set(0)
         return taken
 
     async def _renew_lease(self) -> None:

@@ -3,12 +3,13 @@
 A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless
 a log that may change it is seen earlier; a negative one is never reused, so that a buyer can read
 at once. Only a request without a reader, whom no purchase entitles, may get a negative decision
-that is up to a second old, so that such requests do not cost one exchange with the node each.
+that is up to a second old, so that such requests do not cost one exchange with the node each. These
+seconds are those of a monotonic clock: setting the machine's clock prolongs no access.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from imprint.domain.access import Access, decide_access
@@ -23,7 +24,7 @@ from imprint.domain.marketplace import (
 )
 from imprint.domain.posts import BlockRef, PostFacts
 from imprint.metrics import ENTITLEMENTS
-from imprint.ports import ChainReader, Clock, MarketplaceReader
+from imprint.ports import ChainReader, MarketplaceReader, Monotonic
 from imprint.services.block_ranges import BlockRangeReader
 from imprint.services.periodic_task import run_periodically
 from imprint.services.single_flight import SingleFlight
@@ -55,10 +56,10 @@ Key = tuple[int, Address | None]
 
 @dataclass(frozen=True, slots=True)
 class _CachedFacts:
-    """Facts about a post for one reader, and when they expire."""
+    """Facts about a post for one reader, and when they expire by the monotonic clock."""
 
     facts: PostFacts
-    until: datetime
+    until: float
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class Entitlement:
     """
 
     marketplace: MarketplaceReader
-    clock: Clock
+    monotonic: Monotonic
     cache_time: timedelta
     _grants: dict[Key, _CachedFacts] = field(default_factory=dict)
     _readers: dict[int, set[Address | None]] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Entitlement:
         """
         key = (post_id, reader)
         grant = self._grants.get(key)
-        if grant is not None and self.clock() < grant.until and _describes(grant.facts, file):
+        if grant is not None and self.monotonic() < grant.until and _describes(grant.facts, file):
             _FROM_CACHE.inc()
             return decide_access(grant.facts, reader)
         if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
@@ -130,7 +131,7 @@ class Entitlement:
     def _recent_refusal(self, file: File, post_id: int) -> PostFacts | None:
         """The facts for requests without a reader, if they are recent and refuse this file."""
         cached = self._anonymous.get(post_id)
-        if cached is None or self.clock() >= cached.until:
+        if cached is None or self.monotonic() >= cached.until:
             return None
         return None if _decide(cached.facts, file, None) is Access.FREE else cached.facts
 
@@ -139,7 +140,7 @@ class Entitlement:
         return _decide(facts, file, key[1])
 
     async def _fetch(self, key: Key) -> PostFacts:
-        asked_at, invalidations, blocks = self.clock(), self._invalidations, self._blocks
+        asked_at, invalidations, blocks = self.monotonic(), self._invalidations, self._blocks
         facts = await self.marketplace.post_facts(*key)
         _FROM_CHAIN.inc()
         # An invalidation during the exchange may concern the facts that were returned.
@@ -147,10 +148,11 @@ class Entitlement:
             return facts
         post_id, reader = key
         if self.cache_time and decide_access(facts, reader) is not Access.DENIED:
-            self._grant(key, _CachedFacts(facts, asked_at + self.cache_time))
+            self._grant(key, _CachedFacts(facts, asked_at + self.cache_time.total_seconds()))
         if reader is None and blocks == self._blocks:
             self._anonymous.pop(post_id, None)
-            self._anonymous[post_id] = _CachedFacts(facts, asked_at + ANONYMOUS_TIME)
+            until = asked_at + ANONYMOUS_TIME.total_seconds()
+            self._anonymous[post_id] = _CachedFacts(facts, until)
             if len(self._anonymous) > MAX_ANONYMOUS:
                 del self._anonymous[next(iter(self._anonymous))]
         return facts

@@ -15,8 +15,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from secrets import token_hex
 
+from prometheus_client import Gauge
+
 from imprint.domain.errors import Unavailable
 from imprint.ports import Catalog, Clock, Monotonic, monotonic, utc_now
+from imprint.services.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,12 @@ _RETRY_SECONDS = 0.2
 
 _MARK = " #"
 """Separates the readable part of a holder's name from the part that makes it unique."""
+
+MONITOR_SECONDS = 5.0
+"""Seconds between two looks at a lease."""
+
+SHORTEST_LIMIT = timedelta(seconds=30)
+"""A lease that nobody has held for less is no reason for an alarm."""
 
 
 class CollectionNotPaused(Exception):
@@ -101,6 +110,65 @@ class HeldLease:
             log.warning(
                 "a lease was not released",
                 extra={"lease": self.name, "code": problem.code},
+            )
+
+
+@dataclass(slots=True)
+class LeaseMonitor:
+    """Notices, in every process, that none has done the work of a lease for longer than `limit`."""
+
+    catalog: Catalog
+    name: str
+    task: str
+    limit: timedelta
+    gauge: Gauge
+    monotonic: Monotonic = monotonic
+    running: bool = field(default=True, init=False)
+    _since: float = field(init=False)
+    _late: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self.monotonic()
+
+    @classmethod
+    def limit_of(cls, interval: float, length: timedelta) -> timedelta:
+        """How long the lease of a task with this interval and length may be free."""
+        return max(SHORTEST_LIMIT, 3 * timedelta(seconds=interval) + length)
+
+    def is_running(self) -> bool:
+        """Whether some process does the work, as far as is known."""
+        return self.running
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        await run_periodically("lease monitor", self.look, MONITOR_SECONDS, optional=True)
+
+    async def look(self) -> None:
+        """Look once; raises the alarm after two looks, and ends it after one."""
+        try:
+            age = await self.catalog.lease_age(self.name)
+        except Unavailable:
+            # Nobody can take a lease meanwhile. When the database is back, one needs a moment.
+            self._since = self.monotonic()
+            raise
+        late = age is None or age > self.limit
+        late = late and self.monotonic() - self._since > self.limit.total_seconds()
+        if late and self._late and self.running:
+            self._tell(running=False)
+        elif not late and not self.running:
+            self._tell(running=True)
+        self._late = late
+
+    def _tell(self, *, running: bool) -> None:
+        self.running = running
+        self.gauge.set(running)
+        if running:
+            log.warning("a background task runs again", extra={"task": self.task})
+        else:
+            seconds = self.limit.total_seconds()
+            log.error(
+                "no process runs a background task that should run",
+                extra={"task": self.task, "seconds": seconds},
             )
 
 

@@ -1,12 +1,12 @@
 """Readiness: whether the dependencies respond, so that traffic is sent only where it is served."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from imprint.domain.errors import Unavailable
-from imprint.ports import Catalog, Clock, ContentStore, MarketplaceReader
+from imprint.ports import Catalog, ContentStore, MarketplaceReader, Monotonic
 from imprint.ports.content import DiskSpace
 from imprint.services.chain_sync import History
 from imprint.services.single_flight import SingleFlight
@@ -30,6 +30,12 @@ class Condition:
     """Whether there is disk space for more documents."""
     history: bool = True
     """Whether the chain still has what was final."""
+    follower: bool = True
+    """Whether some process follows the chain, if one should."""
+    collector: bool = True
+    """Whether some process collects garbage, if one should, and holds nothing back."""
+    records: bool = True
+    """Whether no damaged record or document is known."""
 
     @property
     def ready(self) -> bool:
@@ -41,7 +47,9 @@ class Condition:
         """The condition in one word."""
         if not self.ready:
             return "unavailable"
-        return "ready" if self.chain and self.disk and self.history else "degraded"
+        well = self.chain and self.disk and self.history
+        well = well and self.follower and self.collector and self.records
+        return "ready" if well else "degraded"
 
 
 @dataclass(slots=True)
@@ -51,17 +59,20 @@ class Readiness:
     catalog: Catalog
     content: ContentStore
     marketplace: MarketplaceReader
-    clock: Clock
+    monotonic: Monotonic
     disk: DiskSpace
     examine_history: Callable[[], Awaitable[History]] | None = None
+    checks: Sequence[tuple[str, Callable[[], bool]]] = ()
+    """Names of members of `Condition` beside functions that say whether all is well: background
+    tasks know that already. A member may have several, and is true if all of them are."""
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
-    _last: tuple[datetime, Condition] | None = field(default=None, init=False)
+    _last: tuple[float, Condition] | None = field(default=None, init=False)
 
     async def check(self) -> Condition:
         """The condition of the dependencies, at most `CACHE_TIME` old."""
         if self._last is not None:
             checked_at, condition = self._last
-            if abs(self.clock() - checked_at) < CACHE_TIME:
+            if self.monotonic() - checked_at < CACHE_TIME.total_seconds():
                 return condition
         return await self._single_flight.run(None, self._probe)
 
@@ -70,8 +81,11 @@ class Readiness:
         database, storage, chain, history = await asyncio.gather(
             *map(_responds, probes), self._agrees_with_history()
         )
-        condition = Condition(database, storage, chain, not self.disk.low, history)
-        self._last = self.clock(), condition
+        found: dict[str, bool] = {}
+        for name, is_well in self.checks:
+            found[name] = is_well() and found.get(name, True)
+        condition = Condition(database, storage, chain, not self.disk.low, history, **found)
+        self._last = self.monotonic(), condition
         return condition
 
     async def _agrees_with_history(self) -> bool:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from imprint.domain.errors import Problem
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
-from imprint.ports import Clock
+from imprint.ports import Clock, Monotonic
 from imprint.services.drafts import Drafts
 from imprint.services.lists import Lists
 from imprint.services.login import Login
@@ -106,12 +106,14 @@ def build_app(
     options: WebOptions,
     clock: Clock,
     lifespan: LifespanFunction,
+    *,
+    monotonic: Monotonic,
 ) -> Application:
     """The web application; `facts` are published to clients at `/.well-known/imprint.json`."""
-    routes = _routes(services, facts, options, clock)
+    routes = _routes(services, facts, options, clock, monotonic)
     return Application(
         routes=routes,
-        middleware=_middleware(routes, options, clock),
+        middleware=_middleware(routes, options, monotonic),
         exception_handlers={
             Problem: on_problem,
             404: on_not_found,
@@ -122,7 +124,11 @@ def build_app(
 
 
 def _routes(
-    services: Services, facts: Mapping[str, Any], options: WebOptions, clock: Clock
+    services: Services,
+    facts: Mapping[str, Any],
+    options: WebOptions,
+    clock: Clock,
+    monotonic: Monotonic,
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
     writes = WriteRoutes(
@@ -137,7 +143,7 @@ def _routes(
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
     gateway = GatewayRoutes(services.reads, budget)
     unverified = RateLimiter(options.rates.webhooks)
-    webhooks = WebhookRoutes(services.webhooks, bodies, unverified, clock)
+    webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts)
     about = AboutRoutes(
         facts,
@@ -175,10 +181,10 @@ def _routes(
     ]
 
 
-def _middleware(routes: list[Route], options: WebOptions, clock: Clock) -> list[Middleware]:
+def _middleware(routes: list[Route], options: WebOptions, monotonic: Monotonic) -> list[Middleware]:
     """The middleware, the outermost first."""
     paths = frozenset(route.path for route in routes)
-    chosen = [Middleware(RequestMiddleware, limits=_limits(options, clock), paths=paths)]
+    chosen = [Middleware(RequestMiddleware, limits=_limits(options, monotonic), paths=paths)]
     if options.trusted_proxies:
         # Replaces the proxy's address in the scope, which the limits of clients are counted by.
         proxies = TrustedProxies(options.trusted_proxies)
@@ -188,10 +194,10 @@ def _middleware(routes: list[Route], options: WebOptions, clock: Clock) -> list[
     return chosen
 
 
-def _limits(options: WebOptions, clock: Clock) -> RequestLimits:
+def _limits(options: WebOptions, monotonic: Monotonic) -> RequestLimits:
     rates = options.rates
     return RequestLimits(
-        clock,
+        monotonic,
         RateLimiter(rates.reads),
         RateLimiter(rates.signed),
         RateLimiter(rates.signed_bytes),

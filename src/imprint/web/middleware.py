@@ -22,7 +22,7 @@ from imprint.domain.errors import Code, RateLimited, Unavailable
 from imprint.domain.files import new_id
 from imprint.domain.rate_limits import Budget, RateLimiter, client_key
 from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
-from imprint.ports import Clock
+from imprint.ports import Monotonic
 from imprint.web.cors import WEBHOOK_PATHS
 from imprint.web.problems import error_response
 
@@ -93,7 +93,7 @@ class RequestLimits:
     that it is a provider's before its body has been read.
     """
 
-    clock: Clock
+    monotonic: Monotonic
     reads: RateLimiter
     signed: RateLimiter
     signed_bytes: RateLimiter
@@ -147,7 +147,7 @@ class RequestBody:
         if self.is_complete and self._slots is None and message["type"] == "http.request":
             self.take_slot(self.limits.slots)
             if self.is_stored and self.limits.signed_bytes.rate is not None:
-                self.limits.signed_bytes.admit(self.client, self.limits.clock(), self.received)
+                self.limits.signed_bytes.admit(self.client, self.limits.monotonic(), self.received)
         return message
 
     def take_slot(self, slots: Budget) -> None:
@@ -271,7 +271,7 @@ class RequestMiddleware:
             is_signed = path.startswith(SIGNED_PATHS) and method != "OPTIONS"
             limiter = limits.signed if is_signed else limits.reads
             if limiter.rate is not None:
-                limiter.admit(body.client, limits.clock())
+                limiter.admit(body.client, limits.monotonic())
         except (Unavailable, RateLimited) as problem:
             scope["state"]["refusal"] = problem
 

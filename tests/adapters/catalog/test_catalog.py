@@ -113,9 +113,43 @@ async def test_the_wait_is_rounded_up_and_then_long_enough(world, after):
 
 
 async def test_the_wait_is_never_longer_than_the_period(world):
-    ahead = world.now + timedelta(seconds=45)
+    ahead = world.now + timedelta(seconds=40)
     for _ in range(3):
         await world.catalog.admit("write 0x1", RATE, ahead)
     with pytest.raises(RateLimited) as refused:
         await spend(world)
     assert refused.value.retry_after == 60
+    await spend(world, after=60)
+
+
+@pytest.mark.parametrize("seconds", [41, 60, 3600, 86_400])
+async def test_what_a_wrong_clock_stored_counts_as_nothing(world, seconds):
+    ahead = world.now + timedelta(seconds=seconds)
+    for _ in range(3):
+        await world.catalog.admit("write 0x1", RATE, ahead)
+    for _ in range(3):
+        await spend(world)
+    with pytest.raises(RateLimited) as refused:
+        await spend(world)
+    assert refused.value.retry_after == 20
+
+
+async def test_clocks_that_differ_a_little_share_one_limit(world):
+    ahead = world.now + timedelta(seconds=1)
+    admitted = 0
+    for moment in (ahead, world.now) * 10:
+        try:
+            await world.catalog.admit("write 0x1", RATE, moment)
+        except RateLimited:
+            continue
+        admitted += 1
+    assert admitted == 3
+
+
+async def test_a_charge_counts_from_now_if_a_wrong_clock_stored_the_rest(world):
+    await world.catalog.charge("write 0x1", RATE, 3, world.now + timedelta(hours=1))
+    await world.catalog.charge("write 0x1", RATE, 2, world.now)
+    await spend(world)
+    with pytest.raises(RateLimited) as refused:
+        await spend(world)
+    assert refused.value.retry_after == 20

@@ -229,7 +229,7 @@ async def test_failed_exchanges_give_their_memory_back_without_the_garbage_colle
     rpc = JsonRpc([node.address, spare_node.address])
     market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, timeout=20)
     clock = MovableClock()
-    entitlement = Entitlement(market, clock, timedelta(seconds=5))
+    entitlement = Entitlement(market, clock.monotonic, timedelta(seconds=5))
     file = File("id", "group", READER, "name", CID, 5, clock.now(), State.ONCHAIN, 1)
 
     async def fail(post_id: int) -> None:

@@ -296,9 +296,14 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int
     One moment is stored for each key. A request moves it forward by its share of the period,
     starting from now if it has passed. A request that would move it more than a whole period
     ahead of now is refused. One that costs more than the whole rate takes the whole period.
+
+    A moment for which the request would wait longer than a period was stored by a clock that was
+    wrong, and counts as passed. One that is ahead by less may be of a process whose clock differs
+    a little; if it counted as passed, the limits of all such processes would add up.
     """
-    share = rate.seconds * _SECOND * min(cost, rate.count) // rate.count
-    latest = micros(now) + rate.seconds * _SECOND
+    period = rate.seconds * _SECOND
+    share = period * min(cost, rate.count) // rate.count
+    latest = micros(now) + period
     admitted = await tx.fetchone(
         sql.ADMIT,
         key=key,
@@ -306,12 +311,13 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int
         share=share,
         first=micros(now) + share,
         latest=latest,
+        furthest=latest + period - share,
     )
     if admitted is None:
         row = await tx.fetchone(sql.RATE_LIMIT, key=key)
         until = latest if row is None else row["until"]
         wait = -(-(until + share - latest) // _SECOND)
-        # The clock of another process may be ahead of this one.
+        # The row may have been changed after it refused this request.
         raise RateLimited(min(max(1, wait), rate.seconds))
 
 
@@ -326,4 +332,5 @@ async def _charge(tx: Transaction, key: str, rate: Rate, count: int, now: dateti
         share=share,
         first=min(micros(now) + share, latest),
         latest=latest,
+        furthest=latest + rate.seconds * _SECOND,
     )

@@ -142,13 +142,14 @@ UPDATE files SET wrapped_key = :new WHERE id = :id AND wrapped_key = :old RETURN
 ADMIT = """
 INSERT INTO paces (key, until) VALUES (:key, :first)
 ON CONFLICT (key) DO UPDATE
-SET until = CASE WHEN paces.until > :now THEN paces.until ELSE :now END + :share
-WHERE CASE WHEN paces.until > :now THEN paces.until ELSE :now END + :share <= :latest
+SET until = :share
+    + CASE WHEN paces.until BETWEEN :now AND :furthest THEN paces.until ELSE :now END
+WHERE paces.until + :share <= :latest OR paces.until > :furthest
 RETURNING 1"""
 CHARGE = """
 INSERT INTO paces (key, until) VALUES (:key, :first)
 ON CONFLICT (key) DO UPDATE
-SET until = CASE WHEN paces.until <= :now THEN :first
+SET until = CASE WHEN paces.until <= :now OR paces.until > :furthest THEN :first
     WHEN paces.until + :share > :latest THEN :latest ELSE paces.until + :share END"""
 RATE_LIMIT = "SELECT until FROM paces WHERE key = :key"
 FORGET_RATE_LIMITS = "DELETE FROM paces WHERE until < :before"

@@ -456,8 +456,9 @@ READINESS = Operation(
     Topic.SERVICE,
     "Check the dependencies",
     "Returns `ready`, or `degraded` if only the chain cannot be reached or `disagrees` with what "
-    "was final, or if disk space is low: most reads still work then, and with little disk space "
-    "everything that stores no document. Without the database or the content store it returns "
+    "was final, if disk space is low, if nobody follows the chain or collects garbage, or if a "
+    "damaged record is known: most reads still work then, and with little disk space everything "
+    "that stores no document. Without the database or the content store it returns "
     "`unavailable`, with status 503.",
     Response("The service can handle requests.", "Readiness"),
     (Code.OVERLOADED,),

@@ -413,6 +413,9 @@ def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
         "storage": _REACHABLE,
         "chain": {"enum": [*_REACHABLE["enum"], "disagrees"]},
         "disk": {"enum": ["ok", "low"]},
+        "follower": {"enum": ["ok", "stopped"]},
+        "collector": {"enum": ["ok", "stopped"]},
+        "records": {"enum": ["ok", "damaged"]},
     }
     return {
         "Facts": _shape_of(facts),

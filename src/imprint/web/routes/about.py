@@ -61,6 +61,9 @@ class AboutRoutes:
             "storage": _word(condition.storage),
             "chain": _word(condition.chain),
             "disk": "ok" if condition.disk else "low",
+            "follower": "ok" if condition.follower else "stopped",
+            "collector": "ok" if condition.collector else "stopped",
+            "records": "ok" if condition.records else "damaged",
         }
         if condition.chain and not condition.history:
             checks["chain"] = "disagrees"

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from imprint.domain.errors import Unavailable
 from imprint.domain.rate_limits import RateLimiter
-from imprint.ports import Clock
+from imprint.ports import Monotonic
 from imprint.services.webhooks import CONNECTION_TEST, Webhooks
 from imprint.web.requests import BodyReader, client_of
 from imprint.web.responses import PRIVATE, delivery_response, json_response
@@ -24,7 +24,7 @@ class WebhookRoutes:
     webhooks: Webhooks
     bodies: BodyReader
     unverified: RateLimiter
-    clock: Clock
+    monotonic: Monotonic
 
     def receiver(self, provider: str) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint of one provider."""
@@ -32,7 +32,7 @@ class WebhookRoutes:
         async def receive(request: Request) -> Response:
             # Counted before anything is read, and not at all if the provider signed it.
             client = client_of(request)
-            self.unverified.admit(client, self.clock())
+            self.unverified.admit(client, self.monotonic())
             body = self.bodies.open(request, MAX_DELIVERY)
             if self.webhooks.is_connection_test(provider, request.headers):
                 return json_response(delivery_response(CONNECTION_TEST), PRIVATE)
