@@ -1,0 +1,242 @@
+"""Clocks that are wrong, jump and are set right: leases, rate limits and granted accesses hold."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.crash.victim import PresentClock
+from tests.faults.scene import LONG, POLL_SECONDS, TIMEOUT, Replica, Scene, open_scene
+from tests.world import Wallet
+
+from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.transaction import Transaction
+from imprint.bootstrap.adapters import open_database
+from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS
+from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME
+
+HOUR = 3600.0
+FOLLOW = "0.5"
+TAKEOVER_SECONDS = 10.0
+"""In this time another process follows, whatever the clocks say."""
+
+
+@dataclass(slots=True)
+class SetClock(PresentClock):
+    """The clock of a wallet that agrees with a service whose clock is ahead."""
+
+    ahead: float = 0.0
+
+    def now(self) -> datetime:
+        return PresentClock.now(self) + timedelta(seconds=self.ahead)
+
+    @property
+    def seconds(self) -> int:
+        return int(time.time() + self.ahead)
+
+
+def signing_ahead(wallet: Wallet, seconds: float) -> Wallet:
+    """The same wallet for a service whose clock is so far ahead."""
+    return Wallet(wallet.account, SetClock(ahead=seconds))
+
+
+async def wait_until(happened: Callable[[], Awaitable[bool]], seconds: float = TIMEOUT) -> None:
+    deadline = time.monotonic() + seconds
+    while not await happened():
+        assert time.monotonic() < deadline, "It did not happen."
+        await asyncio.sleep(POLL_SECONDS)
+
+
+@asynccontextmanager
+async def opened(scene: Scene) -> AsyncIterator[CatalogBase]:
+    """The catalog of the replicas, once one of them has made it."""
+    storage = scene.world.settings.storage
+    catalog = open_database(storage.database, 2)
+    try:
+        yield catalog
+    finally:
+        await catalog.close()
+
+
+async def follows(catalog: CatalogBase, replica: Replica) -> bool:
+    """Whether this replica holds the follower's lease."""
+    found = await catalog.find_lease(FOLLOWER_LEASE)
+    named = f", process {replica.process.pid} #"
+    return found is not None and found.left > timedelta(0) and named in found.holder
+
+
+async def is_published(scene: Scene, replica: Replica, cid: str) -> bool:
+    scene.world.client.base_url = replica.url
+    keyvalues = (await scene.world.metadata(cid))["keyvalues"]
+    return bool(keyvalues["status"] == "onchain")
+
+
+async def see_death(catalog: CatalogBase, replica: Replica) -> None:
+    """Kill the follower; its lease ends so early that another one follows in time."""
+    assert await follows(catalog, replica)
+    replica.process.kill()
+    found = await catalog.find_lease(FOLLOWER_LEASE)
+    assert found is not None
+    assert found.left + timedelta(seconds=float(FOLLOW)) < timedelta(seconds=TAKEOVER_SECONDS)
+
+
+async def see_takeover(scene: Scene, catalog: CatalogBase, heir: Replica) -> None:
+    """The heir takes the lease, and applies what the chain has."""
+    await wait_until(lambda: follows(catalog, heir))
+    wallet = scene.world.wallet(1)
+    if heir.clock is not None:
+        wallet = signing_ahead(wallet, heir.clock.ahead)
+    scene.world.client.base_url = heir.url
+    file = await scene.world.create(wallet, f"Words for {heir.name}.")
+    scene.world.create_post(wallet, file["cid"])
+    await wait_until(lambda: is_published(scene, heir, file["cid"]))
+
+
+async def test_another_replica_follows_within_seconds_whatever_the_clocks_say(
+    tmp_path: Path, records: None
+):
+    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS=FOLLOW) as scene:
+        first, fast = scene.replica(ahead=0.0), scene.replica(ahead=300.0)
+        await first.start()
+        async with opened(scene) as catalog:
+            await wait_until(lambda: follows(catalog, first))
+            await fast.start()
+            assert first.clock is not None
+            first.clock.set(HOUR)
+            # Rounds of both, in which one prolongs its lease and the other one does not take it.
+            for _ in range(int(3 * float(FOLLOW) / POLL_SECONDS)):
+                assert await follows(catalog, first)
+                await asyncio.sleep(POLL_SECONDS)
+            await see_death(catalog, first)
+            await see_takeover(scene, catalog, fast)
+            await see_death(catalog, fast)
+            if LONG:
+                first.clock.set(0.0)
+                await first.start()
+                await see_takeover(scene, catalog, first)
+
+
+async def test_a_rate_limit_reaches_no_further_than_its_period_after_a_jump(
+    tmp_path: Path, records: None
+):
+    rates = {"RATE_LIMITS": "on", "RATE_WRITES": "2/60", "RATE_READS": "3/6"}
+    async with open_scene(tmp_path, **rates) as scene:
+        replica = scene.replica(ahead=HOUR)
+        await replica.start("/healthz")
+        world, wallet = scene.world, scene.world.wallet(1)
+        assert replica.clock is not None
+        ahead = signing_ahead(wallet, HOUR)
+        written = [await world.send_create(ahead) for _ in range(4)]
+        assert written[-1].status_code == 429, written[-1].text
+        read = await asyncio.gather(*(world.client.get("/filesByTags") for _ in range(12)))
+        refused = [response for response in read if response.status_code == 429]
+        assert refused
+        replica.clock.set(0.0)
+        # What the wrong clock stored counts as nothing.
+        response = await world.send_create(wallet)
+        assert response.status_code == 200, response.text
+        for response in (written[-1], *refused):
+            assert int(response.headers["retry-after"]) <= 60
+
+        async def is_served() -> bool:
+            response = await world.client.get("/filesByTags")
+            if response.status_code == 429:
+                await asyncio.sleep(int(response.headers["retry-after"]))
+            return response.status_code == 200
+
+        await wait_until(is_served)
+
+
+async def test_a_reader_who_sold_loses_access_after_a_corrected_clock(
+    tmp_path: Path, records: None
+):
+    secret = "5f0c81be27d4693b1f0c8e9d2a7465aa"
+    given = {"CHAIN_CACHE_SECONDS": "2", "WEBHOOK_A_SECRET": secret}
+    async with open_scene(tmp_path, **given) as scene:
+        replica = scene.replica(ahead=0.0)
+        await replica.start()
+        world, author, reader = scene.world, scene.world.wallet(1), scene.world.wallet(2)
+        post_id, _ = await world.post(author)
+        world.buy(reader, post_id)
+        assert replica.clock is not None
+        replica.clock.set(HOUR)
+        assert (await world.read_post(signing_ahead(reader, HOUR), post_id)).status_code == 200
+        replica.clock.set(0.0)
+        session = await world.login(reader)
+        world.transfer(reader, world.wallet(3), post_id)
+
+        async def is_refused() -> bool:
+            response = await world.read_post(reader, post_id, session)
+            assert response.status_code in (200, 403), response.text
+            return response.status_code == 403
+
+        await wait_until(is_refused, 20.0)
+
+
+# What takes as long as the service promises
+
+
+@pytest.mark.skipif(not LONG, reason="waits for half a minute until nobody has followed for long")
+async def test_that_nobody_follows_is_said(tmp_path: Path, records: None):
+    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS=FOLLOW) as scene:
+        replica = scene.replica()
+        await replica.start()
+        async with opened(scene) as catalog:
+            await wait_until(lambda: follows(catalog, replica))
+            # From now on the database refuses the lease, and nothing else.
+            await catalog.transact((), forbid_leases)
+
+            async def has_stopped() -> bool:
+                response = await scene.world.client.get("/readyz")
+                body = response.json()
+                assert response.status_code == 200
+                assert body["status"] in {"ready", "degraded"}
+                return bool(body["checks"]["follower"] == "stopped")
+
+            await wait_until(has_stopped, 120.0)
+            assert replica.log.count("no process runs a background task") == 1
+            await catalog.transact((), allow_leases)
+
+            async def is_ready() -> bool:
+                return bool((await scene.world.client.get("/readyz")).json()["status"] == "ready")
+
+            await wait_until(is_ready)
+            assert replica.log.count("a background task runs again") == 1
+
+
+async def forbid_leases(tx: Transaction) -> None:
+    await tx.execute("ALTER TABLE leases RENAME TO hidden_leases")
+    await tx.execute(
+        "CREATE TABLE leases AS SELECT name, holder, held_until, length FROM hidden_leases"
+    )
+
+
+async def allow_leases(tx: Transaction) -> None:
+    await tx.execute("DROP TABLE leases")
+    await tx.execute("ALTER TABLE hidden_leases RENAME TO leases")
+
+
+@pytest.mark.skipif(not LONG, reason="waits for a minute until the lease of a dead command ends")
+async def test_a_command_waits_for_a_dead_one_at_most_a_minute_and_says_so(tmp_path: Path):
+    async with open_scene(tmp_path) as scene:
+        replica = scene.replica()
+        await replica.start()
+        await scene.world.create(scene.world.wallet(1))
+        async with opened(scene) as catalog:
+            dead = "backup on this machine, process 1 #0"
+            assert await catalog.take_lease(COLLECTOR_LEASE, dead, LEASE_TIME)
+        command = scene.replica()
+        command.process.command = [*command.command[:-1], "backup", "--out", str(tmp_path / "b")]
+        began = time.monotonic()
+        command.process.spawn()
+
+        async def is_said() -> bool:
+            return "waiting for backup on this machine, process 1" in command.log
+
+        await wait_until(is_said)
+        assert await asyncio.to_thread(command.process.wait, 180) == 0, command.log
+        assert time.monotonic() - began < 2 * LEASE_TIME.total_seconds() + LEASE_SECONDS
