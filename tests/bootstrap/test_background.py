@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from tests.world import World, open_world
 
 from imprint.bootstrap.adapters import Adapters
-from imprint.bootstrap.background import BackgroundTasks, build_follower
+from imprint.bootstrap.background import BackgroundTasks, build_follower, build_monitors
 from imprint.services.entitlement import Entitlement
 from imprint.services.labels import LabelUpdater
 
@@ -194,3 +194,44 @@ async def test_the_adapters_are_closed_if_the_application_fails(tmp_path: Path) 
             async with started(background(world, recorded(world.adapters, events))):
                 raise LookupError("the application")
         assert events == CLOSED
+
+
+@pytest.mark.parametrize(
+    ("given", "watched"),
+    [
+        (IDLE, set()),
+        (IDLE | {"JANITOR_SECONDS": "60"}, {"collector"}),
+        (IDLE | {"CHAIN_FOLLOW_SECONDS": "2"}, {"follower"}),
+    ],
+    ids=["idle", "collecting", "following"],
+)
+async def test_tasks_that_are_switched_off_are_not_watched(
+    tmp_path: Path, given: dict[str, str], watched: set[str]
+) -> None:
+    async with open_world(tmp_path, **given) as world:
+        assert build_monitors(world.settings, world.adapters).keys() == watched
+
+
+async def test_a_task_of_another_process_is_no_alarm_and_its_end_is(tmp_path: Path) -> None:
+    async with open_world(tmp_path, **IDLE | {"CHAIN_FOLLOW_SECONDS": "2"}) as world:
+        monitor = build_monitors(world.settings, world.adapters)["follower"]
+        follower = build_follower(world.settings, world.adapters)
+        for _ in range(20):
+            assert await follower.follow_once()
+            world.clock.advance(2)
+            await monitor.look()
+            assert monitor.is_running()
+        for _ in range(20):
+            world.clock.advance(2)
+            await monitor.look()
+        assert not monitor.is_running()
+        monitor.gauge.set(1)
+
+
+async def test_monitors_run_with_the_application(tmp_path: Path) -> None:
+    async with open_world(tmp_path, **IDLE) as world:
+        chain = replace(world.settings.chain, follow_seconds=2.0)
+        monitors = build_monitors(replace(world.settings, chain=chain), world.adapters)
+        tasks = replace(background(world), monitors=tuple(monitors.values()))
+        async with started(tasks) as running:
+            assert running.keys() == ALWAYS | {"LeaseMonitor.run"}
