@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from prometheus_client import REGISTRY
 from tests.services.conftest import BOB, DEPTH, Ledger, forge
 from tests.services.scripted_chain import CHAIN, say_created
 
 from imprint.domain.files import File, State
 from imprint.domain.marketplace import decode_post_created
 from imprint.domain.posts import EventStatus
-from imprint.metrics import DEEP_REORG, HEAD_BELOW_FINAL
 from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS
 
 
@@ -227,10 +227,10 @@ async def test_what_is_final_moves_on_with_the_head(ledger: Ledger) -> None:
 async def test_a_process_that_lost_its_lease_raises_no_alarm_any_more(ledger: Ledger) -> None:
     await make_deep_reorg(ledger)
     await ledger.follow()
-    assert DEEP_REORG.collect()[0].samples[0].value == 1
+    assert REGISTRY.get_sample_value("imprint_deep_reorg") == 1
     ledger.clock.advance(2 * LEASE_SECONDS)
     assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", timedelta(minutes=1))
     assert not await ledger.follower.follow_once()
-    for gauge in (DEEP_REORG, HEAD_BELOW_FINAL):
-        assert gauge.collect()[0].samples[0].value == 0
+    for gauge in ("imprint_deep_reorg", "imprint_head_below_final"):
+        assert REGISTRY.get_sample_value(gauge) == 0
     assert not ledger.follower.deep_reorg
