@@ -215,8 +215,9 @@ async def test_without_a_store_the_service_is_not_ready(fragile: Broken) -> None
     fragile.store.broken = {"probe"}
     response = await fragile.world.client.get("/readyz")
     assert response.status_code == 503
-    checks = {"database": "ok", "storage": "unavailable", "chain": "ok", "disk": "ok"}
-    assert response.json()["checks"] == checks
+    checks = response.json()["checks"]
+    assert checks.pop("storage") == "unavailable"
+    assert set(checks.values()) == {"ok"}
     assert (await fragile.world.client.get("/healthz")).status_code == 200
 
 
