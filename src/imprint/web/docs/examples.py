@@ -84,9 +84,13 @@ DELIVERY_TIMESTAMP = TIMESTAMP
 DELIVERY_SIGNATURE = hmac.new(b"secret", TIMESTAMP.encode(), hashlib.sha256).hexdigest()
 """A text with the form of a delivery's signature; the service refuses it."""
 
+_CHECKS = dict.fromkeys(
+    ("database", "storage", "chain", "disk", "follower", "collector", "records"), "ok"
+)
+
 UNREADY = {
     "status": "unavailable",
-    "checks": {"database": "ok", "storage": "unavailable", "chain": "ok", "disk": "ok"},
+    "checks": _CHECKS | {"storage": "unavailable"},
 }
 """The readiness response while the content store cannot be reached."""
 
@@ -109,7 +113,7 @@ def build_examples(facts: Mapping[str, Any]) -> dict[str, Any]:
         "Health": {"status": "alive"},
         "Readiness": {
             "status": "ready",
-            "checks": {"database": "ok", "storage": "ok", "chain": "ok", "disk": "ok"},
+            "checks": _CHECKS,
         },
         **msgspec.to_builtins(_responses()),
     }
