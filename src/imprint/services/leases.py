@@ -8,7 +8,6 @@ import asyncio
 import logging
 import math
 import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -54,7 +53,7 @@ class CollectionNotPaused(Exception):
 
 def name_holder(task: str) -> str:
     """A name for a holder that says what it does and where; no other holder has the same one."""
-    return f"{task} on {socket.gethostname()}, process {os.getpid()}{_MARK}{token_hex(4)}"
+    return f"{task} on {os.uname().nodename}, process {os.getpid()}{_MARK}{token_hex(4)}"
 
 
 def describe_holder(holder: str) -> str:
