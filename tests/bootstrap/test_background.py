@@ -225,7 +225,7 @@ async def test_a_task_of_another_process_is_no_alarm_and_its_end_is(tmp_path: Pa
             world.clock.advance(2)
             await monitor.look()
         assert not monitor.is_running()
-        monitor.gauge.set(1)
+        monitor.show(True)
 
 
 async def test_monitors_run_with_the_application(tmp_path: Path) -> None:

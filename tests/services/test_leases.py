@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from prometheus_client import Gauge
 from tests.services.conftest import wait_until
 from tests.world import MovableClock
 
@@ -196,13 +195,12 @@ class Watched:
 
     catalog: SqliteCatalog
     clock: MovableClock
-    gauge: Gauge = field(default_factory=lambda: Gauge("watched", "A test.", registry=None))
+    shown: list[bool] = field(default_factory=lambda: [True])
     monitor: LeaseMonitor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.gauge.set(1)
         self.monitor = LeaseMonitor(
-            self.catalog, "copy", "copier", MINUTE, self.gauge, self.clock.monotonic
+            self.catalog, "copy", "copier", MINUTE, self.shown.append, self.clock.monotonic
         )
 
     async def look(self, after: float, times: int = 2) -> bool:
@@ -210,7 +208,7 @@ class Watched:
         self.clock.advance(after)
         for _ in range(times):
             await self.monitor.look()
-        assert self.gauge._value.get() == self.monitor.running
+        assert self.shown[-1] is self.monitor.running
         return self.monitor.is_running()
 
 

@@ -43,12 +43,12 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
     if interval := settings.chain.follow_seconds:
         limit = LeaseMonitor.limit_of(interval, timedelta(seconds=LEASE_SECONDS))
         monitors["follower"] = LeaseMonitor(
-            catalog, FOLLOWER_LEASE, "chain follower", limit, FOLLOWER_RUNNING, elapsed
+            catalog, FOLLOWER_LEASE, "chain follower", limit, FOLLOWER_RUNNING.set, elapsed
         )
     if interval := settings.retention.janitor_seconds:
         limit = LeaseMonitor.limit_of(interval, LEASE_TIME)
         monitors["collector"] = LeaseMonitor(
-            catalog, COLLECTOR_LEASE, "garbage collector", limit, COLLECTOR_RUNNING, elapsed
+            catalog, COLLECTOR_LEASE, "garbage collector", limit, COLLECTOR_RUNNING.set, elapsed
         )
     return monitors
 

@@ -8,13 +8,11 @@ import asyncio
 import logging
 import math
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from secrets import token_hex
-
-from prometheus_client import Gauge
 
 from imprint.domain.errors import Unavailable
 from imprint.ports import Catalog, Clock, Monotonic, monotonic, utc_now
@@ -114,13 +112,16 @@ class HeldLease:
 
 @dataclass(slots=True)
 class LeaseMonitor:
-    """Notices, in every process, that none has done the work of a lease for longer than `limit`."""
+    """Notices, in every process, that none has done the work of a lease for longer than `limit`.
+
+    `show` is called when that begins or ends, with whether some process does it.
+    """
 
     catalog: Catalog
     name: str
     task: str
     limit: timedelta
-    gauge: Gauge
+    show: Callable[[bool], object]
     monotonic: Monotonic = monotonic
     running: bool = field(default=True, init=False)
     _since: float = field(init=False)
@@ -160,7 +161,7 @@ class LeaseMonitor:
 
     def _tell(self, *, running: bool) -> None:
         self.running = running
-        self.gauge.set(running)
+        self.show(running)
         if running:
             log.warning("a background task runs again", extra={"task": self.task})
         else:
