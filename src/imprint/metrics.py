@@ -58,6 +58,10 @@ FREE_DISK_BYTES = Gauge(
 DOCUMENTS_DESTROYED = Counter(
     "imprint_documents_destroyed", "Documents that the janitor destroyed."
 )
+STRAYS_HELD = Gauge(
+    "imprint_strays_held",
+    "Documents that the catalog does not know, held because there are too many of them.",
+)
 ROUNDS_PUT_OFF = Counter(
     "imprint_chores_put_off", "Rounds that a dependency did not allow.", ["chore"]
 )

@@ -63,9 +63,9 @@ async def test_published_versions_are_posts_whatever_came_before_or_after(
     later = ledger.clock.now() + GRACE + timedelta(hours=1)
     condemned = set()
     while found := await ledger.catalog.condemn_documents(later, later - GRACE, 1_000):
-        condemned |= {cid for cid, _ in found}
-        for cid, network in found:
-            await ledger.catalog.purge(cid, network)
+        condemned |= {each.cid for each in found}
+        for each in found:
+            await ledger.catalog.purge(each.cid, each.network, each.fence)
     for order, story in stories:
         for post_id, file in story.published.items():
             post = await ledger.catalog.file_by_post_id(post_id)

@@ -18,6 +18,7 @@ COMMANDS = {
     "dev": ("dev", "dev"),
     "events": ("events", "events"),
     "export": ("export", "export"),
+    "gc": ("gc", "gc"),
     "import": ("export", "import_"),
     "migrate-catalog": ("migrate", "migrate_catalog"),
     "migrate-content": ("migrate", "migrate_content"),

@@ -52,6 +52,43 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class Condemned:
+    """A document to be destroyed, and the fence of its condemnation."""
+
+    cid: Cid
+    network: Network
+    fence: int
+
+
+class PurgeOutcome(StrEnum):
+    """What became of a condemnation by the time that its document was destroyed."""
+
+    PURGED = "purged"
+    PASSED = "passed"
+    """Another process purged it, and nothing refers to the document."""
+    PENDING = "pending"
+    """A write took the document back, and has not committed."""
+    USED = "used"
+    """A live file refers to the document again."""
+
+
+class FenceRaised(Exception):
+    """Documents were condemned since the caller read the fence: it has to store its own again."""
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageReport:
+    """Documents that would be destroyed now, with the first of them, and those that will be."""
+
+    due: int
+    due_bytes: int
+    """Of those whose size is known."""
+    waiting: int
+    """Detached ones whose grace period is not over."""
+    first: tuple[tuple[Cid, Network], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class KeyRecord:
     """The wrapped key of one file, which is bound to the file's name."""
 
@@ -96,7 +133,12 @@ class Catalog(Protocol):
         every earlier number of that owner. Otherwise it records nothing, reserves the next number
         and returns that: the caller begins again with a document of that name, and an intent
         without a number. It does not check the nonce. This record alone need not survive a power
-        loss. Raises `Unavailable` for storage while the same document is being destroyed.
+        loss.
+
+        A condemned document is taken back: until this intent ends, it is not condemned again. It
+        may still be destroyed once, so the caller stores it with a `fence` that it reads after
+        this. Raises `Unavailable` for storage if a process of an earlier release, which knows no
+        fences, has condemned it.
         """
 
     async def admit(self, key: str, rate: Rate, now: datetime, cost: int = 1) -> None:
@@ -229,17 +271,39 @@ class Catalog(Protocol):
     async def lease_age(self, name: str) -> timedelta | None:
         """How long nobody has held a lease, zero while somebody does; None as in `find_lease`."""
 
+    async def fence(self) -> int:
+        """A number that rises with every transaction that condemns documents.
+
+        Whoever stores a document that may have been condemned before stores it with this number,
+        read after the document was taken back.
+        """
+
     async def condemn_documents(
-        self, now: datetime, detached_before: datetime, limit: int
-    ) -> list[tuple[Cid, Network]]:
+        self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
+    ) -> list[Condemned]:
         """Up to `limit` documents to be destroyed; they stay condemned until `purge`.
 
         They were detached before then or left by an expired intent, and no live file, thumbnail or
-        running intent refers to them.
+        running intent refers to them. Ordered by fence and cid; with `after`, only those behind it.
+        Whoever calls it at the same time gets the same documents.
         """
 
-    async def purge(self, cid: Cid, network: Network) -> None:
-        """Delete the record of a condemned document after the document itself is destroyed."""
+    async def is_condemned(self, condemned: Condemned) -> bool:
+        """Whether this condemnation still holds, and nothing refers to the document."""
+
+    async def purge(self, cid: Cid, network: Network, fence: int) -> PurgeOutcome:
+        """Delete the record of a condemned document after the document itself is destroyed.
+
+        Deletes nothing if the document was taken back, or condemned again with another fence.
+        """
+
+    async def report_garbage(
+        self, now: datetime, detached_before: datetime, limit: int
+    ) -> GarbageReport:
+        """What `condemn_documents` would condemn, and has condemned; up to `limit` of them."""
+
+    async def find_strays(self, cids: Sequence[Cid], network: Network) -> list[Cid]:
+        """Those of these documents that `detach_strays` would detach."""
 
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         """Detach those of these documents that no version, thumbnail or intent refers to.
@@ -278,15 +342,20 @@ class Catalog(Protocol):
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         """What `import_file` would return or raise, without doing it."""
 
-    async def import_file(self, exported: ExportedFile, thumbnail_size: int = 0) -> ImportOutcome:
+    async def import_file(
+        self, exported: ExportedFile, thumbnail_size: int = 0, fence: int | None = None
+    ) -> ImportOutcome:
         """Add a file whose documents are stored, with its group and its publication.
 
         It counts for its owner, but no quota refuses it.
 
         A publication counts like one that a delivery reported: the follower confirms or undoes it.
         Nonces are not touched. Raises `ImportConflict` where an id, a name, a cid, a group or a
-        post id belongs to something else here, and `Unavailable` for storage while one of the
-        documents is being destroyed.
+        post id belongs to something else here.
+
+        Condemned documents are taken back. `fence` is the one with which the documents were
+        stored; raises `FenceRaised` if it is no longer the newest, because they may have been
+        destroyed since.
         """
 
     # The database

@@ -89,6 +89,6 @@ class ContentMigration:
             raise DocumentMissing(cid)
         file = await self.catalog.file_by_cid(cid)
         label = None if file is None else label_of(file)
-        await self.target.put(cid, document, network, label)
+        await self.target.put(cid, document, network, label, await self.catalog.fence())
         if await self.target.read(cid, network) != document:
             raise NotMigrated(f"The document {cid} could not be read back from the other store.")

@@ -96,7 +96,8 @@ class Drafts:
         intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
-        await self._put(intent, recoded, label)
+        # Others may have, and drop, the same thumbnail: a removal that is late must not destroy it.
+        await self._put(intent, recoded, label, await self.catalog.fence())
         prepared = await _commit(self.catalog.prepare_draft(write, intent, cid, hashtags))
         _unless_overtaken(prepared)
         return thumbnail
@@ -208,8 +209,8 @@ class Drafts:
         failpoints.reach("after_intent")
         return reserved
 
-    async def _put(self, intent: Intent, document: bytes, label: Label) -> None:
-        await self.content.put(intent.cid, document, intent.network, label)
+    async def _put(self, intent: Intent, document: bytes, label: Label, fence: int = 0) -> None:
+        await self.content.put(intent.cid, document, intent.network, label, fence)
         failpoints.reach("after_put")
 
 

@@ -8,7 +8,7 @@ while authors write. Only one page and a few documents are in memory at a time.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import BinaryIO
 
@@ -38,9 +38,9 @@ from imprint.domain.exports import (
 from imprint.domain.files import File, Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import Archive
-from imprint.ports.catalog import ImportConflict, ImportOutcome
+from imprint.ports.catalog import FenceRaised, ImportConflict, ImportOutcome
 from imprint.services.labels import label_of
-from imprint.services.leases import pause_collection
+from imprint.services.leases import CollectionNotPaused, pause_collection
 
 CONCURRENT_READS = 8
 """How many documents are read at the same time, for remote stores."""
@@ -62,6 +62,9 @@ FREE_REPETITION = 16 * 1024 * 1024
 
 MAX_REMEMBERED = 10_000
 """How many thumbnails an import remembers to have stored; any other is stored again."""
+
+MAX_ATTEMPTS = 5
+"""How often the documents of a file are stored if others are condemned meanwhile."""
 
 MAX_CONFLICTS = 10
 """How many conflicts are reported; an archive with more is the wrong one."""
@@ -310,9 +313,9 @@ class Import:
         async with pause_collection(self.catalog, "import", self.clock):
             await self._check_conflicts(archive, opened)
             counts: Counter[ImportOutcome] = Counter()
-            thumbnails: dict[Cid, int] = {}
+            stored = _Stored(await self.catalog.fence())
             for exported in walk_records(archive, opened.manifest):
-                counts[await self._import_file(archive, exported, thumbnails)] += 1
+                counts[await self._import_file(archive, exported, stored)] += 1
                 progress(counts.total(), opened.manifest.files)
         return counts
 
@@ -347,27 +350,45 @@ class Import:
             raise ImportConflicts(reasons)
 
     async def _import_file(
-        self, archive: Archive, exported: ExportedFile, thumbnails: dict[Cid, int]
+        self, archive: Archive, exported: ExportedFile, stored: "_Stored"
     ) -> ImportOutcome:
+        """Store the documents of a file and add it; again, if documents were condemned meanwhile.
+
+        Only a collector that does not know that it is paused condemns any.
+        """
         file = exported.file
         outcome = await self.catalog.compare_file(exported)
         if outcome is ImportOutcome.RETIRED:
             return outcome
         document = read_file(archive, file)
-        await self.content.put(file.cid, document, Network.PRIVATE, label_of(file))
-        size = await self._store_thumbnail(archive, file.thumbnail_cid, thumbnails)
-        return await self.catalog.import_file(exported, size)
+        for _ in range(MAX_ATTEMPTS):
+            fence = stored.fence
+            await self.content.put(file.cid, document, Network.PRIVATE, label_of(file), fence)
+            size = await self._store_thumbnail(archive, file.thumbnail_cid, stored)
+            try:
+                return await self.catalog.import_file(exported, size, fence)
+            except FenceRaised:
+                stored.fence = await self.catalog.fence()
+                stored.thumbnails.clear()
+        raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
 
-    async def _store_thumbnail(
-        self, archive: Archive, cid: Cid | None, stored: dict[Cid, int]
-    ) -> int:
+    async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
         """Store a thumbnail and return its size; many files may share one."""
         if cid is None:
             return 0
-        if cid not in stored:
+        thumbnails = stored.thumbnails
+        if cid not in thumbnails:
             thumbnail = read_thumbnail(archive, cid)
-            await self.content.put(cid, thumbnail, Network.PUBLIC)
-            if len(stored) == MAX_REMEMBERED:
-                stored.clear()
-            stored[cid] = len(thumbnail)
-        return stored[cid]
+            await self.content.put(cid, thumbnail, Network.PUBLIC, None, stored.fence)
+            if len(thumbnails) == MAX_REMEMBERED:
+                thumbnails.clear()
+            thumbnails[cid] = len(thumbnail)
+        return thumbnails[cid]
+
+
+@dataclass(slots=True)
+class _Stored:
+    """The thumbnails that an import has stored with this fence, and their sizes."""
+
+    fence: int
+    thumbnails: dict[Cid, int] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from imprint.domain.files import Action, File, Intent, Network, Quota, Version, 
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
 from imprint.ports import Monotonic
-from imprint.ports.catalog import NO_QUOTA
+from imprint.ports.catalog import NO_QUOTA, PurgeOutcome
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LEASE = timedelta(minutes=10)
@@ -34,6 +34,7 @@ class World:
     alice: Address = ALICE
     bob: Address = BOB
     quota: Quota = NO_QUOTA
+    fences: dict[tuple[Cid, Network], int] = field(default_factory=dict)
     _next: Iterable[int] = field(default_factory=lambda: count(1))
 
     def number(self) -> int:
@@ -152,8 +153,13 @@ class World:
 
     async def condemn(self, *, grace_hours: float = 24, limit: int = 100) -> set[tuple[Cid, str]]:
         before = self.now - timedelta(hours=grace_hours)
-        rows = await self.catalog.condemn_documents(self.now, before, limit)
-        return {(cid, network.value) for cid, network in rows}
+        found = await self.catalog.condemn_documents(self.now, before, limit)
+        self.fences |= {(each.cid, each.network): each.fence for each in found}
+        return {(each.cid, each.network.value) for each in found}
+
+    async def purge(self, cid: Cid, network: Network) -> PurgeOutcome:
+        """Purge as the collector does that condemned it last; without one, with no such fence."""
+        return await self.catalog.purge(cid, network, self.fences.get((cid, network), 0))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

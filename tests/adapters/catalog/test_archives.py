@@ -6,11 +6,10 @@ import pytest
 from tests.adapters.catalog.conftest import World
 
 from imprint.domain.cids import Cid
-from imprint.domain.errors import Unavailable
 from imprint.domain.exports import ExportedFile
 from imprint.domain.files import Action, Network, Publication, State
 from imprint.domain.lists import PublicList
-from imprint.ports.catalog import ImportConflict, ImportOutcome
+from imprint.ports.catalog import FenceRaised, ImportConflict, ImportOutcome, PurgeOutcome
 
 
 async def walk(world: World, owner=None, size: int = 2) -> list[ExportedFile]:
@@ -191,10 +190,24 @@ async def test_a_contradiction_is_refused_and_changes_nothing(world, exported, c
     assert [each.file.cid for each in await walk(world)] == [other.cid]
 
 
-async def test_a_document_that_is_being_destroyed_is_not_taken_in(world, exported):
+async def test_a_condemned_document_is_taken_back_by_an_import(world, exported):
     file = await world.draft()
     await world.delete(file)
     world.later(hours=25)
     assert (file.cid, "private") in await world.condemn()
-    with pytest.raises(Unavailable):
-        await world.catalog.import_file(ExportedFile(replace(exported.file, cid=file.cid)))
+    again = ExportedFile(replace(exported.file, cid=file.cid))
+    fence = await world.catalog.fence()
+    assert await world.catalog.import_file(again, 0, fence) is ImportOutcome.ADDED
+    assert await world.purge(file.cid, Network.PRIVATE) is PurgeOutcome.USED
+    assert (file.cid, "private") not in await world.condemn()
+
+
+async def test_an_import_stores_its_documents_again_if_any_were_condemned(world, exported):
+    fence = await world.catalog.fence()
+    await world.delete(await world.draft())
+    world.later(hours=25)
+    await world.condemn()
+    with pytest.raises(FenceRaised):
+        await world.catalog.import_file(exported, 0, fence)
+    outcome = await world.catalog.import_file(exported, 0, await world.catalog.fence())
+    assert outcome is ImportOutcome.ADDED

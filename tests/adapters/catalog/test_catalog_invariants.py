@@ -54,8 +54,7 @@ class Chaos:
     async def abandon(self):
         await self.world.begin(self.world.write(Action.CREATE), self.world.version())
         thumbnail = f"picture{self.random.randint(1, 4)}"
-        if not await self.condemned(thumbnail):
-            await self.world.begin_thumbnail(self.world.write(Action.PUBLISH), thumbnail)
+        await self.world.begin_thumbnail(self.world.write(Action.PUBLISH), thumbnail)
 
     async def update(self):
         new = await self.world.update(self.some_file())
@@ -64,11 +63,7 @@ class Chaos:
     async def prepare(self):
         tags = self.random.sample(TAGS, self.random.randint(0, 3))
         thumbnail = f"picture{self.random.randint(1, 4)}"
-        if not await self.condemned(thumbnail):
-            await self.world.prepare(self.some_file(), *tags, thumbnail=thumbnail)
-
-    async def condemned(self, cid):
-        return (cid, "public") in await self.world.condemn(grace_hours=10**5)
+        await self.world.prepare(self.some_file(), *tags, thumbnail=thumbnail)
 
     async def delete(self):
         await self.world.delete(self.some_file())
@@ -100,11 +95,9 @@ class Chaos:
             )
 
     async def condemn(self):
-        for cid, network in await self.world.catalog.condemn_documents(
-            self.world.now, self.world.now, 3
-        ):
+        for each in await self.world.catalog.condemn_documents(self.world.now, self.world.now, 3):
             if self.random.random() < 0.5:
-                await self.world.catalog.purge(cid, network)
+                await self.world.catalog.purge(each.cid, each.network, each.fence)
 
     async def wait(self):
         self.world.later(minutes=self.random.randint(1, 30))
@@ -147,7 +140,7 @@ async def act_on(actor, times):
         try:
             await actor.act()
         except Unavailable as refused:
-            # Somebody else is destroying this very document.
+            # Somebody else has ended this very intent.
             if refused.code != "storage_unavailable":
                 raise
 

@@ -195,7 +195,7 @@ async def test_a_version_whose_document_is_condemned_is_not_restored(world):
     await world.condemn()
     event = world.event(file)
     assert await world.see(event) == [UNKNOWN]
-    await world.catalog.purge(file.cid, Network.PRIVATE)
+    await world.purge(file.cid, Network.PRIVATE)
     assert await world.see(event) == [UNKNOWN]
     assert await world.catalog.file_by_cid(file.cid) is None
 

@@ -157,7 +157,7 @@ async def test_a_write_whose_document_was_condemned_is_refused_and_spends_nothin
     world.later(hours=1)
     assert await world.condemn() == {(version.cid, "private")}
     if purged:
-        await world.catalog.purge(version.cid, intent.network)
+        await world.purge(version.cid, intent.network)
     with pytest.raises(Unavailable) as refused:
         await world.catalog.add_draft(write, intent, version)
     assert refused.value.code == "storage_unavailable"

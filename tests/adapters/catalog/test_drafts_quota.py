@@ -35,7 +35,7 @@ async def destroy_all(world):
     """What the garbage collector does when the grace is over."""
     world.later(hours=25)
     for cid, network in await world.condemn():
-        await world.catalog.purge(cid, Network(network))
+        await world.purge(cid, Network(network))
 
 
 def over_quota():
@@ -64,7 +64,7 @@ async def test_a_deleted_draft_counts_until_it_is_destroyed(world, used):
     condemned = await world.condemn()
     assert await used() == (file.size + 10, 0)
     for cid, network in condemned:
-        await world.catalog.purge(cid, Network(network))
+        await world.purge(cid, Network(network))
     assert await used() == (0, 0)
 
 
@@ -160,7 +160,7 @@ async def test_a_write_that_never_ends_counts_until_its_document_is_destroyed(wo
     world.later(minutes=11)
     await world.condemn()
     assert await used() == (version.size, 0)
-    await world.catalog.purge(version.cid, Network.PRIVATE)
+    await world.purge(version.cid, Network.PRIVATE)
     assert await used() == (0, 0)
 
 

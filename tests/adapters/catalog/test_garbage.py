@@ -1,10 +1,15 @@
 """Detached documents: kept for a while, condemned when nothing refers to them, purged."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
+from imprint.adapters.catalog import sql
 from imprint.domain.cids import Cid
 from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.files import Action, Network
+from imprint.ports.catalog import Condemned, PurgeOutcome
 
 PICTURE = Cid("bafypicture")
 
@@ -75,7 +80,7 @@ async def test_what_is_condemned_is_listed_until_it_is_purged(world):
     await world.delete(file)
     world.later(hours=25)
     assert await world.condemn() == await world.condemn() == {(file.cid, "private")}
-    await world.catalog.purge(file.cid, Network.PRIVATE)
+    await world.purge(file.cid, Network.PRIVATE)
     assert await world.condemn() == set()
 
 
@@ -90,7 +95,7 @@ async def test_no_more_than_the_limit_is_condemned_and_the_rest_comes_next(world
         assert len(some) <= 2
         seen |= some
         for cid, network in some:
-            await world.catalog.purge(cid, Network(network))
+            await world.purge(cid, Network(network))
     assert seen == {(file.cid, "private") for file in files}
 
 
@@ -134,17 +139,139 @@ async def test_a_running_intent_keeps_its_document(world):
     assert (PICTURE, "public") not in await world.condemn()
 
 
-async def test_a_write_of_a_condemned_document_waits_until_it_is_purged(world):
+async def condemned_picture(world):
+    """A draft, and a picture that is condemned because no draft has it any more."""
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
-    await world.prepare(file)
+    file = await world.prepare(file)
+    world.later(hours=25)
+    assert await world.condemn() == {(PICTURE, "public")}
+    return file
+
+
+async def test_a_write_takes_a_condemned_document_back(world):
+    file = await condemned_picture(world)
+    write = world.write(Action.PUBLISH)
+    intent = await world.begin_thumbnail(write, PICTURE)
+    assert await world.condemn() == set()
+    assert await world.purge(PICTURE, Network.PUBLIC) is PurgeOutcome.PENDING
+    await world.catalog.prepare_draft(write, intent, file.cid, [])
+    assert await world.purge(PICTURE, Network.PUBLIC) is PurgeOutcome.USED
+    assert await world.catalog.public_size(PICTURE) is not None
+
+
+async def test_a_document_that_was_taken_back_for_nothing_is_condemned_again(world):
+    await condemned_picture(world)
+    before = world.fences[PICTURE, Network.PUBLIC]
+    await world.begin_thumbnail(world.write(Action.PUBLISH), PICTURE)
+    world.later(hours=1)
+    assert (PICTURE, "public") in await world.condemn()
+    assert world.fences[PICTURE, Network.PUBLIC] > before
+
+
+async def test_only_the_collector_of_this_condemnation_purges_it(world):
+    await condemned_picture(world)
+    stale = world.fences[PICTURE, Network.PUBLIC]
+    await world.begin_thumbnail(world.write(Action.PUBLISH), PICTURE)
+    world.later(hours=1)
+    await world.condemn()
+    assert await world.catalog.purge(PICTURE, Network.PUBLIC, stale) is PurgeOutcome.PASSED
+    assert (PICTURE, "public") in await world.condemn()
+    assert await world.purge(PICTURE, Network.PUBLIC) is PurgeOutcome.PURGED
+    assert await world.purge(PICTURE, Network.PUBLIC) is PurgeOutcome.PASSED
+
+
+async def test_a_condemnation_holds_until_the_document_is_taken_back(world):
+    await condemned_picture(world)
+    mine = Condemned(PICTURE, Network.PUBLIC, world.fences[PICTURE, Network.PUBLIC])
+    assert await world.catalog.is_condemned(mine)
+    assert not await world.catalog.is_condemned(replace(mine, fence=mine.fence + 1))
+    await world.begin_thumbnail(world.write(Action.PUBLISH), PICTURE)
+    assert not await world.catalog.is_condemned(mine)
+
+
+async def test_the_fence_rises_only_when_documents_are_condemned(world):
+    file = await world.draft()
+    seen = [await world.catalog.fence()]
+    await world.condemn()
+    seen.append(await world.catalog.fence())
+    await world.delete(file)
     world.later(hours=25)
     await world.condemn()
+    seen.append(await world.catalog.fence())
+    await world.condemn()
+    seen.append(await world.catalog.fence())
+    first, idle, raised, listed = seen
+    assert (idle, raised, listed) == (first, first + 1, first + 1)
+    assert world.fences[file.cid, Network.PRIVATE] == raised
+
+
+async def test_what_counts_for_its_owner_is_released_when_a_document_is_taken_back(world, database):
+    await condemned_picture(world)
+    await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
+    assert await database.rows(sql.COMPARE_USAGE) == []
+
+
+async def condemn_as_before(world, cid):
+    """Condemn a document as a process of an earlier release does."""
+
+    async def unfence(tx):
+        await tx.execute("UPDATE detached SET fence = 0 WHERE cid = :cid", cid=cid)
+
+    await world.catalog.transact((), unfence)
+
+
+async def test_a_write_waits_for_an_earlier_release_that_destroys_its_document(world):
+    await condemned_picture(world)
+    await condemn_as_before(world, PICTURE)
     intent = world.intent(world.write(Action.PUBLISH), PICTURE, Network.PUBLIC)
     with pytest.raises(Unavailable) as refused:
         await world.catalog.begin_write(intent)
     assert refused.value.code == "storage_unavailable"
-    await world.catalog.purge(PICTURE, Network.PUBLIC)
+    assert await world.condemn() == {(PICTURE, "public")}
+    assert world.fences[PICTURE, Network.PUBLIC] == await world.catalog.fence()
     assert await world.catalog.begin_write(intent) is None
+
+
+async def test_a_round_goes_on_behind_documents_that_stay(world):
+    for _ in range(3):
+        await world.delete(await world.draft())
+        world.later(seconds=1)
+    world.later(hours=25)
+    before = world.now - timedelta(hours=24)
+    first = await world.catalog.condemn_documents(world.now, before, 2)
+    rest = await world.catalog.condemn_documents(world.now, before, 2, first[-1])
+    assert [len(first), len(rest)] == [2, 1]
+    assert not {each.cid for each in first} & {each.cid for each in rest}
+    assert await world.catalog.condemn_documents(world.now, before, 2, rest[-1]) == []
+    assert await world.catalog.condemn_documents(world.now, before, 2) == first
+
+
+async def test_a_report_says_what_would_be_condemned_and_changes_nothing(world):
+    gone, live = await world.draft(), await world.prepare(await world.draft(), thumbnail=PICTURE)
+    await world.delete(gone)
+    version = world.version()
+    await world.begin(world.write(Action.CREATE), version)
+    await world.catalog.detach_strays([world.cid()], Network.PRIVATE, world.now)
+    before = world.now - timedelta(hours=24)
+    report = await world.catalog.report_garbage(world.now, before, 10)
+    assert (report.due, report.waiting, report.first) == (0, 2, ())
+    world.later(hours=25)
+    before = world.now - timedelta(hours=24)
+    report = await world.catalog.report_garbage(world.now, before, 10)
+    assert (report.due, report.due_bytes, report.waiting) == (3, gone.size + version.size, 0)
+    assert len(report.first) == 3
+    assert {(cid, network.value) for cid, network in report.first} == await world.condemn()
+    assert await world.catalog.report_garbage(world.now, before, 10) == report
+    assert await world.live(live.cid) == live
+
+
+async def test_a_report_leaves_out_what_is_used_again(world):
+    file = await world.prepare(await world.draft(), thumbnail=PICTURE)
+    await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
+    await world.prepare(file)
+    world.later(hours=25)
+    await world.begin_thumbnail(world.write(Action.PUBLISH), PICTURE)
+    assert (await world.catalog.report_garbage(world.now, world.now, 10)).due == 0
 
 
 async def test_a_slow_write_of_a_destroyed_thumbnail_is_refused(world):
@@ -155,7 +282,7 @@ async def test_a_slow_write_of_a_destroyed_thumbnail_is_refused(world):
     await world.prepare(file)
     world.later(hours=25)
     assert (PICTURE, "public") in await world.condemn(limit=1)
-    await world.catalog.purge(PICTURE, Network.PUBLIC)
+    await world.purge(PICTURE, Network.PUBLIC)
     with pytest.raises(Unavailable):
         await world.catalog.prepare_draft(write, intent, other.cid, [])
 
@@ -172,7 +299,7 @@ async def test_a_slow_write_is_refused_even_if_its_intent_was_not_collected_yet(
     await world.prepare(file)
     world.later(hours=25)
     assert await world.condemn(limit=2) == {(PICTURE, "public")}
-    await world.catalog.purge(PICTURE, Network.PUBLIC)
+    await world.purge(PICTURE, Network.PUBLIC)
     with pytest.raises(Unavailable):
         await world.catalog.prepare_draft(write, intent, other.cid, [])
 
@@ -201,7 +328,7 @@ async def test_nonces_outlive_their_documents(world):
     await world.delete(file, nonce="d")
     world.later(hours=25)
     await world.condemn()
-    await world.catalog.purge(file.cid, Network.PRIVATE)
+    await world.purge(file.cid, Network.PRIVATE)
     for nonce in ("n", "d"):
         with pytest.raises(NonceUsed) as refused:
             await world.catalog.check_nonce(world.alice, nonce)
@@ -211,7 +338,7 @@ async def test_nonces_outlive_their_documents(world):
 async def test_purging_what_is_not_condemned_forgets_nothing(world):
     file = await world.draft()
     await world.delete(file)
-    await world.catalog.purge(file.cid, Network.PRIVATE)
+    await world.purge(file.cid, Network.PRIVATE)
     world.later(hours=25)
     assert await world.condemn() == {(file.cid, "private")}
 
@@ -237,3 +364,11 @@ async def test_versions_thumbnails_and_intents_are_no_strays(world):
     known = [file.cid, gone.cid, thumbnail, coming]
     for network in Network:
         assert await world.catalog.detach_strays(known, network, world.now) == 0
+
+
+async def test_strays_are_found_before_they_are_detached(world):
+    file, stray = await world.draft(), world.cid()
+    for network in Network:
+        assert await world.catalog.find_strays([file.cid, stray], network) == [stray]
+    await world.catalog.detach_strays([stray], Network.PRIVATE, world.now)
+    assert await world.catalog.find_strays([file.cid, stray], Network.PRIVATE) == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.chain_events import apply_events, event_of
-from imprint.adapters.catalog.drafts import add_file, refuse_condemned
+from imprint.adapters.catalog.drafts import add_file, take_back
 from imprint.adapters.catalog.files import (
     count_usage,
     file_among,
@@ -13,12 +13,13 @@ from imprint.adapters.catalog.files import (
     hashtags_text,
     reattach,
 )
+from imprint.adapters.catalog.garbage import read_fence
 from imprint.adapters.catalog.transaction import Row, Transaction, micros
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.exports import ExportedFile, number_of
 from imprint.domain.files import File, Network, State
-from imprint.ports.catalog import ImportConflict, ImportOutcome, StoredDocument
+from imprint.ports.catalog import FenceRaised, ImportConflict, ImportOutcome, StoredDocument
 
 
 async def walk_files(
@@ -71,14 +72,20 @@ async def compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome
 
 
 async def import_file(
-    tx: Transaction, exported: ExportedFile, thumbnail_size: int
+    tx: Transaction, exported: ExportedFile, thumbnail_size: int, fence: int | None
 ) -> ImportOutcome:
-    """Add a file, and apply its publication like a delivery. Raises `ImportConflict`."""
+    """Add a file, and apply its publication like a delivery.
+
+    Raises `ImportConflict`, and `FenceRaised` if its documents were stored with an older fence.
+    """
+    # Read under the locks of the documents: whoever condemned them before has committed.
+    if fence is not None and fence != await read_fence(tx):
+        raise FenceRaised
     file = exported.file
     outcome = await compare_file(tx, exported)
-    await refuse_condemned(tx, file.cid, Network.PRIVATE)
+    await take_back(tx, file.cid, Network.PRIVATE)
     if file.thumbnail_cid is not None:
-        await refuse_condemned(tx, file.thumbnail_cid, Network.PUBLIC)
+        await take_back(tx, file.thumbnail_cid, Network.PUBLIC)
     if outcome is ImportOutcome.ADDED:
         await _add(tx, file, thumbnail_size)
     if outcome is not ImportOutcome.RETIRED and exported.event and file.publication:

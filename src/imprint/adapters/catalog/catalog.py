@@ -14,6 +14,7 @@ from imprint.adapters.catalog.transaction import (
     T,
     Transaction,
     Ts,
+    document_lock,
     event_locks,
     file_locks,
     micros,
@@ -36,7 +37,16 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.domain.rate_limits import Rate
-from imprint.ports.catalog import NO_QUOTA, ImportOutcome, KeyRecord, Lease, StoredDocument
+from imprint.ports.catalog import (
+    NO_QUOTA,
+    Condemned,
+    GarbageReport,
+    ImportOutcome,
+    KeyRecord,
+    Lease,
+    PurgeOutcome,
+    StoredDocument,
+)
 
 _UNKNOWN_REACH = 1_000_000
 """The `reach` of a read that may visit any number of rows."""
@@ -216,15 +226,32 @@ class CatalogBase(ABC):
         found = await self.find_lease(name)
         return None if found is None else max(-found.left, timedelta(0))
 
+    async def fence(self) -> int:
+        return await self.read(garbage.read_fence)
+
     async def condemn_documents(
-        self, now: datetime, detached_before: datetime, limit: int
-    ) -> list[tuple[Cid, Network]]:
+        self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
+    ) -> list[Condemned]:
         return await self.transact(
-            CONDEMN_LOCK, garbage.condemn_documents, now, detached_before, limit
+            CONDEMN_LOCK, garbage.condemn_documents, now, detached_before, limit, after
         )
 
-    async def purge(self, cid: Cid, network: Network) -> None:
-        await self.transact((), garbage.purge, cid, network)
+    async def is_condemned(self, condemned: Condemned) -> bool:
+        return await self.read(garbage.is_condemned, condemned)
+
+    async def purge(self, cid: Cid, network: Network, fence: int) -> PurgeOutcome:
+        locks = document_lock(cid, network)
+        return await self.transact(locks, garbage.purge, Condemned(cid, network, fence))
+
+    async def report_garbage(
+        self, now: datetime, detached_before: datetime, limit: int
+    ) -> GarbageReport:
+        return await self.read(
+            garbage.report_garbage, now, detached_before, limit, reach=_UNKNOWN_REACH
+        )
+
+    async def find_strays(self, cids: Sequence[Cid], network: Network) -> list[Cid]:
+        return await self.read(garbage.find_strays, cids, network, reach=4 * len(cids))
 
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         return await self.transact((), garbage.detach_strays, cids, network, at)
@@ -259,11 +286,13 @@ class CatalogBase(ABC):
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         return await self.read(archives.compare_file, exported)
 
-    async def import_file(self, exported: ExportedFile, thumbnail_size: int = 0) -> ImportOutcome:
+    async def import_file(
+        self, exported: ExportedFile, thumbnail_size: int = 0, fence: int | None = None
+    ) -> ImportOutcome:
         locks = file_locks(exported.file)
         if exported.event is not None:
             locks |= event_locks([exported.event])
-        return await self.transact(locks, archives.import_file, exported, thumbnail_size)
+        return await self.transact(locks, archives.import_file, exported, thumbnail_size, fence)
 
 
 async def _beat(tx: Transaction) -> None:

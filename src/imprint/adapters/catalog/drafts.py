@@ -21,6 +21,7 @@ from imprint.adapters.catalog.files import (
     hashtags_text,
     next_position,
     reattach,
+    release,
     retag,
     thumbnail_size,
 )
@@ -37,9 +38,9 @@ _NO_LIMIT = 2**62
 async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
     """Note an intent and reserve its number, or reserve and return the next one of its owner.
 
-    Refuses a document that is being destroyed, and one beyond the quota of its signer.
+    Takes a condemned document back, and refuses one beyond the quota of its signer.
     """
-    await refuse_condemned(tx, intent.cid, intent.network)
+    await take_back(tx, intent.cid, intent.network)
     if not await _reserve(tx, intent, quota):
         (row,) = await tx.fetchall(sql.NEXT_NUMBER, owner=intent.write.signer)
         return int(row["last_number"])
@@ -183,10 +184,18 @@ async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
         raise NonceUsed(await find_file(tx, sql.FILE_BY_ID, id=spent["file_id"]))
 
 
-async def refuse_condemned(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Raise `Unavailable` for a document that is being destroyed: nothing may refer to it."""
-    if await tx.fetchone(sql.CONDEMNED, cid=cid, network=network.value) is not None:
+async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
+    """Forget that a document is condemned: the caller is about to refer to it.
+
+    Raises `Unavailable` if a process of an earlier release condemned it, which destroys it without
+    a fence.
+    """
+    condemned = await tx.fetchone(sql.TAKE_BACK, cid=cid, network=network.value)
+    if condemned is None:
+        return
+    if not condemned["fence"]:
         raise Unavailable.storage()
+    await release(tx, condemned)
 
 
 async def spend_login_nonce(tx: Transaction, address: Address, nonce: str, at: datetime) -> bool:
@@ -216,7 +225,9 @@ async def _end_intent(tx: Transaction, intent: Intent) -> None:
     """
     if await tx.fetchone(sql.END_INTENT, id=intent.id) is None:
         raise Unavailable.storage()
-    await refuse_condemned(tx, intent.cid, intent.network)
+    if await tx.fetchone(sql.CONDEMNED, cid=intent.cid, network=intent.network.value) is not None:
+        # A process of an earlier release has condemned it since.
+        raise Unavailable.storage()
 
 
 async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> None:

@@ -1,4 +1,7 @@
-"""Rules for garbage: documents that nothing refers to are condemned, and purged once destroyed."""
+"""Rules for garbage: documents that nothing refers to are condemned, and purged once destroyed.
+
+They hold whoever runs them at the same time: see docs/decisions/collector-without-lease.md.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +12,7 @@ from imprint.adapters.catalog.files import count_usage, reattach, release
 from imprint.adapters.catalog.transaction import Row, Transaction, document_lock, micros
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, Network
+from imprint.ports.catalog import Condemned, GarbageReport, PurgeOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +28,19 @@ _NEVER_ATTACHED = 0
 """The `detached_at` of the document of an expired intent: earlier than any other."""
 
 
+_BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
+"""Before every condemned document in their order."""
+
+
+async def read_fence(tx: Transaction) -> int:
+    """How many transactions have condemned documents."""
+    row = await tx.fetchone(sql.FENCE)
+    return 0 if row is None else int(row["value"])
+
+
 async def condemn_documents(
-    tx: Transaction, now: datetime, detached_before: datetime, limit: int
-) -> list[tuple[Cid, Network]]:
+    tx: Transaction, now: datetime, detached_before: datetime, limit: int, after: Condemned | None
+) -> list[Condemned]:
     """Up to `limit` documents to be destroyed, those condemned before first.
 
     A document that something refers to again is no longer detached. The version of a condemned
@@ -35,23 +49,82 @@ async def condemn_documents(
     """
     for row in await tx.fetchall(sql.EXPIRED_INTENTS, now=micros(now), limit=limit):
         await _expire(tx, row)
-    condemned = [
-        (Cid(row["cid"]), Network(row["network"]))
-        for row in await tx.fetchall(sql.ALL_CONDEMNED, limit=limit)
-    ]
-    candidates = await tx.fetchall(
-        sql.DETACHED_BEFORE, before=micros(detached_before), limit=limit - len(condemned)
+    last = after or _BEFORE_ALL
+    listed = await tx.fetchall(
+        sql.ALL_CONDEMNED, fence=last.fence, cid=last.cid, network=last.network.value, limit=limit
     )
+    known = [Condemned(Cid(row["cid"]), Network(row["network"]), row["fence"]) for row in listed]
+    candidates = await tx.fetchall(
+        sql.DETACHED_BEFORE, before=micros(detached_before), limit=limit - len(known)
+    )
+    unfenced = [each for each in known if not each.fence]
+    if not candidates and not unfenced:
+        return known
+    (raised,) = await tx.fetchall(sql.RAISE_FENCE)
+    fence = int(raised["value"])
+    fenced = [each for each in known if each.fence]
+    # Processes of an earlier release have condemned these.
+    fenced += [
+        Condemned(old.cid, old.network, fence)
+        for old in unfenced
+        if await tx.fetchone(sql.SET_FENCE, cid=old.cid, network=old.network.value, fence=fence)
+    ]
     for row in candidates:
-        cid, network = Cid(row["cid"]), Network(row["network"])
-        if await _condemn(tx, cid, network, now, detached_before):
-            condemned.append((cid, network))
-    return condemned
+        new = Condemned(Cid(row["cid"]), Network(row["network"]), fence)
+        if await _condemn(tx, new, now, detached_before):
+            fenced.append(new)
+    return sorted(fenced, key=lambda each: (each.fence, each.cid, each.network.value))
 
 
-async def purge(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Delete the record of a condemned document after the document itself is destroyed."""
-    await release(tx, await tx.fetchone(sql.PURGE, cid=cid, network=network.value))
+async def is_condemned(tx: Transaction, condemned: Condemned) -> bool:
+    """Whether this condemnation still holds, and nothing refers to the document."""
+    cid, network = condemned.cid, condemned.network
+    row = await tx.fetchone(sql.CONDEMNED, cid=cid, network=network.value)
+    if row is None or row["fence"] != condemned.fence:
+        return False
+    return not await _is_used(tx, cid, network)
+
+
+async def purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
+    """Delete the record of a condemnation, unless the document is wanted again.
+
+    The caller holds the lock of the document, as everybody does who wants it.
+    """
+    cid, network = condemned.cid, condemned.network
+    if await _is_used(tx, cid, network):
+        await release(tx, await tx.fetchone(sql.TAKE_BACK, cid=cid, network=network.value))
+        return PurgeOutcome.USED
+    # One that has expired may still commit as long as nobody has ended it.
+    if await _is_coming(tx, cid, network, 0):
+        return PurgeOutcome.PENDING
+    row = await tx.fetchone(sql.PURGE, cid=cid, network=network.value, fence=condemned.fence)
+    await release(tx, row)
+    return PurgeOutcome.PASSED if row is None else PurgeOutcome.PURGED
+
+
+async def report_garbage(
+    tx: Transaction, now: datetime, detached_before: datetime, limit: int
+) -> GarbageReport:
+    """What would be condemned now, and is already."""
+    moments = {"now": micros(now), "before": micros(detached_before)}
+    (due,) = await tx.fetchall(sql.COUNT_DUE, **moments)
+    (waiting,) = await tx.fetchall(sql.COUNT_WAITING, before=moments["before"])
+    first = await tx.fetchall(sql.LIST_DUE, **moments, limit=limit)
+    return GarbageReport(
+        due["count"],
+        due["bytes"],
+        waiting["count"],
+        tuple((Cid(row["cid"]), Network(row["network"])) for row in first),
+    )
+
+
+async def find_strays(tx: Transaction, cids: Sequence[Cid], network: Network) -> list[Cid]:
+    """Those of the documents that the catalog does not know."""
+    return [
+        cid
+        for cid in cids
+        if await tx.fetchone(sql.STRAY, cid=cid, network=network.value) is not None
+    ]
 
 
 async def detach_strays(
@@ -110,18 +183,20 @@ async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
 
 
 async def _condemn(
-    tx: Transaction, cid: Cid, network: Network, now: datetime, detached_before: datetime
+    tx: Transaction, new: Condemned, now: datetime, detached_before: datetime
 ) -> bool:
+    cid, network = new.cid, new.network
     await tx.lock(document_lock(cid, network))
-    user = sql.LIVE_DOCUMENT if network is Network.PRIVATE else sql.THUMBNAIL_OF_LIVE
-    used = await tx.fetchone(user, cid=cid)
-    running = await tx.fetchone(sql.RUNNING_INTENT, cid=cid, network=network.value, now=micros(now))
-    if used is not None or running is not None:
+    if await _is_used(tx, cid, network) or await _is_coming(tx, cid, network, micros(now)):
         await reattach(tx, cid, network)
         return False
     # It may have been attached and detached again since the candidates were read.
     still = await tx.fetchone(
-        sql.CONDEMN, cid=cid, network=network.value, before=micros(detached_before)
+        sql.CONDEMN,
+        cid=cid,
+        network=network.value,
+        before=micros(detached_before),
+        fence=new.fence,
     )
     if still is None:
         return False
@@ -134,3 +209,15 @@ async def _condemn(
         for row in await tx.fetchall(sql.FORGET_VERSION, cid=cid):
             await tx.execute(sql.FORGET_EMPTY_GROUP, id=row["group_id"])
     return True
+
+
+async def _is_used(tx: Transaction, cid: Cid, network: Network) -> bool:
+    """Whether a live file refers to a document."""
+    user = sql.LIVE_DOCUMENT if network is Network.PRIVATE else sql.THUMBNAIL_OF_LIVE
+    return await tx.fetchone(user, cid=cid) is not None
+
+
+async def _is_coming(tx: Transaction, cid: Cid, network: Network, now: int) -> bool:
+    """Whether a write that has not expired by then is about to store a document."""
+    running = await tx.fetchone(sql.RUNNING_INTENT, cid=cid, network=network.value, now=now)
+    return running is not None

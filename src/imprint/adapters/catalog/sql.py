@@ -230,10 +230,45 @@ WHERE NOT EXISTS (SELECT 1 FROM files WHERE cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
 ON CONFLICT DO NOTHING RETURNING 1"""
-CONDEMNED = "SELECT 1 FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
+STRAY = """
+SELECT 1 AS stray WHERE NOT EXISTS (SELECT 1 FROM files WHERE cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM detached WHERE cid = :cid AND network = :network)"""
+FENCE = "SELECT value FROM counters WHERE name = 'fence'"
+RAISE_FENCE = """
+INSERT INTO counters (name, value) VALUES ('fence', 1)
+ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value"""
+CONDEMNED = "SELECT fence FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
+TAKE_BACK = """
+DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1
+RETURNING owner, size, fence"""
 ALL_CONDEMNED = """
-SELECT cid, network FROM detached WHERE condemned = 1
-ORDER BY detached_at, cid, network LIMIT :limit"""
+SELECT cid, network, fence FROM detached
+WHERE condemned = 1 AND (fence, cid, network) > (:fence, :cid, :network)
+ORDER BY fence, cid, network LIMIT :limit"""
+SET_FENCE = """
+UPDATE detached SET fence = :fence
+WHERE cid = :cid AND network = :network AND condemned = 1 AND fence = 0 RETURNING 1"""
+_DUE = """
+FROM (
+    SELECT cid, network, size FROM detached WHERE condemned = 1 OR detached_at < :before
+    UNION
+    SELECT i.cid, i.network, max(i.size) FROM intents i WHERE i.lease_until < :now
+      AND NOT EXISTS (SELECT 1 FROM detached d WHERE d.cid = i.cid AND d.network = i.network)
+    GROUP BY i.cid, i.network
+) AS due
+WHERE NOT EXISTS (SELECT 1 FROM intents i
+                  WHERE i.cid = due.cid AND i.network = due.network AND i.lease_until >= :now)
+  AND NOT (due.network = 'private' AND EXISTS (
+      SELECT 1 FROM files f WHERE f.cid = due.cid AND f.state IN ('pending', 'onchain')))
+  AND NOT (due.network = 'public' AND EXISTS (
+      SELECT 1 FROM file_groups g JOIN files f ON f.group_id = g.id
+      WHERE g.thumbnail_cid = due.cid AND f.state IN ('pending', 'onchain')))"""
+COUNT_DUE = "SELECT count(*) AS count, CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes" + _DUE
+LIST_DUE = "SELECT cid, network" + _DUE + " ORDER BY network, cid LIMIT :limit"
+COUNT_WAITING = """
+SELECT count(*) AS count FROM detached WHERE condemned = 0 AND detached_at >= :before"""
 DETACHED_BEFORE = """
 SELECT cid, network FROM detached WHERE condemned = 0 AND detached_at < :before
 ORDER BY detached_at, cid, network LIMIT :limit"""
@@ -247,13 +282,14 @@ LIVE_DOCUMENT = "SELECT 1 FROM files WHERE cid = :cid AND state IN ('pending', '
 END_INTENTS_FOR = """
 DELETE FROM intents WHERE cid = :cid AND network = :network RETURNING signer, action, size"""
 CONDEMN = """
-UPDATE detached SET condemned = 1
+UPDATE detached SET condemned = 1, fence = :fence
 WHERE cid = :cid AND network = :network AND detached_at < :before RETURNING 1"""
 REATTACH = """
 DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 0
 RETURNING owner, size"""
 PURGE = """
-DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1
+DELETE FROM detached
+WHERE cid = :cid AND network = :network AND condemned = 1 AND fence = :fence
 RETURNING owner, size"""
 FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
 FORGET_EMPTY_GROUP = """

@@ -1,23 +1,40 @@
 """Large documents as files: one folder per network, crash-safe by sync and rename.
 
-    <folder>/<two letters>/<cid>    a document, complete and durable, never changed
-    <folder>/.incoming/             files being written; garbage after a crash
+    <folder>/<two letters>/<cid>        a document, complete and durable, never changed
+    <folder>/<two letters>/<cid>.fence  its fence, if it was stored with one
+    <folder>/.incoming/                 files being written; garbage after a crash
+    <folder>/.lock                      held while a fence and its document change together
 
 The two letters are taken from before the last character of the cid, where every letter is
 equally likely. Documents are verified against their names, so a copied folder is a backup.
+
+A fence is written after its document and removed before it, so it never outlives the document,
+and a crash in between leaves a document that the next removal destroys.
 """
 
+import errno
+import fcntl
 import math
 import os
 import stat
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from threading import Event
 
 from imprint import failpoints
 from imprint.domain.cids import Cid, NotACid, parse_cid
+
+ANY_FENCE = 2**63 - 1
+"""Above every fence: a removal with it destroys whatever is there."""
+
+LOCK_SECONDS = 4.0
+"""How long to wait for the lock: it is held for some system calls, or by a stopped process."""
+
+_LOCK_POLL = 0.005
+"""Seconds between two attempts to take the lock."""
 
 _file_numbers = count()
 """Makes the names of this process's incoming files unique."""
@@ -30,32 +47,30 @@ class DocumentFiles:
         self._path = path
         self._root = str(path)
         self._incoming = path / ".incoming"
+        self._lock = f"{path}/.lock"
         self._durable_shards: set[str] = set()
         for folder in (self._path, self._incoming):
             folder.mkdir(mode=0o700, exist_ok=True)
             if stat.S_IMODE(folder.stat().st_mode) != 0o700:
                 folder.chmod(0o700)
 
-    def store(self, cid: Cid, document: bytes, abandoned: Event) -> None:
+    def store(self, cid: Cid, document: bytes, abandoned: Event, fence: int = 0) -> None:
         """Write a document durably, then make it visible, unless `abandoned` is set by then.
 
-        A document that exists is written again, which also repairs it.
+        A document that exists is written again, which also repairs it, and keeps the higher fence.
         """
         temporary = self._write(document)
+        shard = f"{self._root}/{cid[-3:-1]}"
         try:
             if abandoned.is_set():
                 os.unlink(temporary)
                 return
-            shard = f"{self._root}/{cid[-3:-1]}"
             self._make_shard(shard)
             failpoints.reach("during_put")
-            try:
-                os.rename(temporary, f"{shard}/{cid}")
-            except FileNotFoundError:
-                # The folder was removed after this process had made it.
-                self._durable_shards.discard(shard)
-                self._make_shard(shard)
-                os.rename(temporary, f"{shard}/{cid}")
+            if fence:
+                self._rename_fenced(temporary, shard, cid, fence)
+            else:
+                self._rename(temporary, shard, cid)
         except OSError:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -76,14 +91,18 @@ class DocumentFiles:
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             return file.readall()
 
-    def delete(self, cid: Cid) -> None:
-        """Delete a document durably; one that does not exist is not an error."""
-        try:
-            (self._shard(cid) / cid).unlink()
-        except FileNotFoundError:
+    def delete(self, cid: Cid, below: int = ANY_FENCE) -> None:
+        """Delete a document durably if its fence is lower; a missing one is not an error."""
+        shard = self._shard(cid)
+        if not (shard / cid).exists() and not _fence_path(shard, cid).exists():
             self._incoming.stat()
             return
-        _sync_folder(self._shard(cid))
+        with self._locked():
+            if self._fence(cid) >= below:
+                return
+            _fence_path(shard, cid).unlink(missing_ok=True)
+            (shard / cid).unlink(missing_ok=True)
+        _sync_folder(shard)
 
     def list_shards(self) -> list[str]:
         """The names of the two-letter folders."""
@@ -124,6 +143,59 @@ class DocumentFiles:
     def _shard(self, cid: Cid) -> Path:
         return self._path / cid[-3:-1]
 
+    def _rename_fenced(self, temporary: str, shard: str, cid: Cid, fence: int) -> None:
+        fence_file = self._write(str(fence).encode())
+        try:
+            with self._locked():
+                self._rename(temporary, shard, cid)
+                if fence > self._fence(cid):
+                    os.rename(fence_file, _fence_path(shard, cid))
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(fence_file)
+
+    def _rename(self, temporary: str, shard: str, cid: Cid) -> None:
+        try:
+            os.rename(temporary, f"{shard}/{cid}")
+        except FileNotFoundError:
+            # The folder was removed after this process had made it.
+            self._durable_shards.discard(shard)
+            self._make_shard(shard)
+            os.rename(temporary, f"{shard}/{cid}")
+
+    def _fence(self, cid: Cid) -> int:
+        """The fence of a document; 0 if it has none."""
+        try:
+            return int(_fence_path(self._shard(cid), cid).read_bytes())
+        except FileNotFoundError:
+            return 0
+        except ValueError:
+            # Damaged: nothing but a removal without a fence may destroy the document.
+            return ANY_FENCE - 1
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Exclude other threads and processes; the lock ends with the process that holds it.
+
+        Raises `TimeoutError`, an `OSError`, if another process does not release it.
+        """
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            deadline = time.monotonic() + LOCK_SECONDS
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise TimeoutError(
+                            errno.ETIMEDOUT, "Another process does not release the lock."
+                        ) from None
+                    time.sleep(_LOCK_POLL)
+            yield
+        finally:
+            os.close(descriptor)
+
     def _write(self, document: bytes) -> str:
         """Write a synced file under a unique name in `.incoming`.
 
@@ -152,6 +224,10 @@ class DocumentFiles:
             os.mkdir(shard, 0o700)
         _sync_folder(self._root)
         self._durable_shards.add(shard)
+
+
+def _fence_path(shard: Path | str, cid: Cid) -> Path:
+    return Path(shard, f"{cid}.fence")
 
 
 def _sync_folder(folder: Path | str) -> None:

@@ -24,7 +24,7 @@ from threading import Event, Lock, local
 from typing import TypeVar
 
 from imprint import failpoints
-from imprint.adapters.content.document_files import DocumentFiles
+from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
 from imprint.adapters.group_commit import GroupCommit, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
 from imprint.domain.cids import Cid, document_cid
@@ -55,13 +55,17 @@ _TABLE = """
 CREATE TABLE IF NOT EXISTS documents (
     cid TEXT PRIMARY KEY,
     stored_at REAL NOT NULL,  -- seconds since 1970
-    document BLOB NOT NULL
+    document BLOB NOT NULL,
+    fence INTEGER NOT NULL DEFAULT 0  -- a removal with this fence or a lower one comes too late
 ) STRICT"""
+_COLUMNS = "SELECT name FROM pragma_table_info('documents')"
+_ADD_FENCE = "ALTER TABLE documents ADD COLUMN fence INTEGER NOT NULL DEFAULT 0"
 _STORE = """
-INSERT INTO documents (cid, stored_at, document) VALUES (?, ?, ?)
-ON CONFLICT (cid) DO UPDATE SET stored_at = excluded.stored_at, document = excluded.document"""
+INSERT INTO documents (cid, stored_at, document, fence) VALUES (?, ?, ?, ?)
+ON CONFLICT (cid) DO UPDATE SET stored_at = excluded.stored_at, document = excluded.document,
+    fence = max(fence, excluded.fence)"""
 _LOAD = "SELECT document FROM documents WHERE cid = ?"
-_DELETE = "DELETE FROM documents WHERE cid = ?"
+_DELETE = "DELETE FROM documents WHERE cid = ? AND fence < ?"
 _LIST = "SELECT cid FROM documents WHERE cid > ? AND stored_at < ? ORDER BY cid LIMIT ?"
 
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -119,16 +123,19 @@ class EmbeddedStore:
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document durably under its cid; a cancelled put stores nothing later."""
+        """Store a document durably under its cid; a cancelled put stores nothing later.
+
+        A document that exists is written again, and keeps the higher fence.
+        """
         if len(document) <= SMALL_DOCUMENT and network in self._small:
             verify_document(cid, document, network)
-            await self._write(network, partial(self._small[network].store, cid, document))
+            await self._write(network, partial(self._small[network].store, cid, document, fence))
             return
         files, abandoned = self._files[network], Event()
 
         def store() -> None:
             verify_document(cid, document, network)
-            files.store(cid, document, abandoned)
+            files.store(cid, document, abandoned, fence)
 
         try:
             await self._run(store)
@@ -152,10 +159,14 @@ class EmbeddedStore:
         return await self._run(load)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Destroy a document; one that is not stored is not an error."""
+        """Destroy a document; one that is not stored is not an error.
+
+        The fence is compared in one step with the removal, also while other processes store it.
+        """
+        below = ANY_FENCE if fence is None else fence
         if network in self._small:
-            await self._write(network, partial(self._small[network].delete, cid))
-        await self._run(partial(self._files[network].delete, cid))
+            await self._write(network, partial(self._small[network].delete, cid, below))
+        await self._run(partial(self._files[network].delete, cid, below))
 
     async def list_documents(
         self, network: Network, before: datetime | None = None
@@ -234,7 +245,7 @@ class SmallDocuments:
         self._writer.execute("PRAGMA synchronous = FULL")
         # Overwrites deleted documents, so that their bytes cannot be recovered from the disk.
         self._writer.execute("PRAGMA secure_delete = ON")
-        self._writer.execute(_TABLE)
+        self._make_table()
         self._inode = path.stat().st_ino
         self._thread = local()
         self._readers: list[sqlite3.Connection] = []
@@ -254,20 +265,20 @@ class SmallDocuments:
                     self._writer.execute("ROLLBACK")
             raise
 
-    def store(self, cid: Cid, document: bytes) -> None:
+    def store(self, cid: Cid, document: bytes, fence: int = 0) -> None:
         """Store a document; one that exists is written again and counts as new."""
         failpoints.reach("during_put")
-        self._writer.execute(_STORE, (cid, time.time(), document))
+        self._writer.execute(_STORE, (cid, time.time(), document, fence))
         failpoints.reach("unsynced_put")
 
-    def delete(self, cid: Cid) -> None:
-        """Delete a document, if it exists."""
-        self._writer.execute(_DELETE, (cid,))
+    def delete(self, cid: Cid, below: int = ANY_FENCE) -> None:
+        """Delete a document, if it exists with a lower fence."""
+        self._writer.execute(_DELETE, (cid, below))
 
     def probe(self) -> None:
         """Write a row and delete it again."""
-        self._writer.execute(_STORE, ("probe", time.time(), b"probe"))
-        self._writer.execute(_DELETE, ("probe",))
+        self._writer.execute(_STORE, ("probe", time.time(), b"probe", 0))
+        self._writer.execute(_DELETE, ("probe", ANY_FENCE))
 
     def load(self, cid: Cid) -> bytes | None:
         """The bytes stored under a cid, or None."""
@@ -286,6 +297,14 @@ class SmallDocuments:
         """Close all connections; no other thread may use them any more."""
         for connection in (*self._readers, self._writer):
             connection.close()
+
+    def _make_table(self) -> None:
+        """Make the table, or add what the table of an earlier release does not have."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        self._writer.execute(_TABLE)
+        if ("fence",) not in self._writer.execute(_COLUMNS).fetchall():
+            self._writer.execute(_ADD_FENCE)
+        self._writer.execute("COMMIT")
 
     def _reader(self) -> sqlite3.Connection:
         """This thread's connection."""

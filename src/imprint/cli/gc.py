@@ -1,0 +1,141 @@
+"""`imprint gc`: what the garbage collector would destroy, and what it does not dare to."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from imprint.cli.errors import FAILED, reporting_errors
+from imprint.cli.installation import Installation, config_option, open_installation
+from imprint.domain.files import Network
+from imprint.ports.catalog import GarbageReport
+from imprint.services.garbage_collector import SAMPLE, GarbageCollector, Strays, StrayScan
+from imprint.services.leases import pause_collection
+
+EXPLANATION = """\
+Say what to do:
+  imprint gc --dry-run   lists what would be destroyed now, and the documents that the catalog does
+                         not know; it changes nothing
+  imprint gc --really    destroys them: what is due, and every document that the catalog does not
+                         know, at once. A catalog that was mistaken for another cannot be mended
+                         after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is due, and the strays of each network; without strays, they cannot be listed."""
+
+    garbage: GarbageReport
+    strays: dict[Network, Strays] | None
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="List what would be destroyed; change nothing.")
+@click.option("--really", is_flag=True, help="Destroy what is due and all strays, now.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@click.option("--limit", type=click.IntRange(0, SAMPLE), default=10, help="How many cids to list.")
+@config_option
+def gc(dry_run: bool, really: bool, as_json: bool, limit: int, config: Path | None) -> None:
+    """Show or destroy documents that nothing refers to; the service may run meanwhile.
+
+    Deleted and replaced documents are due after their grace period. Strays, which the catalog does
+    not know, are destroyed by the service only if they are few.
+    """
+    if dry_run == really:
+        click.echo(EXPLANATION, err=True)
+        raise SystemExit(FAILED)
+    with reporting_errors():
+        if really:
+            destroyed = asyncio.run(_collect(config))
+            text = json.dumps({"destroyed": destroyed})
+            click.echo(text if as_json else f"{destroyed} documents were destroyed.")
+            return
+        findings = asyncio.run(_find(limit, config))
+    click.echo(_json_of(findings, limit) if as_json else _text_of(findings, limit))
+
+
+async def _find(limit: int, config: Path | None) -> Findings:
+    async with open_installation(config) as installation:
+        catalog = installation.adapters.catalog
+        now = installation.adapters.clock()
+        grace = timedelta(hours=installation.settings.retention.grace_hours)
+        garbage = await catalog.report_garbage(now, now - grace, limit)
+        scan = _scan_of(installation)
+        if scan is None:
+            return Findings(garbage, None)
+        return Findings(garbage, {network: await scan.count(network) for network in Network})
+
+
+async def _collect(config: Path | None) -> int:
+    async with open_installation(config) as installation:
+        adapters = installation.adapters
+        grace = timedelta(hours=installation.settings.retention.grace_hours)
+        collector = GarbageCollector(adapters.catalog, adapters.content, adapters.clock, grace)
+        scan = _scan_of(installation)
+        async with pause_collection(adapters.catalog, "imprint gc", adapters.clock) as lease:
+            if scan is not None:
+                await scan.detach_all(lambda count: _show(f"Strays found: {count}"))
+            destroyed = await collector.destroy_due(
+                lambda: lease.lost, lambda count: _show(f"Documents destroyed: {count}")
+            )
+        click.echo(err=True)
+        return destroyed
+
+
+def _scan_of(installation: Installation) -> StrayScan | None:
+    adapters, retention = installation.adapters, installation.settings.retention
+    if adapters.inventory is None:
+        return None
+    age = timedelta(seconds=retention.lease_seconds)
+    return StrayScan(adapters.catalog, adapters.inventory, adapters.clock, age)
+
+
+def _show(progress: str) -> None:
+    click.echo(f"\r{progress}", nl=False, err=True)
+
+
+def _text_of(findings: Findings, limit: int) -> str:
+    garbage = findings.garbage
+    lines = [
+        f"{garbage.due} documents are due and would be destroyed now"
+        f" ({garbage.due_bytes} bytes, of those whose size is known)."
+    ]
+    lines += [f"  {cid} ({network.value})" for cid, network in garbage.first]
+    lines.append(f"{garbage.waiting} more are within their grace period.")
+    if findings.strays is None:
+        return "\n".join([*lines, "Strays are not looked for: others may use this content store."])
+    for network, found in findings.strays.items():
+        fate = "none are destroyed without --really" if found.held else "the service detaches them"
+        lines.append(
+            f"{found.strays} of {found.listed} {network.value} documents are strays"
+            + (f": {fate}." if found.strays else ".")
+        )
+        lines += [f"  {cid}" for cid in found.first[:limit]]
+    return "\n".join(lines)
+
+
+def _json_of(findings: Findings, limit: int) -> str:
+    garbage, strays = findings.garbage, findings.strays
+    report = {
+        "due": {
+            "documents": garbage.due,
+            "bytes": garbage.due_bytes,
+            "first": [{"cid": cid, "network": network.value} for cid, network in garbage.first],
+        },
+        "waiting": garbage.waiting,
+        "strays": None
+        if strays is None
+        else {
+            network.value: {
+                "documents": found.listed,
+                "strays": found.strays,
+                "held": found.held,
+                "first": found.first[:limit],
+            }
+            for network, found in strays.items()
+        },
+    }
+    return json.dumps(report, indent=2)
