@@ -1,14 +1,18 @@
 """The garbage collector destroys everything that is due, even if one document cannot be removed."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from tests.world import World
+import pytest
+from tests.world import World, picture
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.transaction import Transaction
+from imprint.domain.cids import Cid
 from imprint.domain.errors import Unavailable
+from imprint.domain.files import Network
 from imprint.ports import ContentStore
 from imprint.services.garbage_collector import RECOUNT_LEASE, GarbageCollector, UsageRecount
 
@@ -20,10 +24,19 @@ class Stubborn:
     store: ContentStore
     kept: set[str] = field(default_factory=set)
 
+    there: bool = True
+
     async def remove(self, cid, network, fence=None):
         if cid in self.kept:
             raise Unavailable.storage()
-        await self.store.remove(cid, network)
+        await self.store.remove(cid, network, fence)
+
+    async def read(self, cid, network):
+        return await self.store.read(cid, network)
+
+    async def probe(self):
+        if not self.there:
+            raise Unavailable.storage()
 
 
 async def detach(world: World, count: int) -> list[str]:
@@ -82,3 +95,91 @@ async def test_a_document_that_cannot_be_removed_does_not_block_others(world: Wo
     assert await collector.collect() == 2
     store.kept.clear()
     assert await collector.collect() == 1
+
+
+async def test_documents_that_cannot_be_removed_do_not_block_the_queue(world: World) -> None:
+    cids = await detach(world, 7)
+    store = Stubborn(world.adapters.content, set(cids[:4]))
+    day = timedelta(hours=24)
+    collector = GarbageCollector(world.adapters.catalog, store, world.clock, day, batch=2)
+    assert await collector.collect() == 3
+    store.kept.clear()
+    assert await collector.collect() == 4
+
+
+async def test_nothing_more_is_condemned_while_the_store_is_not_there(world: World) -> None:
+    cids = await detach(world, 5)
+    store = Stubborn(world.adapters.content, set(cids), there=False)
+    day, now = timedelta(hours=24), world.clock()
+    collector = GarbageCollector(world.adapters.catalog, store, world.clock, day, batch=2)
+    assert await collector.collect() == 0
+    # What is not condemned is still known to the catalog, and an event could restore it.
+    assert len(await world.adapters.catalog.documents_after(Network.PRIVATE, "", 10)) == 3
+    assert (await world.adapters.catalog.report_garbage(now, now - day, 0)).due == 5
+
+
+@dataclass(slots=True)
+class Careless:
+    """A store that compares fences too early, and lets a write come in between."""
+
+    store: ContentStore
+    meanwhile: Callable[[], Awaitable[None]]
+    puts: int = 0
+
+    async def remove(self, cid, network, fence=None):
+        await self.meanwhile()
+        await self.store.remove(cid, network)
+
+    async def read(self, cid, network):
+        return await self.store.read(cid, network)
+
+    async def put(self, cid, document, network, label=None, fence=0):
+        self.puts += 1
+        await self.store.put(cid, document, network, label, fence)
+
+
+async def dropped_picture(world: World, image: bytes) -> tuple[str, str]:
+    """A draft, and the cid of a picture that it does not have any more."""
+    alice = world.wallet(1)
+    draft = (await world.create(alice))["cid"]
+    response = await world.send_publish(alice, draft, image=image)
+    await world.publish(alice, draft)
+    world.clock.advance(25 * 3600)
+    return draft, response.json()["thumbnailCid"]
+
+
+async def test_a_document_that_was_published_while_it_was_removed_is_put_back(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    image = picture()
+    draft, thumbnail = await dropped_picture(world, image)
+
+    async def publish() -> None:
+        response = await world.send_publish(world.wallet(1), draft, image=image)
+        assert response.json()["thumbnailCid"] == thumbnail
+
+    store = Careless(world.adapters.content, publish)
+    collector = GarbageCollector(world.adapters.catalog, store, world.clock, timedelta(hours=24))
+    assert await collector.collect() == 0
+    assert store.puts == 1
+    assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
+    (record,) = [each for each in caplog.records if each.levelname == "CRITICAL"]
+    assert "put back" in record.getMessage()
+
+
+async def test_a_removal_by_two_collectors_is_not_mistaken_for_a_write(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, thumbnail = await dropped_picture(world, picture())
+    adapters = world.adapters
+
+    async def collect() -> None:
+        other = GarbageCollector(adapters.catalog, adapters.content, world.clock, timedelta(0))
+        assert await other.destroy_due() > 0
+
+    store = Careless(adapters.content, collect)
+    collector = GarbageCollector(adapters.catalog, store, world.clock, timedelta(hours=24))
+    assert await collector.collect() == 0
+    assert store.puts == 0
+    assert await adapters.content.read(Cid(thumbnail), Network.PUBLIC) is None
+    assert not [each for each in caplog.records if each.levelname == "CRITICAL"]

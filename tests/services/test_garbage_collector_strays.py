@@ -1,6 +1,5 @@
 """Strays, documents that no record names, are found, kept for the grace period, and destroyed."""
 
-import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -8,10 +7,12 @@ from pathlib import Path
 import pytest
 from tests.world import World, open_world
 
+from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.files import Action, Intent, Network, Write
-from imprint.services.garbage_collector import GarbageCollector, StrayScan
+from imprint.metrics import STRAYS_HELD
+from imprint.services.garbage_collector import FREE_STRAYS, GarbageCollector, Strays, StrayScan
 
 AGE = timedelta(minutes=5)
 GRACE = timedelta(hours=24)
@@ -106,8 +107,78 @@ async def test_a_document_that_was_claimed_meanwhile_is_kept(world: World):
     assert await world.adapters.content.read(thumbnail, Network.PUBLIC) == picture
 
 
-async def test_more_strays_than_one_transaction_takes_are_all_found(world: World):
-    for n in range(450):
-        await leave(world, os.urandom(8) + bytes([n % 256]))
+async def leave_many(world: World, count: int, network: Network = Network.PRIVATE) -> list[Cid]:
+    cids = [await leave(world, b"stray %d" % n, network) for n in range(count)]
     world.clock.advance(400)
-    assert await scan(world) == 450
+    return cids
+
+
+def scan_of(world: World) -> StrayScan:
+    assert world.adapters.inventory is not None
+    return StrayScan(world.adapters.catalog, world.adapters.inventory, world.clock, AGE)
+
+
+async def test_as_many_strays_as_a_loss_of_power_leaves_are_detached(world: World):
+    await leave_many(world, FREE_STRAYS)
+    found = scan_of(world)
+    assert (await found.scan(), found.held) == (FREE_STRAYS, 0)
+
+
+async def test_more_strays_are_held_and_none_is_destroyed(
+    world: World, caplog: pytest.LogCaptureFixture
+):
+    cids = await leave_many(world, 450)
+    found = scan_of(world)
+    assert (await found.scan(), found.held) == (0, 450)
+    assert STRAYS_HELD._value.get() == 450
+    assert "imprint gc --dry-run" in caplog.text
+    world.clock.advance(GRACE.total_seconds() + 1)
+    assert await collect(world) == 0
+    for cid in cids:
+        assert await world.adapters.content.read(cid, Network.PRIVATE) is not None
+
+
+async def test_one_in_a_hundred_documents_may_be_a_stray():
+    assert not Strays(10_000, 100, []).held
+    assert Strays(10_000, 101, []).held
+    assert Strays(21, 21, []).held
+
+
+async def test_strays_of_one_network_do_not_hold_those_of_the_other(world: World):
+    await leave_many(world, FREE_STRAYS + 1)
+    await leave_many(world, 2, Network.PUBLIC)
+    found = scan_of(world)
+    assert (await found.scan(), found.held) == (2, FREE_STRAYS + 1)
+
+
+async def test_the_documents_of_another_catalog_are_held(world: World, tmp_path: Path):
+    """A service with the wrong database, and with one that was restored from an old copy."""
+    author = world.wallet(0)
+    drafts = [await world.create(author) for _ in range(FREE_STRAYS + 1)]
+    world.clock.advance(400)
+    other = open_catalog(tmp_path / "other.db")
+    assert world.adapters.inventory is not None
+    found = StrayScan(other, world.adapters.inventory, world.clock, AGE)
+    assert (await found.scan(), found.held) == (0, len(drafts))
+    await other.close()
+
+
+async def test_an_operators_word_destroys_strays_at_once_and_nothing_else(world: World):
+    author = world.wallet(0)
+    draft = await world.create(author, "Kept.")
+    thumbnail = await world.publish(author, draft["cid"])
+    gone = await world.create(author, "Within its grace period.")
+    await world.send_delete(author, gone["cid"])
+    strays = await leave_many(world, 30)
+    found = scan_of(world)
+    await found.scan()
+    assert found.held == 30
+    counts: list[int] = []
+    assert await found.detach_all(counts.append) == 30
+    assert (found.held, counts[-1]) == (0, 30)
+    assert await collect(world) == 30
+    for cid in strays:
+        assert await world.adapters.content.read(cid, Network.PRIVATE) is None
+    assert (await world.read_draft(author, draft["cid"])).json()["content"] == "Kept."
+    assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
+    assert await world.adapters.content.read(Cid(gone["cid"]), Network.PRIVATE) is not None

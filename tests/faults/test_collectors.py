@@ -1,0 +1,179 @@
+"""Garbage collectors at the same time, with wrong clocks or stopped, destroy nothing live."""
+
+import asyncio
+import io
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from PIL import Image
+from tests.crash.victim import PresentClock
+from tests.faults.scene import LONG, Replica, Scene, open_scene
+from tests.processes import PLAIN
+from tests.world import Wallet, World
+
+SKEWS = (-900.0, 0.0, 900.0)
+"""By how many seconds the clocks of the replicas are wrong."""
+
+AUTHORS = 6
+
+STEPS = 600 if LONG else 30
+"""What each author does in a row."""
+
+EAGER = {"JANITOR_SECONDS": "0.02", "GRACE_HOURS": "0", "RATE_LIMITS": "off"}
+"""Documents are destroyed as soon as nothing refers to them, again and again."""
+
+SETTLED = (200, 503)
+"""Every write takes effect, or is refused because its document is not safe."""
+
+
+@dataclass(slots=True)
+class WrongPresentClock(PresentClock):
+    """The real time as a replica with a wrong clock sees it."""
+
+    ahead: float = 0.0
+
+    def now(self) -> datetime:
+        return PresentClock.now(self) + timedelta(seconds=self.ahead)
+
+    @property
+    def seconds(self) -> int:
+        return int(time.time() + self.ahead)
+
+
+def paint(seed: int, side: int) -> bytes:
+    """A picture of this many pixels each way, the same for the same seed."""
+    pixels = random.Random(seed).randbytes(3 * side * side)
+    file = io.BytesIO()
+    Image.frombytes("RGB", (side, side), pixels).save(file, "PNG")
+    return file.getvalue()
+
+
+PICTURES = [paint(seed, side) for seed, side in enumerate([8] * 8 + [160] * 2)]
+"""More than there are authors, so that nobody has some; the last two are stored as files."""
+
+
+@asynccontextmanager
+async def behind(scene: Scene, replica: Replica) -> AsyncIterator[World]:
+    """The world as seen through this replica, whose clock its authors share."""
+    ahead = 0.0 if replica.clock is None else replica.clock.ahead
+    async with httpx2.AsyncClient(base_url=replica.url, timeout=30, verify=PLAIN) as client:
+        yield replace(scene.world, client=client, clock=WrongPresentClock(ahead=ahead))
+
+
+@dataclass(slots=True)
+class Author:
+    """Somebody who publishes, replaces and deletes drafts with the same few pictures as others."""
+
+    world: World
+    wallet: Wallet
+    random: random.Random
+    draft: str = ""
+    thumbnail: str = ""
+    published: int = 0
+    statuses: list[int] = field(default_factory=list)
+
+    async def work(self, steps: int) -> None:
+        for _ in range(steps):
+            await self._look()
+            if not self.draft or self.random.random() < 0.1:
+                await self._begin_again()
+            elif self.random.random() < 0.15:
+                response = await self.world.send_update(self.wallet, self.draft)
+                self.draft = self._note(response).get("upload", {}).get("cid", self.draft)
+            else:
+                image = self.random.choice(PICTURES)
+                response = await self.world.send_publish(self.wallet, self.draft, image=image)
+                self.thumbnail = self._note(response).get("thumbnailCid", self.thumbnail)
+                self.published += response.status_code == 200
+
+    async def _look(self) -> None:
+        """The thumbnail that this author has is there, whatever others do."""
+        if self.thumbnail:
+            response = await self.world.client.get(f"/ipfs/{self.thumbnail}")
+            assert response.status_code == 200, (self.thumbnail, response.text)
+
+    async def _begin_again(self) -> None:
+        if self.draft:
+            response = await self.world.send_delete(self.wallet, self.draft)
+            if self._note(response):
+                self.draft = self.thumbnail = ""
+        if not self.draft:
+            response = await self.world.send_create(self.wallet)
+            self.draft = self._note(response).get("updatedUpload", {}).get("cid", "")
+
+    def _note(self, response: httpx2.Response) -> dict[str, Any]:
+        assert response.status_code in SETTLED, response.text
+        self.statuses.append(response.status_code)
+        body: dict[str, Any] = response.json()
+        return body if response.status_code == 200 else {}
+
+
+async def check_readable(scene: Scene, authors: list[Author]) -> None:
+    """Every draft and every thumbnail that the records name can be read."""
+    replica = scene.replica()
+    await replica.start()
+    async with behind(scene, replica) as world:
+        for author in authors:
+            if not author.draft:
+                continue
+            wallet = replace(author.wallet, clock=world.clock)
+            response = await world.read_draft(wallet, author.draft)
+            assert response.status_code == 200, response.text
+            thumbnail = (await world.metadata(author.draft))["thumbnail_cid"]
+            if thumbnail:
+                response = await world.client.get(f"/ipfs/{thumbnail}")
+                assert response.status_code == 200, (thumbnail, response.text)
+
+
+async def test_collectors_with_clocks_15_minutes_apart_destroy_nothing_live(
+    tmp_path: Path, records: None
+):
+    async with open_scene(tmp_path, **EAGER, WRITE_LEASE_SECONDS="7200") as scene:
+        replicas = [scene.replica(ahead=ahead) for ahead in SKEWS]
+        await asyncio.gather(*(replica.start() for replica in replicas))
+        async with AsyncExitStack() as stack:
+            worlds = [await stack.enter_async_context(behind(scene, each)) for each in replicas]
+            authors = [
+                Author(world, world.wallet(n), random.Random(n))
+                for n in range(AUTHORS)
+                for world in [worlds[n % len(worlds)]]
+            ]
+            await asyncio.gather(*(author.work(STEPS) for author in authors))
+        for replica in replicas:
+            replica.process.stop()
+            assert "was destroyed" not in replica.log, replica.process.tail()
+        assert all(author.published for author in authors)
+        await check_readable(scene, authors)
+        destroyed = sum(replica.log.count("documents destroyed") for replica in replicas)
+        assert destroyed > 0
+
+
+async def test_a_collector_that_was_stopped_destroys_nothing_that_was_published_meanwhile(
+    tmp_path: Path, records: None
+):
+    async with open_scene(tmp_path, **EAGER, WRITE_LEASE_SECONDS="7200") as scene:
+        stopped, other = scene.replica(), scene.replica(ahead=900.0)
+        await asyncio.gather(stopped.start(), other.start())
+        async with behind(scene, other) as world:
+            authors = [Author(world, world.wallet(n), random.Random(n)) for n in range(AUTHORS)]
+            work = asyncio.gather(*(author.work(STEPS) for author in authors))
+            while not work.done():
+                # It may be stopped with the lock of SQLite, so not for long.
+                stopped.process.freeze()
+                await asyncio.wait([work], timeout=0.3)
+                stopped.process.thaw()
+                await asyncio.wait([work], timeout=0.1)
+            await work
+        for replica in (stopped, other):
+            replica.process.stop()
+            assert "was destroyed" not in replica.log, replica.process.tail()
+        assert all(author.published for author in authors)
+        await check_readable(scene, authors)
+        assert "documents destroyed" in stopped.log + other.log
