@@ -1,7 +1,7 @@
 """Detached documents: kept for a while, condemned when nothing refers to them, purged."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -372,3 +372,16 @@ async def test_strays_are_found_before_they_are_detached(world):
         assert await world.catalog.find_strays([file.cid, stray], network) == [stray]
     await world.catalog.detach_strays([stray], Network.PRIVATE, world.now)
     assert await world.catalog.find_strays([file.cid, stray], Network.PRIVATE) == []
+
+
+async def test_a_clock_ahead_of_the_server_does_not_cut_the_grace_short(world, kind):
+    """SQLite has no clock but this one; what is live is safe from any."""
+    world.now = datetime.now(UTC) - timedelta(hours=1)
+    live, file = await world.draft(), await world.draft()
+    await world.delete(file)
+    world.later(days=30)
+    condemned = await world.condemn()
+    assert condemned == (set() if kind == "postgresql" else {(file.cid, "private")})
+    world.now = datetime.now(UTC)
+    assert await world.condemn(grace_hours=0.5) == {(file.cid, "private")}
+    assert await world.live(live.cid) == live

@@ -233,7 +233,13 @@ class CatalogBase(ABC):
         self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
     ) -> list[Condemned]:
         return await self.transact(
-            CONDEMN_LOCK, garbage.condemn_documents, now, detached_before, limit, after
+            CONDEMN_LOCK,
+            garbage.condemn_documents,
+            self.lease_now() is None,
+            now,
+            detached_before,
+            limit,
+            after,
         )
 
     async def is_condemned(self, condemned: Condemned) -> bool:

@@ -5,11 +5,17 @@ They hold whoever runs them at the same time: see docs/decisions/collector-witho
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.files import count_usage, reattach, release
-from imprint.adapters.catalog.transaction import Row, Transaction, document_lock, micros
+from imprint.adapters.catalog.transaction import (
+    Row,
+    Transaction,
+    document_lock,
+    micros,
+    moment_of,
+)
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, Network
 from imprint.ports.catalog import Condemned, GarbageReport, PurgeOutcome
@@ -38,15 +44,26 @@ async def read_fence(tx: Transaction) -> int:
     return 0 if row is None else int(row["value"])
 
 
-async def condemn_documents(
-    tx: Transaction, now: datetime, detached_before: datetime, limit: int, after: Condemned | None
+async def condemn_documents(  # noqa: PLR0917  a rule takes its values in order
+    tx: Transaction,
+    by_server: bool,
+    now: datetime,
+    detached_before: datetime,
+    limit: int,
+    after: Condemned | None,
 ) -> list[Condemned]:
     """Up to `limit` documents to be destroyed, those condemned before first.
+
+    With `by_server`, a clock that is ahead of the server's one is set right, so that it cannot cut
+    the grace period short.
 
     A document that something refers to again is no longer detached. The version of a condemned
     document is deleted, so that nothing can restore it, and groups without a live file lose it as
     their thumbnail.
     """
+    if by_server:
+        ahead = await _time_ahead(tx, now)
+        now, detached_before = now - ahead, detached_before - ahead
     for row in await tx.fetchall(sql.EXPIRED_INTENTS, now=micros(now), limit=limit):
         await _expire(tx, row)
     last = after or _BEFORE_ALL
@@ -157,6 +174,12 @@ async def correct_usage(tx: Transaction, differences: Sequence[Usage]) -> None:
     """Add differences; what was counted since they were found stays counted."""
     for usage in differences:
         await count_usage(tx, usage.owner, usage.bytes, drafts=usage.drafts)
+
+
+async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
+    """By how much a clock is ahead of the server's one."""
+    (row,) = await tx.fetchall(sql.NOW, now=None)
+    return max(now - moment_of(row["now"]), timedelta(0))
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:

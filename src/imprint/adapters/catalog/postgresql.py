@@ -355,7 +355,7 @@ COALESCE(CAST(:now AS BIGINT), CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000
 _OWN: Mapping[str, str] = {
     **{
         text: text.replace(":now", _SERVER_NOW)
-        for text in (sql.TAKE_LEASE, sql.RELEASE_LEASE, sql.FIND_LEASE)
+        for text in (sql.TAKE_LEASE, sql.RELEASE_LEASE, sql.FIND_LEASE, sql.NOW)
     },
     sql.NEXT_POSITION: "SELECT nextval('positions') AS value",
     sql.COUNT_TAG: f"SELECT {_count_in('onchain')} AS posts, {_count_in('pending')} AS drafts",

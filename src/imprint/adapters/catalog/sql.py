@@ -235,6 +235,7 @@ SELECT 1 AS stray WHERE NOT EXISTS (SELECT 1 FROM files WHERE cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM detached WHERE cid = :cid AND network = :network)"""
+NOW = "SELECT :now AS now"
 FENCE = "SELECT value FROM counters WHERE name = 'fence'"
 RAISE_FENCE = """
 INSERT INTO counters (name, value) VALUES ('fence', 1)
