@@ -3,14 +3,16 @@
 import asyncio
 import io
 import random
+import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 from PIL import Image
 from tests.crash.victim import PresentClock
@@ -23,7 +25,10 @@ SKEWS = (-900.0, 0.0, 900.0)
 
 AUTHORS = 6
 
-STEPS = 600 if LONG else 30
+THEFT_SECONDS = 0.02
+"""Seconds between two deletions of the lease, so that every collector takes it at once."""
+
+STEPS = 600 if LONG else 14
 """What each author does in a row."""
 
 EAGER = {"JANITOR_SECONDS": "0.02", "GRACE_HOURS": "0", "RATE_LIMITS": "off"}
@@ -115,6 +120,37 @@ class Author:
         return body if response.status_code == 200 else {}
 
 
+@asynccontextmanager
+async def stolen_leases(scene: Scene) -> AsyncIterator[None]:
+    """Delete the lease of the collector again and again, as if every clock were wrong."""
+    stealing = asyncio.create_task(_steal(scene))
+    try:
+        yield
+    finally:
+        stealing.cancel()
+        with suppress(asyncio.CancelledError):
+            await stealing
+
+
+async def _steal(scene: Scene) -> None:
+    theft = "DELETE FROM leases WHERE name = 'janitor'"
+    url = scene.given.get("DATABASE_URL", "")
+    if url.startswith("postgresql"):
+        connection = await asyncpg.connect(url)
+        try:
+            while True:
+                await connection.execute(theft)
+                await asyncio.sleep(THEFT_SECONDS)
+        finally:
+            await connection.close()
+    with closing(sqlite3.connect(scene.folder / "data" / "imprint.db", timeout=0)) as database:
+        while True:
+            with suppress(sqlite3.OperationalError):
+                database.execute(theft)
+                database.commit()
+            await asyncio.sleep(THEFT_SECONDS)
+
+
 async def check_readable(scene: Scene, authors: list[Author]) -> None:
     """Every draft and every thumbnail that the records name can be read."""
     replica = scene.replica()
@@ -145,6 +181,7 @@ async def test_collectors_with_clocks_15_minutes_apart_destroy_nothing_live(
                 for n in range(AUTHORS)
                 for world in [worlds[n % len(worlds)]]
             ]
+            await stack.enter_async_context(stolen_leases(scene))
             await asyncio.gather(*(author.work(STEPS) for author in authors))
         for replica in replicas:
             replica.process.stop()
@@ -159,9 +196,9 @@ async def test_a_collector_that_was_stopped_destroys_nothing_that_was_published_
     tmp_path: Path, records: None
 ):
     async with open_scene(tmp_path, **EAGER, WRITE_LEASE_SECONDS="7200") as scene:
-        stopped, other = scene.replica(), scene.replica(ahead=900.0)
+        stopped, other = scene.replica(), scene.replica()
         await asyncio.gather(stopped.start(), other.start())
-        async with behind(scene, other) as world:
+        async with behind(scene, other) as world, stolen_leases(scene):
             authors = [Author(world, world.wallet(n), random.Random(n)) for n in range(AUTHORS)]
             work = asyncio.gather(*(author.work(STEPS) for author in authors))
             while not work.done():
