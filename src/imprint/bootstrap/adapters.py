@@ -25,6 +25,7 @@ from imprint.adapters.webhooks.networks import network_names
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.installation import Identity
 from imprint.ports import (
     Catalog,
     ChainReader,
@@ -39,6 +40,7 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
+from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     EmbeddedContent,
     KuboContent,
@@ -73,6 +75,11 @@ class Adapters:
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
 
+    @property
+    def claim(self) -> InstallationClaim:
+        """The claim of the catalog on the content store."""
+        return InstallationClaim(self.catalog, self.content, self.inventory)
+
     async def close(self) -> None:
         """Close every adapter, the catalog last."""
         await self.images.close()
@@ -96,10 +103,12 @@ def open_adapters(
             f"The folder {storage.data_dir} cannot be created: {error.strerror}."
         ) from error
     cipher = make_cipher(settings)
-    content = open_content(settings, clock)
+    # The catalog first: documents in a shared store are named after its installation.
+    catalog = open_database(storage.database, storage.connections, seconds)
+    content = open_content(settings, clock, catalog.identity)
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     return Adapters(
-        catalog=open_database(storage.database, storage.connections, seconds),
+        catalog=catalog,
         content=content,
         cipher=cipher,
         marketplace=JsonRpcMarketplace(
@@ -116,9 +125,17 @@ def open_adapters(
         webhook_providers=_webhook_providers(settings),
         clock=clock,
         disk=LocalDiskSpace(_folders(settings), settings.limits.min_free_disk),
-        inventory=content if isinstance(content, EmbeddedStore) else None,
-        monotonic=seconds or monotonic,
+        inventory=_inventory_of(content),
     )
+
+
+def _inventory_of(content: ContentStore) -> Inventory | None:
+    return content if isinstance(content, EmbeddedStore) else None
+
+
+def claim_on(catalog: Catalog, content: ContentStore) -> InstallationClaim:
+    """The claim of a catalog on a store that is not the one of the settings."""
+    return InstallationClaim(catalog, content, _inventory_of(content))
 
 
 def _folders(settings: Settings) -> Iterator[Path]:
@@ -134,27 +151,33 @@ def _max_head_age(configured: float | None, chain_id: int) -> float:
     return MAX_HEAD_AGES.get(chain_id, 0.0) if configured is None else configured
 
 
-def open_content(settings: Settings, clock: Clock) -> ContentStore:
-    """Open the content store, without probing it. Raises `CannotStart` for an unusable folder."""
+def open_content(settings: Settings, clock: Clock, identity: Identity) -> ContentStore:
+    """Open the content store for an installation, without probing it.
+
+    Raises `CannotStart` for an unusable folder.
+    """
     store = settings.storage.content
     if isinstance(store, KuboContent):
-        return _open_kubo(settings, store)
+        return _open_kubo(settings, store, identity)
     if isinstance(store, PinataContent):
-        return _open_pinata(settings, store, clock)
+        return _open_pinata(settings, store, clock, identity)
     try:
         return EmbeddedStore(settings.storage.data_dir / "content", clock)
     except ValueError as error:
         raise CannotStart(str(error)) from error
 
 
-def _open_kubo(settings: Settings, store: KuboContent) -> ContentStore:
+def _open_kubo(settings: Settings, store: KuboContent, identity: Identity) -> ContentStore:
     from imprint.adapters.content.kubo import KuboStore
 
     secret = settings.storage.kubo_authorization
-    return KuboStore(store.api, None if secret is None else authorization_header(secret))
+    authorization = None if secret is None else authorization_header(secret)
+    return KuboStore(store.api, authorization, identity=identity)
 
 
-def _open_pinata(settings: Settings, store: PinataContent, clock: Clock) -> ContentStore:
+def _open_pinata(
+    settings: Settings, store: PinataContent, clock: Clock, identity: Identity
+) -> ContentStore:
     from imprint.adapters.content.pinata import PinataStore
     from imprint.adapters.content.pinata_api import Account
 
@@ -162,7 +185,7 @@ def _open_pinata(settings: Settings, store: PinataContent, clock: Clock) -> Cont
     # Settings without the JWT or the gateway have been refused.
     jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
     account = Account(jwt, storage.pinata_gateway or "", storage.pinata_api, storage.pinata_uploads)
-    return PinataStore(account, clock, public=store.public)
+    return PinataStore(account, clock, public=store.public, identity=identity)
 
 
 def open_database(

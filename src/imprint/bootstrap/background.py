@@ -87,6 +87,7 @@ class BackgroundTasks:
                 yield StrayScan(catalog, adapters.inventory, clock, age).run()
         for monitor in self.monitors:
             yield monitor.run()
+        yield adapters.claim.run()
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:

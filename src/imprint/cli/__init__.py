@@ -12,6 +12,7 @@ from imprint import __version__
 __all__ = ["main"]
 
 COMMANDS = {
+    "adopt": ("adopt", "adopt"),
     "backup": ("backup", "backup"),
     "check": ("check", "check"),
     "contract": ("contract", "contract"),

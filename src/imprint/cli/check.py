@@ -54,12 +54,13 @@ def check(config: Path | None) -> None:
 
 
 async def _check(config: Path | None) -> list[Finding]:
-    async with open_installation(config) as installation:
+    async with open_installation(config, verify=False) as installation:
         adapters = installation.adapters
         return [
             _check_settings(installation),
             await _probe("database", adapters.catalog.probe, "It can be written to."),
             await _probe("store", adapters.content.probe, "Documents can be stored and read."),
+            await _check_claim(installation),
             await _check_node(installation),
             await _check_contract(installation),
             _check_webhooks(installation),
@@ -79,6 +80,22 @@ async def _probe(subject: str, probe: Callable[[], Awaitable[None]], good: str) 
     except Unavailable as problem:
         return Finding(subject, Level.BAD, problem.detail)
     return Finding(subject, Level.GOOD, good)
+
+
+async def _check_claim(installation: Installation) -> Finding:
+    claim = installation.adapters.claim
+    try:
+        holder = await claim.holder()
+    except Unavailable as problem:
+        return Finding("documents", Level.BAD, problem.detail)
+    if holder == claim.identity.id:
+        return Finding("documents", Level.GOOD, f"They belong to the installation {holder}.")
+    if holder is None and not claim.identity.claimed:
+        return Finding("documents", Level.GOOD, "The store is not marked yet; a service does that.")
+    message = f"They belong to the installation {holder}, the catalog to {claim.identity.id}."
+    if holder is None:
+        message = "The store has no marker of this installation: is it the right one?"
+    return Finding("documents", Level.BAD, message)
 
 
 async def _check_node(installation: Installation) -> Finding:

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from imprint.bootstrap import build_service, open_adapters
+from imprint.bootstrap import build_service
 from imprint.cli.dev_chain import DevChain, open_dev_chain, runs_own_chain
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import (
@@ -106,9 +106,8 @@ def _open_sockets(settings: Settings) -> tuple[socket.socket, socket.socket | No
 
 
 async def _serve(settings: Settings, chain: DevChain, listener: socket.socket, url: str) -> None:
-    adapters = (
-        await open_checked_adapters(settings) if chain.node is None else open_adapters(settings)
-    )
+    # A chain of its own responds only when the service does.
+    adapters = await open_checked_adapters(settings, chain=chain.node is None)
     service = HttpServer(
         build_service(settings, adapters, chain.url),
         listener,

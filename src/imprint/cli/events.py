@@ -30,7 +30,7 @@ def events(limit: int, config: Path | None) -> None:
 
 
 async def _read(limit: int, config: Path | None) -> EventReport:
-    async with open_installation(config) as installation:
+    async with open_installation(config, verify=False) as installation:
         return await installation.adapters.catalog.report_events(limit)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from imprint.bootstrap import Adapters, check_chain, open_adapters
+from imprint.domain.errors import Unavailable
 from imprint.logs import configure_logging
 from imprint.server.connection_limits import ConnectionLimits, raise_file_limit
 from imprint.settings import Settings, read_settings
@@ -32,15 +33,20 @@ class Installation:
 
 
 @asynccontextmanager
-async def open_installation(config: Path | None) -> AsyncIterator[Installation]:
+async def open_installation(
+    config: Path | None, *, verify: bool = True
+) -> AsyncIterator[Installation]:
     """Open the installation for a command that does not serve; the service may run meanwhile.
 
-    Only warnings are logged. The adapters are closed at the end.
+    Only warnings are logged. The adapters are closed at the end. Raises `CannotStart` for a content
+    store of another installation, unless the command only looks and passes `verify=False`.
     """
     settings = read_settings(os.environ, config)
     configure_logging("warning", "text", settings.secrets)
     adapters = open_adapters(settings)
     try:
+        if verify:
+            await verify_installation(adapters)
         yield Installation(settings, adapters)
     finally:
         await adapters.close()
@@ -54,14 +60,29 @@ def configure_service_logging(settings: Settings) -> None:
         log.warning("%s", warning)
 
 
-async def open_checked_adapters(settings: Settings) -> Adapters:
-    """Open the adapters of a service and check that the node is on the right chain.
+async def verify_installation(adapters: Adapters) -> None:
+    """Raise `CannotStart` if the documents are another installation's.
 
-    Raises `CannotStart` if it is not.
+    A store that cannot be reached is no reason: the service verifies it later.
+    """
+    try:
+        await adapters.claim.verify()
+    except Unavailable as problem:
+        log.warning("whose documents these are is not known yet", extra={"code": problem.code})
+    else:
+        log.info("installation", extra={"installation": adapters.catalog.identity.id})
+
+
+async def open_checked_adapters(settings: Settings, *, chain: bool = True) -> Adapters:
+    """Open the adapters of a service; check whose documents there are, and which chain.
+
+    Raises `CannotStart` if they are another installation's, or if the node is on another chain.
     """
     adapters = open_adapters(settings)
     try:
-        await check_chain(adapters.marketplace)
+        await verify_installation(adapters)
+        if chain:
+            await check_chain(adapters.marketplace)
     except BaseException:
         await adapters.close()
         raise

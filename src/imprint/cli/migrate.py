@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from imprint.bootstrap.adapters import migrate_database, open_content
+from imprint.bootstrap.adapters import claim_on, migrate_database, open_content
 from imprint.bootstrap.archives import build_migration, describe_store, open_migration_progress
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
@@ -82,9 +82,10 @@ async def _migrate_content(place: str, afresh: bool, config: Path | None) -> Mig
         target = _read_target(place, config)
         if describe_store(target) == describe_store(settings):
             raise CannotStart("The documents are in this store already.")
-        store = open_content(target, adapters.clock)
+        store = open_content(target, adapters.clock, adapters.catalog.identity)
         try:
             await store.probe()
+            await claim_on(adapters.catalog, store).mark_copy()
             with (
                 open_migration_progress(settings, target, afresh) as migrated,
                 show_progress("Copying documents") as progress,

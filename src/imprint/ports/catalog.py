@@ -10,6 +10,7 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.exports import ExportedFile
 from imprint.domain.files import File, Intent, Network, Quota, Version, Write
+from imprint.domain.installation import Identity
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import (
     Advance,
@@ -357,6 +358,25 @@ class Catalog(Protocol):
         stored; raises `FenceRaised` if it is no longer the newest, because they may have been
         destroyed since.
         """
+
+    # The installation
+
+    @property
+    def identity(self) -> Identity:
+        """The identity of the installation, as it was when the catalog was opened.
+
+        The first process that opens a catalog without an id gives it a random one. Documents
+        without an id are its own if it had records by then.
+        """
+
+    async def note_claim(self) -> None:
+        """Record that the content store has been marked with the id."""
+
+    async def rename_installation(self, new_id: str) -> None:
+        """Make this catalog another installation, which has not marked a store yet."""
+
+    async def count_known(self, cids: Sequence[Cid]) -> int:
+        """How many of these documents a version, thumbnail, intent or detached record names."""
 
     # The database
 

@@ -46,6 +46,20 @@ class ContentStore(Protocol):
         stored again after it had been condemned.
         """
 
+    async def claimed_by(self, installation: str) -> str | None:
+        """The id of the installation that has marked this store; None if there is no marker.
+
+        A store that belongs to one installation has one marker, perhaps of another installation.
+        A shared store has any number of them: then it is `installation` or None.
+        """
+
+    async def claim(self, installation: str, instead_of: str | None = None) -> str:
+        """Mark the store durably, and return what `claimed_by` says afterwards.
+
+        A store that belongs to one installation keeps the marker of another one, unless
+        `instead_of` names that. Of several processes that claim at the same time one wins.
+        """
+
     async def probe(self) -> None:
         """Return if documents can be stored and read."""
 

@@ -13,6 +13,9 @@ from imprint.adapters.catalog.postgresql_pool import SESSION
 
 ROWS = 6_000
 
+ONE_ROW = {"INSTALLATION", "NOTE_CLAIM", "RENAME_INSTALLATION"}
+"""Statements about a table that has one row."""
+
 FILL = f"""
 INSERT INTO owners SELECT 'owner-' || n, n FROM generate_series(1, {ROWS}) n;
 INSERT INTO counters SELECT 'c' || n, n FROM generate_series(1, {ROWS}) n;
@@ -69,7 +72,9 @@ async def find_unfilled(url):
     connection = await asyncpg.connect(url)
     rows = await connection.fetch(
         "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND reltuples < $1"
-        " AND relnamespace = 'public'::regnamespace AND relname <> 'schema_migrations'",
+        " AND relnamespace = 'public'::regnamespace"
+        # One row each, or one for each migration.
+        " AND relname NOT IN ('schema_migrations', 'installation')",
         ROWS,
     )
     await connection.close()
@@ -111,7 +116,7 @@ async def fill_and_explain(server):
 @pytest.mark.parametrize("name", list(STATEMENTS))
 def test_a_statement_only_searches_indexes_at_size(plans, name):
     kinds = [node["Node Type"] for node in plans.get(name, ())]
-    assert "Seq Scan" not in kinds or name in WHOLE, kinds
+    assert "Seq Scan" not in kinds or name in WHOLE | ONE_ROW, kinds
     # The tagged lists sort the few rows of a page, which come in order anyway.
     assert "Sort" not in kinds or name.startswith("tagged"), kinds
 

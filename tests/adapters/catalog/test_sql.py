@@ -12,9 +12,9 @@ from imprint.domain.tags import MAX_TAGS
 NOT_PLANNED = {"FILE_COLUMNS", "SAVEPOINT", "RELEASE_SAVEPOINT", "ROLL_BACK_TO_SAVEPOINT"}
 """Parts of statements, and statements that read nothing."""
 
-WHOLE = {"COUNT_DEAD_LETTERS", "COMPARE_USAGE"}
-"""Statements whose question is about a whole table: operators ask one, and the garbage collector
-the other, once a day."""
+WHOLE = {"COUNT_DEAD_LETTERS", "COMPARE_USAGE", "ADD_INSTALLATION"}
+"""Statements whose question is about a whole table: operators ask one, the garbage collector
+another, once a day, and a new catalog asks whether it has any files, once."""
 
 
 class Nothing(dict):

@@ -26,7 +26,7 @@ PARAMETERS = {
     "block/rm": {"arg", "force", "offline"},
     "pin/add": {"arg", "recursive", "name", "offline"},
     "pin/rm": {"arg", "recursive"},
-    "pin/ls": {"arg", "type", "offline"},
+    "pin/ls": {"arg", "type", "names", "name", "offline"},
     "cat": {"arg", "progress", "offline"},
     "dag/export": {"arg", "progress", "offline"},
     "version": set(),
@@ -163,11 +163,20 @@ class KuboFake:
         return web.json_response({"Pins": [root]})
 
     async def run_pin_ls(self, request: web.Request) -> web.StreamResponse:
+        assert request.query["names"] == "true"
+        kind = request.query["type"]
+        if "arg" not in request.query:
+            found = {
+                root: {"Type": mode, "Name": name}
+                for root, (mode, name) in self.pins.items()
+                if mode == kind and request.query["name"] in name
+            }
+            return web.json_response({"Keys": found} if found else {})
         root = parse_cid(request.query["arg"])
-        mode, _ = self.pins.get(root, ("", ""))
-        if mode != request.query["type"]:
+        mode, name = self.pins.get(root, ("", ""))
+        if mode != kind:
             raise CommandError(f"path '{root}' is not pinned")
-        return web.json_response({"Keys": {root: {"Type": mode, "Name": ""}}})
+        return web.json_response({"Keys": {root: {"Type": mode, "Name": name}}})
 
     async def run_cat(self, request: web.Request) -> web.StreamResponse:
         data = self.content(parse_cid(request.query["arg"]))

@@ -4,10 +4,19 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from imprint.adapters.catalog import archives, chain_events, drafts, files, garbage, sql
+from imprint.adapters.catalog import (
+    archives,
+    chain_events,
+    drafts,
+    files,
+    garbage,
+    installation,
+    sql,
+)
 from imprint.adapters.catalog.transaction import (
     CONDEMN_LOCK,
     Rule,
@@ -25,6 +34,7 @@ from imprint.domain.cids import Cid
 from imprint.domain.errors import RateLimited, Unavailable
 from imprint.domain.exports import ExportedFile
 from imprint.domain.files import File, Intent, Network, Quota, Version, Write
+from imprint.domain.installation import Identity
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import (
     Advance,
@@ -73,6 +83,8 @@ class Snapshot(Protocol):
 
 class CatalogBase(ABC):
     """`Catalog` for a database that can run rules in transactions."""
+
+    identity: Identity
 
     @abstractmethod
     async def transact(
@@ -299,6 +311,19 @@ class CatalogBase(ABC):
         if exported.event is not None:
             locks |= event_locks([exported.event])
         return await self.transact(locks, archives.import_file, exported, thumbnail_size, fence)
+
+    # The installation
+
+    async def note_claim(self) -> None:
+        await self.transact((), installation.note_claim)
+        self.identity = replace(self.identity, claimed=True)
+
+    async def rename_installation(self, new_id: str) -> None:
+        await self.transact((), installation.rename_installation, new_id)
+        self.identity = Identity(new_id)
+
+    async def count_known(self, cids: Sequence[Cid]) -> int:
+        return await self.read(installation.count_known, cids)
 
 
 async def _beat(tx: Transaction) -> None:

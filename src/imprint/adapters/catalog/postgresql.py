@@ -30,6 +30,7 @@ import asyncpg
 from imprint import failpoints
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.postgresql_pool import (
     CONNECT_SECONDS,
     LOST,
@@ -42,6 +43,7 @@ from imprint.adapters.catalog.postgresql_schema import migrate
 from imprint.adapters.catalog.schema import known_migrations
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
 from imprint.domain.errors import Unavailable
+from imprint.domain.installation import Identity, new_installation_id
 from imprint.domain.tags import MAX_TAGS
 from imprint.ports import Monotonic
 
@@ -90,15 +92,20 @@ def open_catalog(
     is being moved to. Connections are made later, on the event loop that uses them.
     """
     with translated(), ThreadPoolExecutor(1, "catalog-schema") as thread:
-        thread.submit(asyncio.run, prepare(url)).result()
-    return PostgresqlCatalog(url, connections, clock)
+        identity = thread.submit(asyncio.run, prepare(url)).result()
+    return PostgresqlCatalog(url, connections, identity, clock)
 
 
-async def prepare(url: str) -> None:
-    """Bring the schema of this database up to date. Raises what `open_catalog` does."""
+async def prepare(url: str) -> Identity:
+    """Bring the schema of this database up to date. Raises what `open_catalog` does.
+
+    Returns the identity of the installation.
+    """
     connection = await connect(url)
     try:
         await migrate(connection, known_migrations("postgresql"))
+        tx = PostgresqlTransaction(connection, last=True)
+        return await identify(tx, new_installation_id())
     finally:
         await connection.close()
 
@@ -199,7 +206,10 @@ class KeyedLocks:
 class PostgresqlCatalog(CatalogBase):
     """`Catalog` in PostgreSQL."""
 
-    def __init__(self, url: str, connections: int, clock: Monotonic | None = None) -> None:
+    def __init__(
+        self, url: str, connections: int, identity: Identity, clock: Monotonic | None = None
+    ) -> None:
+        self.identity = identity
         self._clock = clock
         self._pool = Pool(url, connections)
         self._local_locks = KeyedLocks()

@@ -25,13 +25,16 @@ from imprint.ports import Progress
 _BATCH = 2_000
 """How many rows are copied in one transaction."""
 
-_POSITION = "SELECT value FROM counters WHERE name = 'position'"
+_COUNTER = "SELECT value FROM counters WHERE name = ?"
 
 _SUM_DIGITS = 15
 """How many hexadecimal digits of a row's hash are summed: they fit a BIGINT."""
 
 _NOT_MOVED = frozenset({"schema_migrations", "counters", UNFINISHED})
-"""The heartbeat starts again, and the sequence of positions is set to the highest one."""
+"""The heartbeat starts again; the sequence of positions and the fence are set at the end."""
+
+_IDENTITY = "installation"
+"""A service that was started too early leaves an id in the empty target, which is replaced."""
 
 _PROGRESS = f"""
 CREATE TABLE IF NOT EXISTS {UNFINISHED} (
@@ -102,9 +105,13 @@ async def _claim(writer: Connection) -> list[_Table]:
         await migrate(writer, known_migrations("postgresql"))
         tables = await _tables(writer)
         for table in tables:
-            if await writer.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table.name})"):  # noqa: S608
+            if table.name != _IDENTITY and await writer.fetchval(
+                f"SELECT EXISTS (SELECT 1 FROM {table.name})"  # noqa: S608
+            ):
                 raise CannotMove("The target is in use: it has records of its own.")
-        await writer.execute(_PROGRESS)
+        async with writer.transaction():
+            await writer.execute(f"DELETE FROM {_IDENTITY}")  # noqa: S608
+            await writer.execute(_PROGRESS)
     return await _tables(writer)
 
 
@@ -168,9 +175,11 @@ async def _finish(
                 f"The records in {table.name} differ: the source was changed meanwhile. "
                 "Begin again with an empty target."
             )
-    (position,) = reader.execute(_POSITION).fetchone()
+    (position,) = reader.execute(_COUNTER, ("position",)).fetchone()
+    (fence,) = reader.execute(_COUNTER, ("fence",)).fetchone()
     async with writer.transaction():
         await writer.execute("SELECT setval('positions', $1)", max(position, 1))
+        await writer.execute("UPDATE counters SET value = $1 WHERE name = 'fence'", fence)
         await writer.execute(f"DROP TABLE {UNFINISHED}")
     await writer.execute("ANALYZE")
 

@@ -370,6 +370,23 @@ DEAD_LETTERS = """
 SELECT identity, reason, payload, source, seen_at FROM dead_letters WHERE seen_at >= 0
 ORDER BY seen_at DESC LIMIT :limit"""
 
+# The installation
+
+INSTALLATION = "SELECT id, claimed, owns_unnamed FROM installation WHERE only_row = 1"
+ADD_INSTALLATION = """
+INSERT INTO installation (only_row, id, owns_unnamed)
+SELECT 1, CAST(:id AS TEXT), CASE WHEN EXISTS (SELECT 1 FROM files) THEN 1
+       WHEN EXISTS (SELECT 1 FROM detached) THEN 1 ELSE 0 END
+WHERE true ON CONFLICT DO NOTHING"""
+NOTE_CLAIM = "UPDATE installation SET claimed = 1 WHERE only_row = 1"
+RENAME_INSTALLATION = """
+UPDATE installation SET id = :id, claimed = 0, owns_unnamed = 0 WHERE only_row = 1"""
+KNOWN_DOCUMENT = """
+SELECT 1 WHERE EXISTS (SELECT 1 FROM files WHERE cid = :cid)
+  OR EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
+  OR EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
+  OR EXISTS (SELECT 1 FROM detached WHERE cid = :cid)"""
+
 # The cursor and the final block of a chain, leases, the heartbeat
 
 SET_CHAIN_MARK = """

@@ -18,12 +18,14 @@ from typing import Any
 
 from imprint import failpoints
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
 from imprint.adapters.group_commit import GroupCommit, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
 from imprint.domain.errors import Problem, Unavailable
+from imprint.domain.installation import new_installation_id
 from imprint.ports import Monotonic, monotonic
 
 _log = logging.getLogger(__name__)
@@ -269,6 +271,7 @@ class SqliteCatalog(CatalogBase):
         self._path = path
         self._clock = clock
         self._writing = writer
+        self.identity = run_rule(SqliteTransaction(writer), identify, (new_installation_id(),))
         self._writer = Writer(writer)
         self._reading = connect_reader(path)
         self._reader = SqliteTransaction(self._reading)

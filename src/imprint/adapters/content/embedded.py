@@ -25,6 +25,7 @@ from typing import TypeVar
 
 from imprint import failpoints
 from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
+from imprint.adapters.content.installation_marker import InstallationMarker
 from imprint.adapters.group_commit import GroupCommit, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
 from imprint.domain.cids import Cid, document_cid
@@ -111,6 +112,7 @@ class EmbeddedStore:
             raise ValueError(
                 f"The folder {root} for documents cannot be used: {_reason(error)}"
             ) from error
+        self._marker = InstallationMarker(root / "installation")
         self._writes = GroupCommit[_Write]("content-writer", self._commit, MAX_BATCH)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="content")
         self._closed = False
@@ -187,6 +189,14 @@ class EmbeddedStore:
             for cid in page:
                 yield cid
             after = page[-1]
+
+    async def claimed_by(self, installation: str) -> str | None:
+        """The id in the folder's marker, whosever it is, or None."""
+        return await self._run(self._marker.read)
+
+    async def claim(self, installation: str, instead_of: str | None = None) -> str:
+        """Mark the folder durably, unless another one has; returns the id in the marker."""
+        return await self._run(partial(self._marker.write, installation, instead_of))
 
     async def probe(self) -> None:
         """Return if documents can be stored and read."""

@@ -1,12 +1,14 @@
 """The content store on a Kubo node: a document is visible while its pin node is pinned.
 
 A node may hold blocks for others too, so having the blocks of a document is not enough. Each
-document has one small directory node per network (`write_pin_node`); the pin of that node says
-that the document belongs to this service, and in which network.
+document has one small directory node per network and installation (`write_pin_node`); the pin of
+that node says that the document belongs to this installation, and in which network. Documents that
+were stored before installations had ids have nodes without one.
 """
 
 import io
 import logging
+import re
 from hashlib import sha256
 
 from imprint.adapters.content.http_retry import (
@@ -32,6 +34,7 @@ from imprint.domain.cids import (
     read_links,
 )
 from imprint.domain.files import Label, Network
+from imprint.domain.installation import UNNAMED, Identity
 
 STORE_ATTEMPTS = 3
 """How often a document is added when its blocks are damaged, or vanish before they are pinned.
@@ -39,33 +42,56 @@ STORE_ATTEMPTS = 3
 The node may collect garbage in between, or remove another document that shares blocks.
 """
 
+NOT_STORED = -1
+"""Stands for the fence of a document that is not stored: lower than every fence."""
+
 _DIRECTORY = b"\x0a\x02\x08\x01"
 """The data of a UnixFS directory, as the field of a dag-pb node."""
+
+_MARKER = "imprint installation "
+"""How the name of an installation's marker begins; its id follows."""
+
+_FENCE = re.compile(r" fence=(\d+)$")
+"""The fence at the end of a pin's name."""
 
 _log = logging.getLogger(__name__)
 
 
-def write_pin_node(cid: Cid, network: Network) -> tuple[Cid, bytes]:
+def write_pin_node(cid: Cid, network: Network, installation: str = "") -> tuple[Cid, bytes]:
     """The cid and the block of a document's pin node: a UnixFS directory with this one entry.
 
-    Both follow from the document's cid and the network alone. The size of the entry is 0, because
-    it is not known where a pin node is looked up.
+    Both follow from the document's cid, the network and the installation alone. The size of the
+    entry is 0, because it is not known where a pin node is looked up.
     """
-    binary, name = cid_bytes(cid), f"imprint-{network}".encode()
+    entry = f"imprint-{network}-{installation}" if installation else f"imprint-{network}"
+    binary, name = cid_bytes(cid), entry.encode()
     link = b"\x0a" + bytes([len(binary)]) + binary
     link += b"\x12" + bytes([len(name)]) + name + b"\x18\x00"
     block = b"\x12" + bytes([len(link)]) + link + _DIRECTORY
     return cid_of(Codec.DAG_PB, sha256(block).digest()), block
 
 
+def write_marker(installation: str) -> tuple[Cid, bytes]:
+    """The cid and the block of an installation's marker: a UnixFS file with one line of text."""
+    text = f"{_MARKER}{installation}\n".encode()
+    file = b"\x08\x02\x12" + bytes([len(text)]) + text + b"\x18" + bytes([len(text)])
+    block = b"\x0a" + bytes([len(file)]) + file
+    return cid_of(Codec.DAG_PB, sha256(block).digest()), block
+
+
 class KuboStore:
-    """`ContentStore` on one Kubo node."""
+    """`ContentStore` on one Kubo node, which any number of installations may share."""
 
     def __init__(
-        self, api: str, authorization: str | None = None, policy: RetryPolicy = DEFAULT_POLICY
+        self,
+        api: str,
+        authorization: str | None = None,
+        policy: RetryPolicy = DEFAULT_POLICY,
+        identity: Identity = UNNAMED,
     ) -> None:
         """Use the node whose RPC is at `api`; `authorization` is the header that it requires."""
         self._policy = policy
+        self._identity = identity
         self._client = RetryingClient("Kubo", RETRY_STATUSES, policy)
         self._rpc = KuboRpc(self._client, api, authorization)
 
@@ -86,7 +112,10 @@ class KuboStore:
         async with self._client.operation(
             "store", self._policy.timeout, 2 * len(document)
         ) as deadline:
-            networks = {network}
+            fences = {network: fence}
+            # A private document without a fence has a salt: it is stored once.
+            if fence or network is Network.PUBLIC:
+                fences[network] = max(fence, await self._read_fence(cid, network, deadline))
             for _ in range(STORE_ATTEMPTS):
                 added = await self._rpc.add(document, network is Network.PUBLIC, deadline)
                 if added != cid:
@@ -94,10 +123,12 @@ class KuboStore:
                 try:
                     if await self._rpc.cat(cid, deadline) != document:
                         _log.critical("Blocks of the document %s are damaged.", cid)
-                        networks |= await self._clear(cid, document, deadline)
+                        cleared = await self._clear(cid, document, deadline)
+                        cleared[network] = max(fences[network], cleared.get(network, 0))
+                        fences |= cleared
                         continue
-                    for each in networks:
-                        await self._pin(cid, each, label, deadline)
+                    for each, highest in fences.items():
+                        await self._pin(cid, each, label, highest, deadline)
                 except BlockMissing:
                     continue
                 return
@@ -105,26 +136,24 @@ class KuboStore:
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Write the label into the name of the pin, which `ipfs pin ls --names` shows."""
-        pin_cid, _ = write_pin_node(cid, network)
         async with self._client.operation("label", self._policy.timeout) as deadline:
-            if await self._rpc.is_pinned(pin_cid, _is_chunked(cid), deadline):
+            fence = await self._read_fence(cid, network, deadline)
+            if fence != NOT_STORED:
                 try:
-                    await self._pin(cid, network, label, deadline)
+                    await self._pin(cid, network, label, fence, deadline)
                 except BlockMissing as error:
                     raise StoreFailure("blocks of the document are missing") from error
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
         """The verified bytes of a document, or None if it is not pinned in this network."""
-        pin_cid, _ = write_pin_node(cid, network)
-        recursive = _is_chunked(cid)
         async with self._client.operation("read", self._timeout(cid)) as deadline:
-            if not await self._rpc.is_pinned(pin_cid, recursive, deadline):
+            if not await self._is_stored(cid, network, deadline):
                 return None
             try:
                 document = await self._rpc.cat(cid, deadline)
             except BlockMissing as error:
                 # The document may have been removed between the two calls.
-                if not await self._rpc.is_pinned(pin_cid, recursive, deadline):
+                if not await self._is_stored(cid, network, deadline):
                     return None
                 _log.critical("Blocks of the %s document %s are missing.", network, cid)
                 raise StoreFailure("blocks of the document are missing") from error
@@ -135,26 +164,37 @@ class KuboStore:
 
         The root is deleted last: as long as it exists, an interrupted removal can be repeated.
         """
-        pin_cid, _ = write_pin_node(cid, network)
-        chunked = _is_chunked(cid)
         async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
-            await self._rpc.unpin(pin_cid, deadline)
-            if not await self._rpc.remove_block(pin_cid, deadline):
-                raise StoreFailure("the document was pinned again during its removal")
-            others = [write_pin_node(cid, other)[0] for other in Network if other is not network]
-            for other in others:
-                if await self._rpc.is_pinned(other, chunked, deadline):
-                    return
-            if not chunked:
-                await self._rpc.unpin(cid, deadline)
+            if fence is not None and await self._read_fence(cid, network, deadline) >= fence:
+                return
+            for pin_cid in self._own_pins(cid, network):
+                await self._rpc.unpin(pin_cid, deadline)
+                if not await self._rpc.remove_block(pin_cid, deadline):
+                    raise StoreFailure("the document was pinned again during its removal")
+            if await self._is_held(cid, deadline):
+                return
             for block in await self._list_blocks(cid, deadline):
                 await self._rpc.remove_block(block, deadline)
 
+    async def claimed_by(self, installation: str) -> str | None:
+        """`installation`, if its marker is pinned."""
+        async with self._client.operation("respond", self._policy.timeout) as deadline:
+            marker, _ = write_marker(installation)
+            return installation if await self._rpc.is_pinned(marker, True, deadline) else None
+
+    async def claim(self, installation: str, instead_of: str | None = None) -> str:
+        """Pin the marker of an installation beside those of others."""
+        marker, block = write_marker(installation)
+        async with self._client.operation("mark", self._policy.timeout) as deadline:
+            if await self._rpc.put_block(block, deadline) != marker:
+                raise StoreFailure("the node computed another cid for the marker")
+            await self._rpc.pin(marker, True, _MARKER + installation, deadline)
+            return installation
+
     async def export_car(self, cid: Cid, network: Network) -> bytes | None:
         """A document as a CAR with all its blocks, verified, or None if it is not pinned."""
-        pin_cid, _ = write_pin_node(cid, network)
         async with self._client.operation("export", self._timeout(cid)) as deadline:
-            if not await self._rpc.is_pinned(pin_cid, _is_chunked(cid), deadline):
+            if not await self._is_stored(cid, network, deadline):
                 return None
             try:
                 car = await self._rpc.export(cid, deadline)
@@ -175,32 +215,111 @@ class KuboStore:
     def _timeout(self, cid: Cid) -> float:
         return self._policy.chunked_timeout if _is_chunked(cid) else self._policy.timeout
 
-    async def _pin(self, cid: Cid, network: Network, label: Label | None, deadline: float) -> None:
-        pin_cid, block = write_pin_node(cid, network)
+    def _own_pins(self, cid: Cid, network: Network) -> list[Cid]:
+        """The pin nodes that make a document one of this installation."""
+        names = [self._identity.id]
+        if self._identity.id and self._identity.owns_unnamed:
+            names.append("")
+        return [write_pin_node(cid, network, name)[0] for name in names]
+
+    async def _is_stored(self, cid: Cid, network: Network, deadline: float) -> bool:
+        return await self._read_fence(cid, network, deadline) != NOT_STORED
+
+    async def _read_fence(self, cid: Cid, network: Network, deadline: float) -> int:
+        """The fence that the document was stored with; `NOT_STORED` if none of our pins exists."""
+        for pin_cid in self._own_pins(cid, network):
+            name = await self._rpc.pin_name(pin_cid, _is_chunked(cid), deadline)
+            if name is not None:
+                found = _FENCE.search(name)
+                return int(found[1]) if found else 0
+        return NOT_STORED
+
+    async def _pin(
+        self, cid: Cid, network: Network, label: Label | None, fence: int, deadline: float
+    ) -> None:
+        """Pin a document for this installation.
+
+        The pin node comes first. Somebody else who removes the same document unpins it and then
+        looks for pin nodes, so either this pin is the later one, or they find the pin node.
+        """
+        pin_cid, block = write_pin_node(cid, network, self._identity.id)
         if await self._rpc.put_block(block, deadline) != pin_cid:
             raise StoreFailure("the node computed another cid for the pin node")
         chunked = _is_chunked(cid)
-        name = f"imprint {network}"
-        if label is not None:
-            name = f"imprint {network} {label.status} {label.name} {label.group_id}"
-        # The document first: the pin of the pin node is what makes it visible.
+        name = self._name_pin(network, label, fence)
+        await self._rpc.pin(pin_cid, chunked, name, deadline)
         if not chunked:
             await self._rpc.pin(cid, False, name, deadline)
-        await self._rpc.pin(pin_cid, chunked, name, deadline)
 
-    async def _clear(self, cid: Cid, document: bytes, deadline: float) -> set[Network]:
-        """Delete the blocks of a damaged document; returns the networks that it was in."""
-        networks = set()
-        for network in Network:
-            pin_cid, _ = write_pin_node(cid, network)
+    def _name_pin(self, network: Network, label: Label | None, fence: int) -> str:
+        words = ["imprint", str(network)]
+        if label is not None:
+            words += [label.status, label.name, label.group_id]
+        if self._identity.id:
+            words.append(f"installation={self._identity.id}")
+        if fence > 0:
+            words.append(f"fence={fence}")
+        return " ".join(words)
+
+    async def _is_held(self, cid: Cid, deadline: float) -> bool:
+        """Whether a pin node of anybody still holds a document; if not, it is unpinned.
+
+        The pin of a document of one block is shared by all who hold it. It is removed between two
+        looks at the pin nodes, and restored if one of them appeared meanwhile, or if an interrupted
+        removal has not restored it.
+        """
+        pin_cids = await self._find_all_pins(cid, deadline)
+        held = await self._is_any_pinned(pin_cids, cid, deadline)
+        if _is_chunked(cid):
+            return held
+        if not held:
+            await self._rpc.unpin(cid, deadline)
+            if not await self._is_any_pinned(pin_cids, cid, deadline):
+                return False
+        if not await self._rpc.is_pinned(cid, False, deadline):
+            await self._rpc.pin(cid, False, "imprint", deadline)
+        return True
+
+    async def _is_any_pinned(self, pin_cids: list[Cid], cid: Cid, deadline: float) -> bool:
+        for pin_cid in pin_cids:
             if await self._rpc.is_pinned(pin_cid, _is_chunked(cid), deadline):
-                await self._rpc.unpin(pin_cid, deadline)
-                networks.add(network)
+                return True
+        return False
+
+    async def _find_all_pins(self, cid: Cid, deadline: float) -> list[Cid]:
+        """The pin nodes that a document may have: of every installation, in both networks."""
+        installations = {"", self._identity.id}
+        for root, name in (await self._rpc.find_pins(_MARKER, deadline)).items():
+            installation = name.removeprefix(_MARKER)
+            if write_marker(installation)[0] == root:
+                installations.add(installation)
+        return [
+            write_pin_node(cid, network, installation)[0]
+            for network in Network
+            for installation in sorted(installations)
+        ]
+
+    async def _clear(self, cid: Cid, document: bytes, deadline: float) -> dict[Network, int]:
+        """Delete the blocks of a damaged document; returns its fences in the networks it was in."""
+        own = {network: self._own_pins(cid, network) for network in Network}
+        if _is_chunked(cid):
+            ours = {pin_cid for pin_cids in own.values() for pin_cid in pin_cids}
+            others = [each for each in await self._find_all_pins(cid, deadline) if each not in ours]
+            if await self._is_any_pinned(others, cid, deadline):
+                # They cannot be deleted without unpinning what is not ours.
+                raise StoreFailure("the damaged blocks are also another installation's")
+        fences = {}
+        for network, pin_cids in own.items():
+            fence = await self._read_fence(cid, network, deadline)
+            if fence != NOT_STORED:
+                fences[network] = fence
+                for pin_cid in pin_cids:
+                    await self._rpc.unpin(pin_cid, deadline)
         if not _is_chunked(cid):
             await self._rpc.unpin(cid, deadline)
         for block in dict.fromkeys(each for each, _ in blocks(document)):
             await self._rpc.remove_block(block, deadline)
-        return networks
+        return fences
 
     async def _list_blocks(self, cid: Cid, deadline: float) -> list[Cid]:
         """The blocks of a document, each once, every node after those that it links to."""

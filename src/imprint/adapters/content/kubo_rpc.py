@@ -60,8 +60,12 @@ class _Pinned(msgspec.Struct):
     pins: list[str] = msgspec.field(name="Pins", default_factory=list)
 
 
+class _Pin(msgspec.Struct):
+    name: str = msgspec.field(name="Name", default="")
+
+
 class _Listed(msgspec.Struct):
-    keys: dict[str, object] = msgspec.field(name="Keys", default_factory=dict)
+    keys: dict[str, _Pin] = msgspec.field(name="Keys", default_factory=dict)
 
 
 class _Put(msgspec.Struct):
@@ -116,14 +120,30 @@ class KuboRpc:
 
     async def is_pinned(self, root: Cid, recursive: bool, deadline: float) -> bool:
         """Whether a block has a pin of its own, of this kind."""
-        params = [("arg", root), ("type", "recursive" if recursive else "direct"), _OFFLINE]
+        return await self.pin_name(root, recursive, deadline) is not None
+
+    async def pin_name(self, root: Cid, recursive: bool, deadline: float) -> str | None:
+        """The name of a block's own pin of this kind, or None if it has no such pin."""
+        kind = "recursive" if recursive else "direct"
+        params = [("arg", root), ("type", kind), ("names", "true"), _OFFLINE]
         response = await self._send("pin/ls", params, deadline)
         if _NOT_PINNED in _error_message(response):
-            return False
+            return None
         _expect_success("pin/ls", response)
-        if list(_decode(response, _Listed).keys) != [root]:
+        keys = _decode(response, _Listed).keys
+        if list(keys) != [root]:
             raise StoreFailure("pin/ls: the response is about another block")
-        return True
+        return keys[root].name
+
+    async def find_pins(self, part: str, deadline: float) -> dict[str, str]:
+        """The recursive pins whose names contain a text: their roots and names.
+
+        The node looks at every recursive pin, which takes it less time than deleting one block.
+        """
+        params = [("type", "recursive"), ("names", "true"), ("name", part), _OFFLINE]
+        response = await self._send("pin/ls", params, deadline)
+        _expect_success("pin/ls", response)
+        return {root: pin.name for root, pin in _decode(response, _Listed).keys.items()}
 
     async def cat(self, cid: Cid, deadline: float) -> bytes:
         """The bytes of a document, unverified. Raises `BlockMissing`.

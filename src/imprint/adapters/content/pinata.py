@@ -2,7 +2,9 @@
 
 For documents of one chunk Pinata computes the same cid as this service. It may lay out larger
 documents differently, under another cid; so each file carries this service's cid in a keyvalue,
-`imprint_private` or `imprint_public`, and downloads are verified against that.
+and downloads are verified against that. The name of the keyvalue has the network and the
+installation: `imprint_private_<id>`, or `imprint_private` for documents that were stored before
+installations had ids. A file that Pinata shares between two of them has a keyvalue of each.
 
 An account with private files separates the two networks. An account without keeps all files in
 Pinata's public network, where only the keyvalues separate them; private documents must then be
@@ -11,6 +13,7 @@ encrypted before they are stored.
 
 import asyncio
 import logging
+import re
 from collections import OrderedDict
 
 from imprint.adapters.content.http_retry import (
@@ -23,6 +26,7 @@ from imprint.adapters.content.pinata_api import RETRY_STATUSES, Account, Group, 
 from imprint.adapters.content.verification import verify_document
 from imprint.domain.cids import WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
 from imprint.domain.files import Label, Network
+from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import Clock
 
 MAX_REMEMBERED = 10_000
@@ -36,6 +40,12 @@ REMOVAL_ROUNDS = 3
 
 GROUP_SHARE = 3
 """The time for finding a group, which is only a label, is the remaining time divided by this."""
+
+_DOCUMENT_KEY = re.compile("imprint_(private|public)(_[0-9a-f]{32})?")
+"""A keyvalue that says that a file is a document, in which network and of which installation."""
+
+_MARKER_KEY = "imprint_installation"
+"""The keyvalue of a marker: the id of the installation."""
 
 _log = logging.getLogger(__name__)
 
@@ -60,11 +70,13 @@ class PinataStore:
         *,
         public: bool = False,
         policy: RetryPolicy = DEFAULT_POLICY,
+        identity: Identity = UNNAMED,
     ) -> None:
         self._client = RetryingClient("Pinata", RETRY_STATUSES, policy)
         self._api = PinataApi(self._client, account, clock)
         self._policy = policy
         self._public = public
+        self._identity = identity
         self._cids = _RecentKeys()
         self._group_ids = _RecentKeys()
 
@@ -82,22 +94,26 @@ class PinataStore:
         async with self._client.operation(
             "store", self._policy.timeout, 3 * len(document)
         ) as deadline:
-            wanted = {_key(network): str(cid)} | _describe(label)
+            wanted = {self._own_keys(network)[0]: str(cid)} | _describe(label)
+            if fence:
+                wanted[self._fence_key(network)] = str(fence)
             record = await self._upload(document, where, wanted, label, deadline)
             if not await self._is_stored(record, cid, document, where, deadline):
                 if not record.is_duplicate:
                     await self._api.delete(where, record.id, deadline)
                 _log.critical("Pinata stored something else for the document %s.", cid)
                 raise StoreFailure("Pinata computed another cid")
+            if self._fence_of(record, network) > fence:
+                wanted.pop(self._fence_key(network), None)
             if (record.keyvalues or {}) | wanted != record.keyvalues:
-                await self._api.update(where, record.id, wanted, deadline)
+                await self._share(record, wanted, cid, network, deadline)
             self._cids[network, cid] = record.cid
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Change name, keyvalues and group of a document's files."""
         where = self._where(network)
         async with self._client.operation("label", self._policy.timeout) as deadline:
-            records = await self._api.find(where, {_key(network): cid}, deadline)
+            records = await self._find(cid, network, deadline)
             group_id = await self._find_group(where, label, deadline) if records else None
             for record in records:
                 await self._api.update(where, record.id, _describe(label), deadline, label.name)
@@ -123,21 +139,46 @@ class PinataStore:
         return await verify_document(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete every file of a document; a file shared with the other network loses its key."""
-        where, key = self._where(network), _key(network)
-        others = {_key(other) for other in Network} - {key}
+        """Delete every file of a document; a file that is shared loses only our keyvalues."""
+        where, keys = self._where(network), self._own_keys(network)
+        ours = (*keys, self._fence_key(network))
         self._cids.pop((network, cid), None)
         async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
             for _ in range(REMOVAL_ROUNDS):
-                records = await self._api.find(where, {key: cid}, deadline)
+                records = await self._find(cid, network, deadline)
                 if not records:
                     return
+                if fence is not None and fence <= max(
+                    self._fence_of(record, network) for record in records
+                ):
+                    return
                 for record in records:
-                    if others & (record.keyvalues or {}).keys():
-                        await self._api.update(where, record.id, {key: None}, deadline)
+                    if _document_keys(record) - set(keys):
+                        given = dict.fromkeys(set(ours) & (record.keyvalues or {}).keys())
+                        await self._api.update(where, record.id, given, deadline)
                     else:
                         await self._api.delete(where, record.id, deadline)
             raise StoreFailure("deleted files are still listed")
+
+    async def claimed_by(self, installation: str) -> str | None:
+        """`installation`, if there is a file that is its marker."""
+        where = self._where(Network.PRIVATE)
+        async with self._client.operation("respond", self._policy.timeout) as deadline:
+            found = await self._api.find(where, {_MARKER_KEY: installation}, deadline)
+            return installation if found else None
+
+    async def claim(self, installation: str, instead_of: str | None = None) -> str:
+        """Upload the marker of an installation beside those of others."""
+        text = f"imprint installation {installation}"
+        keyvalues = {_MARKER_KEY: installation}
+        where = self._where(Network.PRIVATE)
+        async with self._client.operation("mark", self._policy.timeout) as deadline:
+            record = await self._api.upload(
+                text.encode(), where, deadline, name=text, keyvalues=keyvalues, group_id=None
+            )
+            if (record.keyvalues or {}) | keyvalues != record.keyvalues:
+                await self._api.update(where, record.id, keyvalues, deadline)
+            return installation
 
     async def probe(self) -> None:
         """Return if the account accepts requests, for private documents too."""
@@ -175,9 +216,46 @@ class PinataStore:
             document, where, deadline, name=name, keyvalues=keyvalues, group_id=None
         )
 
+    def _own_keys(self, network: Network) -> list[str]:
+        """The keyvalues that make a file one of this installation, the one for new files first."""
+        unnamed = f"imprint_{network}"
+        if not self._identity.id:
+            return [unnamed]
+        named = f"{unnamed}_{self._identity.id}"
+        return [named, unnamed] if self._identity.owns_unnamed else [named]
+
+    def _fence_key(self, network: Network) -> str:
+        return f"imprint_fence_{network}_{self._identity.id}"
+
+    def _fence_of(self, record: Record, network: Network) -> int:
+        """The fence that a file was stored with."""
+        text = (record.keyvalues or {}).get(self._fence_key(network)) or ""
+        return int(text) if text.isdecimal() else 0
+
+    async def _find(self, cid: Cid, network: Network, deadline: float) -> list[Record]:
+        """The files of a document that are this installation's."""
+        found: dict[str, Record] = {}
+        for key in self._own_keys(network):
+            for record in await self._api.find(self._where(network), {key: cid}, deadline):
+                found.setdefault(record.id, record)
+        return list(found.values())
+
+    async def _share(
+        self, record: Record, wanted: dict[str, str], cid: Cid, network: Network, deadline: float
+    ) -> None:
+        """Add our keyvalues to a file that existed before.
+
+        Whoever else it belonged to may have deleted it meanwhile.
+        """
+        await self._api.update(self._where(network), record.id, wanted, deadline)
+        if record.is_duplicate:
+            found = await self._find(cid, network, deadline)
+            if record.id not in {each.id for each in found}:
+                raise StoreFailure("a shared file was deleted by another installation")
+
     async def _look_up(self, cid: Cid, network: Network, deadline: float) -> str | None:
         """The cid under which Pinata has a document, or None if no file has its cid as keyvalue."""
-        records = await self._api.find(self._where(network), {_key(network): cid}, deadline)
+        records = await self._find(cid, network, deadline)
         self._cids.pop((network, cid), None)
         if not records:
             return None
@@ -235,8 +313,9 @@ class PinataStore:
             await self._api.delete_group(where, created.id, deadline)
 
 
-def _key(network: Network) -> str:
-    return f"imprint_{network}"
+def _document_keys(record: Record) -> set[str]:
+    """The keyvalues of all installations and networks that a file belongs to."""
+    return {key for key in record.keyvalues or {} if _DOCUMENT_KEY.fullmatch(key)}
 
 
 def _group_name(label: Label) -> str:

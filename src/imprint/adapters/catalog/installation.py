@@ -1,0 +1,40 @@
+"""Rules for the identity of the installation that a catalog belongs to."""
+
+from collections.abc import Sequence
+
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.transaction import Transaction
+from imprint.domain.cids import Cid
+from imprint.domain.installation import Identity
+
+
+async def identify(tx: Transaction, new_id: str) -> Identity:
+    """The identity of this catalog; one that has none gets `new_id`.
+
+    Processes that open a new catalog at the same time agree on one id.
+    """
+    row = await tx.fetchone(sql.INSTALLATION)
+    if row is None:
+        await tx.execute(sql.ADD_INSTALLATION, id=new_id)
+        row = await tx.fetchone(sql.INSTALLATION)
+    if row is None:
+        raise LookupError("The catalog does not keep the id of its installation.")
+    return Identity(row["id"], bool(row["claimed"]), bool(row["owns_unnamed"]))
+
+
+async def note_claim(tx: Transaction) -> None:
+    """Record that the content store has been marked."""
+    await tx.execute(sql.NOTE_CLAIM)
+
+
+async def rename_installation(tx: Transaction, new_id: str) -> None:
+    """Make this catalog another installation, which has not marked a store."""
+    await tx.execute(sql.RENAME_INSTALLATION, id=new_id)
+
+
+async def count_known(tx: Transaction, cids: Sequence[Cid]) -> int:
+    """How many of these documents something in the catalog refers to."""
+    known = 0
+    for cid in cids:
+        known += await tx.fetchone(sql.KNOWN_DOCUMENT, cid=cid) is not None
+    return known

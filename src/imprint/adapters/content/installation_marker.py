@@ -1,0 +1,73 @@
+"""The file in a content folder that says which installation its documents belong to."""
+
+import errno
+import os
+import time
+from pathlib import Path
+
+_MAX_BYTES = 100
+"""More than a marker has."""
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+"""Errors of a file system without hard links."""
+
+
+class InstallationMarker:
+    """One file with one id. All methods block, and raise `OSError` if the disk fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> str | None:
+        """The id, or None if there is no marker. A missing folder is an `OSError` and not None."""
+        try:
+            with self._path.open("rb") as file:
+                return file.read(_MAX_BYTES).decode("ascii", "replace").strip()
+        except FileNotFoundError:
+            self._path.parent.stat()
+            return None
+
+    def write(self, installation: str, instead_of: str | None) -> str:
+        """Write an id durably and return the one that is there then.
+
+        A marker that is there stays, unless it is `instead_of`. A reader finds a whole marker or
+        none, and of processes that write at the same time one wins.
+        """
+        temporary = self._write_temporary(installation)
+        try:
+            if instead_of is not None and self.read() == instead_of:
+                temporary.replace(self._path)
+            else:
+                self._add(temporary)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._sync_folder()
+        return self.read() or ""
+
+    def _add(self, temporary: Path) -> None:
+        try:
+            self._path.hardlink_to(temporary)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if self.read() is None:
+                temporary.replace(self._path)
+
+    def _write_temporary(self, installation: str) -> Path:
+        temporary = self._path.with_name(f".{self._path.name}-{os.getpid()}-{time.time_ns()}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(descriptor, f"{installation}\n".encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return temporary
+
+    def _sync_folder(self) -> None:
+        descriptor = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

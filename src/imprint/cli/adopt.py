@@ -1,0 +1,60 @@
+"""`imprint adopt`: makes the documents in the content store those of this catalog."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from imprint.bootstrap.archives import describe_store
+from imprint.cli.errors import reporting_errors
+from imprint.cli.installation import Installation, config_option, open_installation
+from imprint.services.installation import Sample
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+@config_option
+def adopt(yes: bool, config: Path | None) -> None:
+    """Mark the content store with the id of this catalog, whatever marker it has.
+
+    It is for a store that a start was refused on, if it is the right one all the same. It shows
+    what is there and asks first. No document is changed or destroyed.
+    """
+    with reporting_errors():
+        asyncio.run(_adopt(yes, config))
+
+
+async def _adopt(yes: bool, config: Path | None) -> None:
+    async with open_installation(config, verify=False) as installation:
+        claim = installation.adapters.claim
+        holder = await claim.holder()
+        _show(installation, holder, await claim.take_sample())
+        if holder == claim.identity.id:
+            await claim.adopt(holder)
+            click.echo("The content store has the marker of this catalog.")
+            return
+        if not yes:
+            click.confirm("Mark the content store as this catalog's?", abort=True)
+        await claim.adopt(holder)
+        click.echo(f"The content store belongs to the installation {claim.identity.id} now.")
+
+
+def _show(installation: Installation, holder: str | None, sample: Sample) -> None:
+    own = installation.adapters.catalog.identity.id
+    click.echo(f"Catalog        installation {own}")
+    click.echo(f"Content store  {describe_store(installation.settings)}")
+    click.echo(f"               {'no marker of this catalog' if holder is None else holder}")
+    if installation.adapters.inventory is not None:
+        click.echo(
+            f"               {sample.stored} documents looked at, {sample.known} of them known here"
+        )
+    click.echo(
+        f"               {sample.found} of {sample.named} documents looked up for the catalog"
+    )
+    if holder not in (None, own):
+        click.echo(f"Stop the service of {holder} first: it could not start again afterwards.")
+    if sample.stored > sample.known:
+        click.echo(
+            "Documents that the catalog does not know become garbage. Look at what that means with"
+            " `imprint gc --dry-run` before you start the service."
+        )

@@ -1,0 +1,181 @@
+"""Whose documents a content store holds: decided before anything in it is changed or destroyed.
+
+A catalog on the documents of another one would take all of them for garbage. So the catalog and its
+content store both have the id of the installation, and a service starts only if they agree.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from imprint.domain.cids import Cid
+from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.files import Network
+from imprint.domain.installation import Identity, new_installation_id
+from imprint.ports import Catalog, ContentStore
+from imprint.ports.content import Inventory
+from imprint.services.periodic_task import run_periodically
+
+log = logging.getLogger(__name__)
+
+SAMPLE = 100
+"""How many documents of a store are looked up in the catalog, in each network."""
+
+NAMED_SAMPLE = 5
+"""How many documents that the catalog names are looked up in the store, in each network."""
+
+VERIFY_SECONDS = 60.0
+"""Seconds between two looks at the marker while the service runs."""
+
+RETRY_SECONDS = 5.0
+"""Seconds until a store that could not be reached is asked again."""
+
+_ADOPT = (
+    " Nothing was changed. If these documents are to belong to this catalog, run `imprint adopt`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Documents that were looked at: in the store, and those that the catalog names."""
+
+    stored: int = 0
+    """How many of the store."""
+    known: int = 0
+    """How many of them the catalog knows."""
+    named: int = 0
+    """How many of the catalog."""
+    found: int = 0
+    """How many of them are in the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationClaim:
+    """The claim of a catalog on a content store; `inventory` is the store if it can be listed."""
+
+    catalog: Catalog
+    content: ContentStore
+    inventory: Inventory | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """The identity in the catalog."""
+        return self.catalog.identity
+
+    async def verify(self) -> None:
+        """Check that the store is this installation's, and mark it if nobody has.
+
+        Any number of processes may do this at the same time. Raises `CannotStart` for a store that
+        is not this installation's, and `Unavailable` if it cannot be reached.
+        """
+        holder = await self.content.claimed_by(self.identity.id)
+        if holder is None:
+            if self.identity.claimed:
+                raise CannotStart(_missing(self.identity.id))
+            _compare(await self.take_sample())
+            holder = await self.content.claim(self.identity.id)
+        self._expect_own(holder)
+        if not self.identity.claimed:
+            # The marker is durable by now: a crash in between leaves it to the next start.
+            await self.catalog.note_claim()
+
+    async def run(self) -> None:
+        """Verify again and again, and log what is wrong.
+
+        A store that could not be reached at the start is verified as soon as it can be.
+        """
+        await run_periodically(
+            "installation", self._report, VERIFY_SECONDS, retry_after=RETRY_SECONDS, optional=True
+        )
+
+    async def _report(self) -> None:
+        try:
+            await self.verify()
+        except CannotStart as error:
+            log.critical("%s", error)
+
+    async def mark_copy(self) -> None:
+        """Mark another store that documents are copied to. Raises as `verify` does."""
+        holder = await self.content.claimed_by(self.identity.id)
+        if holder is None:
+            sample = await self.take_sample()
+            _compare(Sample(sample.stored, sample.known))
+            holder = await self.content.claim(self.identity.id)
+        self._expect_own(holder)
+
+    async def holder(self) -> str | None:
+        """The id in the store, as `ContentStore.claimed_by` describes it."""
+        return await self.content.claimed_by(self.identity.id)
+
+    async def adopt(self, instead_of: str | None) -> None:
+        """Mark the store, also if another installation had. Raises `CannotStart`.
+
+        Nothing else in the store is changed.
+        """
+        self._expect_own(await self.content.claim(self.identity.id, instead_of))
+        await self.catalog.note_claim()
+
+    async def rename(self) -> None:
+        """Give the catalog a new id, and its store a marker: for a copy of an installation."""
+        await self.catalog.rename_installation(new_installation_id())
+        self._expect_own(await self.content.claim(self.identity.id))
+        await self.catalog.note_claim()
+
+    async def take_sample(self) -> Sample:
+        """Look some documents of the store up in the catalog, and the other way round."""
+        stored = known = named = found = 0
+        for network in Network:
+            cids = await self._list_some(network)
+            stored += len(cids)
+            known += await self.catalog.count_known(cids)
+            for each in await self.catalog.documents_after(network, "", NAMED_SAMPLE):
+                named += 1
+                found += await self._is_stored(each.cid, network)
+        return Sample(stored, known, named, found)
+
+    async def _list_some(self, network: Network) -> list[Cid]:
+        cids: list[Cid] = []
+        if self.inventory is not None:
+            async for cid in self.inventory.list_documents(network):
+                cids.append(cid)
+                if len(cids) == SAMPLE:
+                    break
+        return cids
+
+    async def _is_stored(self, cid: Cid, network: Network) -> bool:
+        try:
+            return await self.content.read(cid, network) is not None
+        except Unavailable:
+            # The store has just responded, so the document is there, but damaged.
+            return True
+
+    def _expect_own(self, holder: str | None) -> None:
+        if holder != self.identity.id:
+            raise CannotStart(
+                f"The content store belongs to the installation {holder}, but the catalog to"
+                f" {self.identity.id}. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
+                f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
+            )
+
+
+def _missing(identity: str) -> str:
+    return (
+        f"The content store has no marker of the installation {identity}, which has marked its"
+        " store before. Is a disk not mounted, a folder empty, or another node or account"
+        f" configured?{_ADOPT}"
+    )
+
+
+def _compare(sample: Sample) -> None:
+    """Raise `CannotStart` if the documents there and the catalog have nothing in common."""
+    if sample.stored and not sample.known:
+        raise CannotStart(
+            f"The catalog knows none of the {sample.stored} documents that were looked at in the"
+            " content store. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
+            f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
+        )
+    if sample.named and not sample.found:
+        raise CannotStart(
+            f"The content store has none of the {sample.named} documents that were looked up for"
+            " the catalog. Is a disk not mounted, a folder empty, or another node or account"
+            f" configured?{_ADOPT}"
+        )
