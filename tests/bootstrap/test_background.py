@@ -18,7 +18,7 @@ from imprint.services.entitlement import Entitlement
 from imprint.services.labels import LabelUpdater
 
 IDLE = {"JANITOR_SECONDS": "0", "CHAIN_FOLLOW_SECONDS": "0"}
-ALWAYS = {"LabelUpdater.run", "LocalDiskSpace.run"}
+ALWAYS = {"LabelUpdater.run", "LocalDiskSpace.run", "InstallationClaim.run"}
 CLOSED = ["images closed", "marketplace closed", "content closed", "catalog closed"]
 
 
@@ -156,7 +156,7 @@ async def test_every_task_is_cancelled_at_shutdown(tmp_path: Path) -> None:
         async with started(background(world)) as tasks:
             await asyncio.sleep(0)
         assert {name for name, task in tasks.items() if not task.cancelled()} == set()
-        assert len(tasks) == 7
+        assert len(tasks) == 8
 
 
 async def test_the_adapters_are_closed_only_after_the_last_task_has_ended(tmp_path: Path) -> None:

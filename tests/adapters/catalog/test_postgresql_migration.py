@@ -1,6 +1,8 @@
 """Migration of a catalog to PostgreSQL: complete, resumable, and compared at the end."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -70,6 +72,21 @@ async def test_what_counts_for_each_signer_is_moved_too(source, target):
     counted = "SELECT owner, used_bytes, drafts FROM owners ORDER BY owner"
     assert await target.rows(counted) == await source.rows(counted)
     assert await target.rows(sql.COMPARE_USAGE) == []
+
+
+async def test_the_installation_and_the_fence_are_moved_too(source, target):
+    catalog = open_any(source.address)
+    await catalog.note_claim()
+    await catalog.close()
+    with closing(sqlite3.connect(source.path)) as connection, connection:
+        connection.execute("UPDATE counters SET value = 7 WHERE name = 'fence'")
+    # A service that was started too early has given the empty target an id of its own.
+    await open_any(target.address).close()
+    await move_catalog(source.path, target.address, report_nothing)
+    moved = open_any(target.address)
+    assert moved.identity == catalog.identity
+    await moved.close()
+    assert await target.rows("SELECT value FROM counters WHERE name = 'fence'") == [(7,)]
 
 
 async def test_life_goes_on_above_every_position(source, target):

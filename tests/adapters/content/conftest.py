@@ -1,10 +1,13 @@
 """Fixtures: the content stores under test, each on its workbench."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.adapters.content.workbenches import (
+    FIRST,
+    OLDEST,
     EmbeddedWorkbench,
     KuboFakeWorkbench,
     PinataWorkbench,
@@ -20,10 +23,15 @@ from tests.adapters.content.workbenches import (
 WORKBENCHES = {
     "embedded": open_embedded,
     "kubo": open_kubo_fake,
+    "kubo of an installation": partial(open_kubo_fake, identity=FIRST),
+    "kubo of an old installation": partial(open_kubo_fake, identity=OLDEST),
     "pinata": open_pinata,
+    "pinata of an installation": partial(open_pinata, identity=FIRST),
+    "pinata of an old installation": partial(open_pinata, identity=OLDEST),
     "pinata with other cids": open_pinata_with_other_cids,
     "public pinata": open_public_pinata,
     "public pinata with shared records": open_shared_pinata,
+    "shared records of an installation": partial(open_shared_pinata, identity=FIRST),
 }
 
 

@@ -12,6 +12,7 @@ from imprint.domain.files import Network
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b'{"content":"Hi","name":"n","salt":"00"}'
 CID = document_cid(DOCUMENT)
+ID = "0123456789abcdef" * 2
 
 
 async def test_a_stored_document_is_read_back(bench: Workbench) -> None:
@@ -143,6 +144,39 @@ async def test_documents_survive_reopening(bench: Workbench) -> None:
     await bench.reopen()
     assert await bench.store.read(CID, PRIVATE) == DOCUMENT
     assert await bench.store.read(CID, PUBLIC) is None
+
+
+async def test_a_store_without_a_marker_says_so(bench: Workbench) -> None:
+    await bench.store.put(CID, DOCUMENT, PRIVATE)
+    assert await bench.store.claimed_by(ID) is None
+
+
+async def test_a_marker_is_found_again(bench: Workbench) -> None:
+    assert await bench.store.claim(ID) == ID
+    await bench.reopen()
+    assert await bench.store.claimed_by(ID) == ID
+    assert await bench.store.claim(ID) == ID
+
+
+async def test_a_store_may_be_marked_by_many_processes_at_once(bench: Workbench) -> None:
+    assert set(await asyncio.gather(*(bench.store.claim(ID) for _ in range(8)))) == {ID}
+    assert await bench.store.claimed_by(ID) == ID
+
+
+async def test_a_marker_changes_no_document(bench: Workbench) -> None:
+    await bench.store.put(CID, DOCUMENT, PUBLIC)
+    await bench.store.claim(ID)
+    assert await bench.store.read(CID, PUBLIC) == DOCUMENT
+    await bench.store.remove(CID, PUBLIC)
+    assert await bench.store.claimed_by(ID) == ID
+
+
+async def test_a_closed_store_cannot_say_whose_it_is(bench: Workbench) -> None:
+    await bench.store.close()
+    with pytest.raises(Unavailable):
+        await bench.store.claimed_by(ID)
+    with pytest.raises(Unavailable):
+        await bench.store.claim(ID)
 
 
 async def test_a_healthy_store_passes_its_probe(bench: Workbench) -> None:

@@ -106,7 +106,7 @@ async def test_a_document_is_stored_if_its_group_cannot_be_found(
     pinata: PinataWorkbench, call: str, fault: pinata_fake.Fault
 ) -> None:
     pinata.fake.faults[call] = fault
-    store = pinata.open(RetryPolicy(timeout=1, pause=0.001))
+    store = pinata.open(policy=RetryPolicy(timeout=1, pause=0.001))
     await store.put(CID, DOCUMENT, PRIVATE, LABEL)
     await store.close()
     assert only_file(pinata.fake)["group_id"] is None
@@ -293,7 +293,7 @@ async def test_a_temporary_fault_is_retried(
 
 async def test_a_silent_service_is_unavailable_after_the_timeout(pinata: PinataWorkbench) -> None:
     pinata.fake.faults["upload"] = pinata_fake.stay_silent
-    store = pinata.open(RetryPolicy(timeout=0.2))
+    store = pinata.open(policy=RetryPolicy(timeout=0.2))
     began = time.monotonic()
     with pytest.raises(Unavailable):
         await store.put(CID, DOCUMENT, PRIVATE)

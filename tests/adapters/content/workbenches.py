@@ -16,10 +16,17 @@ from imprint.adapters.content.pinata import PinataStore
 from imprint.adapters.content.pinata_api import Account
 from imprint.domain.cids import Cid, Codec, Layout, codec_of
 from imprint.domain.files import Network
+from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import ContentStore, utc_now
 
 SHORT_PAUSES = RetryPolicy(pause=0.001)
 """The timeouts of the service, with pauses that do not slow a test down."""
+
+FIRST, SECOND = Identity("1a" * 16), Identity("2b" * 16)
+"""Two installations that share a store."""
+
+OLDEST = Identity("3c" * 16, owns_unnamed=True)
+"""An installation that has stored documents before it had an id."""
 
 
 class Workbench(Protocol):
@@ -53,13 +60,17 @@ class EmbeddedWorkbench:
 class KuboFakeWorkbench:
     """A store on a node in this process."""
 
-    def __init__(self, fake: KuboFake) -> None:
+    def __init__(self, fake: KuboFake, identity: Identity = UNNAMED) -> None:
         self.fake = fake
-        self.store = KuboStore(fake.address, policy=SHORT_PAUSES)
+        self.identity = identity
+        self.store = self.open(identity)
+
+    def open(self, identity: Identity) -> KuboStore:
+        return KuboStore(self.fake.address, policy=SHORT_PAUSES, identity=identity)
 
     async def reopen(self) -> None:
         await self.store.close()
-        self.store = KuboStore(self.fake.address, policy=SHORT_PAUSES)
+        self.store = self.open(self.identity)
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
         leaves = [each for each in self.fake.below(cid) if codec_of(each) is Codec.RAW]
@@ -74,26 +85,31 @@ class KuboFakeWorkbench:
 class PinataWorkbench:
     """A store at a Pinata in this process."""
 
-    def __init__(self, fake: PinataFake, public: bool) -> None:
+    def __init__(self, fake: PinataFake, public: bool, identity: Identity = UNNAMED) -> None:
         self.fake = fake
         self.public = public
-        self.store = self.open()
+        self.identity = identity
+        self.store = self.open(identity)
 
-    def open(self, policy: RetryPolicy = SHORT_PAUSES) -> PinataStore:
+    def open(self, identity: Identity = UNNAMED, policy: RetryPolicy = SHORT_PAUSES) -> PinataStore:
         origin = self.fake.origin
         account = Account(JWT, origin, f"{origin}/api/v3", f"{origin}/uploads/v3")
-        return PinataStore(account, utc_now, public=self.public, policy=policy)
+        return PinataStore(account, utc_now, public=self.public, policy=policy, identity=identity)
 
     async def reopen(self) -> None:
         await self.store.close()
-        self.store = self.open()
+        self.store = self.open(self.identity)
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
         where = "public" if self.public else str(network)
         found = [
             each["cid"]
             for each in self.fake.files[where].values()
-            if each["keyvalues"].get(f"imprint_{network}") == cid
+            if cid
+            in (
+                each["keyvalues"].get(f"imprint_{network}"),
+                each["keyvalues"].get(f"imprint_{network}_{self.identity.id}"),
+            )
         ]
         self.fake.contents[where, found[0]] = document
 
@@ -106,10 +122,12 @@ async def open_embedded(path: Path) -> AsyncIterator[EmbeddedWorkbench]:
 
 
 @asynccontextmanager
-async def open_kubo_fake(path: Path) -> AsyncIterator[KuboFakeWorkbench]:
+async def open_kubo_fake(
+    path: Path, identity: Identity = UNNAMED
+) -> AsyncIterator[KuboFakeWorkbench]:
     fake = KuboFake()
     await fake.start()
-    workbench = KuboFakeWorkbench(fake)
+    workbench = KuboFakeWorkbench(fake, identity)
     try:
         yield workbench
     finally:
@@ -119,11 +137,14 @@ async def open_kubo_fake(path: Path) -> AsyncIterator[KuboFakeWorkbench]:
 
 @asynccontextmanager
 async def open_pinata(
-    path: Path, fake: PinataFake | None = None, public: bool = False
+    path: Path,
+    fake: PinataFake | None = None,
+    public: bool = False,
+    identity: Identity = UNNAMED,
 ) -> AsyncIterator[PinataWorkbench]:
     fake = fake or PinataFake()
     await fake.start()
-    workbench = PinataWorkbench(fake, public)
+    workbench = PinataWorkbench(fake, public, identity)
     try:
         yield workbench
     finally:
@@ -142,6 +163,9 @@ def open_public_pinata(path: Path) -> AbstractAsyncContextManager[PinataWorkbenc
     return open_pinata(path, public=True)
 
 
-def open_shared_pinata(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
+def open_shared_pinata(
+    path: Path, identity: Identity = UNNAMED
+) -> AbstractAsyncContextManager[PinataWorkbench]:
     """An account without private files, where equal documents share one record."""
-    return open_pinata(path, PinataFake(duplicates_share_a_record=True), public=True)
+    fake = PinataFake(duplicates_share_a_record=True)
+    return open_pinata(path, fake, public=True, identity=identity)

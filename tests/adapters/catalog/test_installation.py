@@ -1,0 +1,83 @@
+"""The identity of the installation that a catalog belongs to."""
+
+import asyncio
+
+from tests.adapters.catalog.conftest import Opener, World
+from tests.adapters.catalog.databases import Database, open_any
+
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.transaction import Transaction
+from imprint.domain.cids import Cid
+from imprint.domain.installation import Identity
+
+ID = "0123456789abcdef" * 2
+
+
+async def forget(tx: Transaction) -> None:
+    await tx.execute("DELETE FROM installation")
+
+
+async def test_the_first_process_gives_a_catalog_an_id_that_all_others_find(
+    open_another: Opener,
+) -> None:
+    identities = {open_another().identity for _ in range(3)}
+    (identity,) = identities
+    assert len(bytes.fromhex(identity.id)) == 16
+    assert identity == Identity(identity.id, claimed=False, owns_unnamed=False)
+
+
+async def test_processes_that_open_a_new_catalog_at_once_agree(
+    world: World, open_another: Opener
+) -> None:
+    for _ in range(5):
+        await world.catalog.transact((), forget)
+        opened = await asyncio.gather(*(asyncio.to_thread(open_another) for _ in range(4)))
+        assert len({each.identity.id for each in opened}) == 1
+
+
+async def test_a_catalog_with_files_owns_what_was_stored_without_an_id(
+    world: World, open_another: Opener
+) -> None:
+    file = await world.draft()
+    await world.catalog.transact((), forget)
+    assert open_another().identity.owns_unnamed
+    await world.delete(file)
+    await world.catalog.transact((), forget)
+    assert open_another().identity.owns_unnamed
+
+
+async def test_a_claim_is_kept(world: World, open_another: Opener) -> None:
+    await world.catalog.note_claim()
+    assert world.catalog.identity.claimed
+    assert open_another().identity == world.catalog.identity
+
+
+async def test_another_installation_has_claimed_nothing(world: World, open_another: Opener) -> None:
+    await world.draft()
+    await world.catalog.transact((), forget)
+    catalog = open_another()
+    await catalog.note_claim()
+    await catalog.rename_installation(ID)
+    assert catalog.identity == open_another().identity == Identity(ID)
+
+
+async def test_known_documents_are_those_that_anything_refers_to(world: World) -> None:
+    file, thumbnail, deleted = await world.draft(), world.cid(), await world.draft()
+    await world.prepare(file, thumbnail=thumbnail)
+    await world.delete(deleted)
+    stray = Cid("bafystray")
+    known = [file.cid, thumbnail, deleted.cid]
+    assert await world.catalog.count_known([*known, stray]) == 3
+    assert await world.catalog.count_known([stray]) == 0
+
+
+async def test_there_is_never_a_second_row(database: Database, world: World) -> None:
+    async def add(tx: Transaction) -> None:
+        await tx.execute(sql.ADD_INSTALLATION, id=ID)
+
+    await world.catalog.transact((), add)
+    ((kept,),) = await database.rows("SELECT id FROM installation")
+    assert kept == world.catalog.identity.id != ID
+    catalog = open_any(database.address)
+    assert catalog.identity.id == kept
+    await catalog.close()
