@@ -11,6 +11,7 @@ from tests.adapters.content.workbenches import (
     EmbeddedWorkbench,
     KuboFakeWorkbench,
     PinataWorkbench,
+    SharedWorkbench,
     Workbench,
     open_embedded,
     open_kubo_fake,
@@ -38,6 +39,21 @@ WORKBENCHES = {
 @pytest.fixture(params=WORKBENCHES)
 async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Workbench]:
     async with WORKBENCHES[request.param](tmp_path) as workbench:
+        yield workbench
+
+
+SHARED = {
+    "kubo": open_kubo_fake,
+    "pinata": open_pinata,
+    "pinata with other cids": open_pinata_with_other_cids,
+    "public pinata with shared records": open_shared_pinata,
+}
+
+
+@pytest.fixture(params=SHARED)
+async def shared(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SharedWorkbench]:
+    """A store that any number of installations may share."""
+    async with SHARED[request.param](tmp_path) as workbench:
         yield workbench
 
 

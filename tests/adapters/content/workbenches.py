@@ -44,6 +44,14 @@ class Workbench(Protocol):
         ...
 
 
+class SharedWorkbench(Workbench, Protocol):
+    """A place for documents of several installations."""
+
+    def open(self, identity: Identity) -> ContentStore:
+        """The store of one of them, which the test closes."""
+        ...
+
+
 class EmbeddedWorkbench:
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -114,6 +122,12 @@ class PinataWorkbench:
         self.fake.contents[where, found[0]] = document
 
 
+async def mark(store: ContentStore, identity: Identity) -> None:
+    """Mark a store as a service does when it starts."""
+    if identity.id:
+        assert await store.claim(identity.id) == identity.id
+
+
 @asynccontextmanager
 async def open_embedded(path: Path) -> AsyncIterator[EmbeddedWorkbench]:
     workbench = EmbeddedWorkbench(path / "content")
@@ -129,6 +143,7 @@ async def open_kubo_fake(
     await fake.start()
     workbench = KuboFakeWorkbench(fake, identity)
     try:
+        await mark(workbench.store, identity)
         yield workbench
     finally:
         await workbench.store.close()
@@ -146,6 +161,7 @@ async def open_pinata(
     await fake.start()
     workbench = PinataWorkbench(fake, public, identity)
     try:
+        await mark(workbench.store, identity)
         yield workbench
     finally:
         await workbench.store.close()

@@ -92,6 +92,7 @@ class KuboStore:
         """Use the node whose RPC is at `api`; `authorization` is the header that it requires."""
         self._policy = policy
         self._identity = identity
+        self._marked = not identity.id
         self._client = RetryingClient("Kubo", RETRY_STATUSES, policy)
         self._rpc = KuboRpc(self._client, api, authorization)
 
@@ -112,6 +113,7 @@ class KuboStore:
         async with self._client.operation(
             "store", self._policy.timeout, 2 * len(document)
         ) as deadline:
+            await self._expect_marker(deadline)
             fences = {network: fence}
             # A private document without a fence has a salt: it is stored once.
             if fence or network is Network.PUBLIC:
@@ -189,7 +191,7 @@ class KuboStore:
             if await self._rpc.put_block(block, deadline) != marker:
                 raise StoreFailure("the node computed another cid for the marker")
             await self._rpc.pin(marker, True, _MARKER + installation, deadline)
-            return installation
+        return installation
 
     async def export_car(self, cid: Cid, network: Network) -> bytes | None:
         """A document as a CAR with all its blocks, verified, or None if it is not pinned."""
@@ -214,6 +216,18 @@ class KuboStore:
 
     def _timeout(self, cid: Cid) -> float:
         return self._policy.chunked_timeout if _is_chunked(cid) else self._policy.timeout
+
+    async def _expect_marker(self, deadline: float) -> None:
+        """Look for our marker, until it was found once.
+
+        Others find our pins by it, so nothing may be pinned before; and a node without it is not
+        the one that this installation has marked.
+        """
+        if not self._marked:
+            marker, _ = write_marker(self._identity.id)
+            if not await self._rpc.is_pinned(marker, True, deadline):
+                raise StoreFailure("the node has no marker of this installation")
+            self._marked = True
 
     def _own_pins(self, cid: Cid, network: Network) -> list[Cid]:
         """The pin nodes that make a document one of this installation."""

@@ -77,6 +77,7 @@ class PinataStore:
         self._policy = policy
         self._public = public
         self._identity = identity
+        self._marked = not identity.id
         self._cids = _RecentKeys()
         self._group_ids = _RecentKeys()
 
@@ -94,6 +95,7 @@ class PinataStore:
         async with self._client.operation(
             "store", self._policy.timeout, 3 * len(document)
         ) as deadline:
+            await self._expect_marker(deadline)
             wanted = {self._own_keys(network)[0]: str(cid)} | _describe(label)
             if fence:
                 wanted[self._fence_key(network)] = str(fence)
@@ -165,7 +167,7 @@ class PinataStore:
         where = self._where(Network.PRIVATE)
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             found = await self._api.find(where, {_MARKER_KEY: installation}, deadline)
-            return installation if found else None
+        return installation if found else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
         """Upload the marker of an installation beside those of others."""
@@ -178,7 +180,7 @@ class PinataStore:
             )
             if (record.keyvalues or {}) | keyvalues != record.keyvalues:
                 await self._api.update(where, record.id, keyvalues, deadline)
-            return installation
+        return installation
 
     async def probe(self) -> None:
         """Return if the account accepts requests, for private documents too."""
@@ -215,6 +217,14 @@ class PinataStore:
         return await self._api.upload(
             document, where, deadline, name=name, keyvalues=keyvalues, group_id=None
         )
+
+    async def _expect_marker(self, deadline: float) -> None:
+        """Look for our marker, until it was found once: it is not in somebody else's account."""
+        if not self._marked:
+            filters = {_MARKER_KEY: self._identity.id}
+            if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
+                raise StoreFailure("the account has no marker of this installation")
+            self._marked = True
 
     def _own_keys(self, network: Network) -> list[str]:
         """The keyvalues that make a file one of this installation, the one for new files first."""
