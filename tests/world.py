@@ -432,10 +432,10 @@ async def open_world(
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
     settings = read_settings(environ, defaults=defaults, check_secrets=False)
     adapters = open_adapters(settings, clock, clock.monotonic)
-    await adapters.claim.verify()
     app = build_service(settings, adapters if adapt is None else adapt(adapters))
     transport = httpx2.ASGITransport(app)
     try:
+        await adapters.claim.verify()
         async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
             yield World(chain, node, marketplace, settings, adapters, app, client, clock)
     finally:

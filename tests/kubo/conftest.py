@@ -9,6 +9,7 @@ from tests.kubo.node import KuboNode
 from imprint.adapters.content.kubo import KuboStore
 from imprint.domain.cids import Cid, Codec, codec_of, read_links
 from imprint.domain.files import Network
+from imprint.domain.installation import Identity
 
 
 class KuboWorkbench:
@@ -17,6 +18,9 @@ class KuboWorkbench:
     def __init__(self, node: KuboNode) -> None:
         self.node = node
         self.store = KuboStore(node.api)
+
+    def open(self, identity: Identity) -> KuboStore:
+        return KuboStore(self.node.api, identity=identity)
 
     async def reopen(self) -> None:
         await self.store.close()

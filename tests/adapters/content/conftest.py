@@ -1,6 +1,7 @@
 """Fixtures: the content stores under test, each on its workbench."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tests.adapters.content.workbenches import (
     open_shared_pinata,
 )
 
-WORKBENCHES = {
+WORKBENCHES: dict[str, Callable[[Path], AbstractAsyncContextManager[Workbench]]] = {
     "embedded": open_embedded,
     "kubo": open_kubo_fake,
     "kubo of an installation": partial(open_kubo_fake, identity=FIRST),
@@ -42,7 +43,7 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield workbench
 
 
-SHARED = {
+SHARED: dict[str, Callable[[Path], AbstractAsyncContextManager[SharedWorkbench]]] = {
     "kubo": open_kubo_fake,
     "pinata": open_pinata,
     "pinata with other cids": open_pinata_with_other_cids,

@@ -1,0 +1,90 @@
+"""`imprint adopt`, and the commands that need it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.cli.installations import environment_of, run
+from tests.documents import list_documents
+
+
+@pytest.fixture
+def strange(here: Path, tmp_path: Path) -> dict[str, str]:
+    """Settings of another catalog on the documents of the installation `here`."""
+    assert run(environment_of(here), "backup", "--out", tmp_path / "claims").exit_code == 0
+    database = f"sqlite:///{tmp_path / 'other.db'}"
+    return environment_of(here) | {"IMPRINT_DATABASE_URL": database}
+
+
+def marker_of(folder: Path) -> str:
+    return (folder / "content" / "installation").read_text().strip()
+
+
+def test_a_strange_catalog_is_refused_with_the_command_that_adopts(here, strange):
+    refused = run(strange, "reconcile", "--from-block", "0")
+    assert (refused.exit_code, "`imprint adopt`" in refused.output) == (2, True)
+    assert f"belongs to the installation {marker_of(here)}" in refused.output
+
+
+@pytest.mark.parametrize("command", ["events", "check"])
+def test_a_command_that_only_looks_is_not_refused(strange, command):
+    assert run(strange, command).exit_code < 2
+
+
+def test_a_check_says_whose_the_documents_are(here, strange):
+    assert f"✗ documents  They belong to the installation {marker_of(here)}" in (
+        run(strange, "check").output
+    )
+
+
+def test_adopting_shows_what_is_there_and_asks(here, strange):
+    before, documents = marker_of(here), list_documents(here / "content")
+    asked = run(strange, "adopt")
+    assert asked.exit_code == 1
+    assert before in asked.output
+    assert "4 documents looked at, 0 of them known here" in asked.output
+    assert "imprint gc --dry-run" in asked.output
+    assert marker_of(here) == before
+    adopted = run(strange, "adopt", "--yes")
+    assert (adopted.exit_code, "belongs to the installation" in adopted.output) == (0, True)
+    assert marker_of(here) != before
+    assert list_documents(here / "content") == documents
+    assert run(environment_of(here), "rotate-key").exit_code == 2
+
+
+def test_adopting_twice_is_the_same_as_once(here, strange):
+    assert run(strange, "adopt", "--yes").exit_code == 0
+    marker = marker_of(here)
+    again = run(strange, "adopt")
+    assert (again.exit_code, "has the marker of this catalog" in again.output) == (0, True)
+    assert marker_of(here) == marker
+
+
+def test_an_emptied_folder_can_be_adopted(here, strange):
+    shutil.rmtree(here / "content")
+    refused = run(environment_of(here), "migrate-content", "--to", f"embedded:{here}-2")
+    assert (refused.exit_code, "not mounted" in refused.output) == (2, True)
+    adopted = run(environment_of(here), "adopt", "--yes")
+    assert (adopted.exit_code, "0 of 4 documents looked up" in adopted.output) == (0, True)
+
+
+def test_a_store_that_documents_are_copied_to_is_marked(here, tmp_path):
+    copied = run(environment_of(here), "migrate-content", "--to", f"embedded:{tmp_path / 'new'}")
+    assert copied.exit_code == 0
+    assert marker_of(tmp_path / "new") == marker_of(here)
+
+
+def test_documents_are_not_copied_into_the_store_of_another_installation(here, strange, tmp_path):
+    other = environment_of(tmp_path / "other")
+    result = run(other, "migrate-content", "--to", f"embedded:{here}")
+    assert (result.exit_code, "belongs to the installation" in result.output) == (2, True)
+
+
+def test_a_restored_backup_is_another_installation(here, tmp_path):
+    run(environment_of(here), "backup", "--out", tmp_path / "saved.tar")
+    restored = tmp_path / "restored"
+    assert run({}, "restore", tmp_path / "saved.tar", "--to", restored).exit_code == 0
+    assert marker_of(restored) != marker_of(here)
+    assert "✓ documents" in run(environment_of(restored), "check").output
+    mixed = environment_of(here) | {"IMPRINT_DATABASE_URL": f"sqlite:///{restored / 'imprint.db'}"}
+    assert run(mixed, "backup", "--out", tmp_path / "never").exit_code == 2

@@ -1,0 +1,137 @@
+"""A second catalog on the same content, or a wrong folder, is refused and destroys nothing."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.documents import list_documents
+from tests.faults.scene import LONG, Replica, Scene, open_scene
+from tests.postgresql import records_of
+
+DRAFTS = 60 if LONG else 8
+
+FAST = {"JANITOR_SECONDS": "1", "GRACE_HOURS": "0", "WRITE_LEASE_SECONDS": "5"}
+"""Settings with which a collector destroys strays after some seconds."""
+
+
+def run_command(given: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command with these settings, named without their prefix."""
+    environ = {f"IMPRINT_{name}": text for name, text in given.items()}
+    return subprocess.run(
+        [sys.executable, "-m", "imprint", *words],
+        env={"PATH": "/usr/bin:/bin", **environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+async def other_records(folder: Path) -> str:
+    """The address of an empty database: on the server of `records`, or a file."""
+    (folder / "other").mkdir()
+    address = (await records_of(folder / "other")).get("IMPRINT_DATABASE_URL")
+    return address or f"sqlite:///{folder / 'other' / 'imprint.db'}"
+
+
+async def fill(scene: Scene) -> list[tuple[int, str]]:
+    """Drafts of several wallets, some of them with a thumbnail; their wallets and cids."""
+    made = []
+    for number in range(DRAFTS):
+        author = scene.world.wallet(number % 3)
+        file = await scene.world.create(author, f"Number {number}. " * (1 if number % 4 else 9_000))
+        if number % 2:
+            await scene.world.publish(author, file["cid"])
+        made.append((number % 3, file["cid"]))
+    return made
+
+
+async def expect_all(scene: Scene, files: list[tuple[int, str]]) -> None:
+    for wallet, cid in files:
+        response = await scene.world.read_draft(scene.world.wallet(wallet), cid)
+        assert response.status_code == 200, response.text
+
+
+async def expect_refused(replica: Replica, words: str) -> None:
+    replica.process.spawn()
+    assert await asyncio.to_thread(replica.process.wait, 60) == 2, replica.log
+    assert "Imprint cannot start." in replica.log
+    assert words in replica.log
+    assert "imprint adopt" in replica.log
+
+
+async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_scene(tmp_path, **FAST) as scene:
+        first = scene.replica()
+        await first.start()
+        files = await fill(scene)
+        documents = list_documents(tmp_path / "data" / "content")
+        assert len(documents) >= DRAFTS
+        staging = scene.replica(DATABASE_URL=await other_records(tmp_path), WORKERS="2")
+        for _ in range(2):
+            await expect_refused(staging, "The content store belongs to the installation")
+        assert list_documents(tmp_path / "data" / "content") == documents
+        await expect_all(scene, files)
+        assert first.process.stop() == 0
+        # The refused start has claimed nothing: the first one starts again.
+        await first.start()
+        await expect_all(scene, files)
+        assert first.process.stop() == 0
+        adopted = await asyncio.to_thread(run_command, staging.given, "adopt", "--yes")
+        assert adopted.returncode == 0, adopted.stderr
+        assert "0 of them known here" in adopted.stdout
+        quiet = scene.replica(DATABASE_URL=staging.given["DATABASE_URL"], JANITOR_SECONDS="0")
+        await quiet.start()
+        await expect_refused(first, "The content store belongs to the installation")
+        assert list_documents(tmp_path / "data" / "content") == documents
+
+
+async def test_several_replicas_start_on_a_new_folder_at_once(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_scene(tmp_path) as scene:
+        replicas = [scene.replica(WORKERS="2") for _ in range(3 if LONG else 2)]
+        await asyncio.gather(*(each.start() for each in replicas))
+        marker = (tmp_path / "data" / "content" / "installation").read_text().strip()
+        await fill(scene)
+        for replica in replicas:
+            assert replica.log.count(marker) == 2, replica.log
+
+
+async def test_an_emptied_or_wrong_folder_is_refused(tmp_path: Path) -> None:
+    async with open_scene(tmp_path) as scene:
+        first = scene.replica()
+        await first.start()
+        files = await fill(scene)
+        assert first.process.stop() == 0
+        content = tmp_path / "data" / "content"
+        content.rename(tmp_path / "unmounted")
+        await expect_refused(first, "Is a disk not mounted")
+        # Nothing was stored there, so the disk can be mounted again.
+        assert list_documents(content) == set()
+        shutil.rmtree(content)
+        (tmp_path / "unmounted").rename(content)
+        await first.start()
+        await expect_all(scene, files)
+
+
+async def test_documents_from_before_the_upgrade_are_refused_to_a_new_catalog(
+    tmp_path: Path,
+) -> None:
+    async with open_scene(tmp_path) as scene:
+        first = scene.replica()
+        await first.start()
+        await fill(scene)
+        assert first.process.stop() == 0
+        content = tmp_path / "data" / "content"
+        documents = list_documents(content)
+        (content / "installation").unlink()
+        staging = scene.replica(DATABASE_URL=await other_records(tmp_path))
+        await expect_refused(staging, "The catalog knows none of the")
+        assert list_documents(content) == documents
+        assert not (content / "installation").exists()
