@@ -60,6 +60,18 @@ def test_adopting_twice_is_the_same_as_once(here, strange):
     assert marker_of(here) == marker
 
 
+def test_a_copy_of_a_catalog_gets_an_id_of_its_own(here, tmp_path):
+    assert run(environment_of(here), "export", "--out", tmp_path / "all.car").exit_code == 0
+    copy = tmp_path / "copy"
+    shutil.copytree(here, copy)
+    adopted = run(environment_of(copy), "adopt", "--yes", "--new-id")
+    assert adopted.exit_code == 0, adopted.output
+    assert marker_of(copy) != marker_of(here)
+    assert "✓ documents" in run(environment_of(copy), "check").output
+    mixed = environment_of(copy) | {"IMPRINT_DATABASE_URL": f"sqlite:///{here / 'imprint.db'}"}
+    assert run(mixed, "export", "--out", tmp_path / "never.car").exit_code == 2
+
+
 def test_an_emptied_folder_can_be_adopted(here, strange):
     shutil.rmtree(here / "content")
     refused = run(environment_of(here), "migrate-content", "--to", f"embedded:{here}-2")

@@ -44,6 +44,9 @@ class CountedStore:
     async def read(self, cid: Cid, network: Network) -> bytes | None:
         return await self.store.read(cid, network)
 
+    async def claim(self, installation: str, instead_of: str | None = None) -> str:
+        return await self.store.claim(installation, instead_of)
+
 
 async def restore(saved: Path, folder: Path) -> dict[Cid, bytes]:
     """Restore a backup, and return the documents that it stored."""

@@ -20,7 +20,7 @@ from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.adapters.catalog.sqlite_backup import DamagedCopy, check_copy, check_schema
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
-from imprint.bootstrap.adapters import Adapters, claim_on
+from imprint.bootstrap.adapters import Adapters
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.ports import Catalog, ContentStore, Progress, utc_now
 from imprint.ports.archives import Archive, BackupEntry, BackupWriter, MigrationProgress
@@ -140,15 +140,6 @@ def open_restore(folder: Path) -> Iterator[tuple[Restore, ContentStore]]:
             yield Restore(store, partial / CATALOG_ENTRY, _open_checked), store
     except BackupUnusable as error:
         raise CannotStart(str(error)) from error
-
-
-async def name_restored(catalog_path: Path, content: ContentStore) -> None:
-    """Make a restored copy another installation than the one that it was saved from."""
-    catalog = open_catalog(catalog_path)
-    try:
-        await claim_on(catalog, content).rename()
-    finally:
-        await catalog.close()
 
 
 def open_backup(path: Path) -> Iterable[BackupEntry]:

@@ -13,29 +13,32 @@ from imprint.services.installation import Sample
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option(
+    "--new-id", is_flag=True, help="Give the catalog a new id first: it is a copy of another one."
+)
 @config_option
-def adopt(yes: bool, config: Path | None) -> None:
+def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
     """Mark the content store with the id of this catalog, whatever marker it has.
 
     It is for a store that a start was refused on, if it is the right one all the same. It shows
     what is there and asks first. No document is changed or destroyed.
     """
     with reporting_errors():
-        asyncio.run(_adopt(yes, config))
+        asyncio.run(_adopt(yes, new_id, config))
 
 
-async def _adopt(yes: bool, config: Path | None) -> None:
+async def _adopt(yes: bool, new_id: bool, config: Path | None) -> None:
     async with open_installation(config, verify=False) as installation:
         claim = installation.adapters.claim
         holder = await claim.holder()
         _show(installation, holder, await claim.take_sample())
-        if holder == claim.identity.id:
+        if holder == claim.identity.id and not new_id:
             await claim.adopt(holder)
             click.echo("The content store has the marker of this catalog.")
             return
         if not yes:
             click.confirm("Mark the content store as this catalog's?", abort=True)
-        await claim.adopt(holder)
+        await (claim.rename(holder) if new_id else claim.adopt(holder))
         click.echo(f"The content store belongs to the installation {claim.identity.id} now.")
 
 

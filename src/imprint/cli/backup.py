@@ -8,13 +8,7 @@ from pathlib import Path
 
 import click
 
-from imprint.bootstrap.archives import (
-    build_backup,
-    name_restored,
-    open_backup,
-    open_backup_writer,
-    open_restore,
-)
+from imprint.bootstrap.archives import build_backup, open_backup, open_backup_writer, open_restore
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
@@ -93,8 +87,6 @@ async def _restore(saved: Path, folder: Path) -> BackupManifest:
         show_progress("Checking documents") as progress,
     ):
         try:
-            manifest = await service.run(open_backup(saved), progress)
-            await name_restored(service.catalog_path, store)
-            return manifest
+            return await service.run(open_backup(saved), progress)
         finally:
             await store.close()

@@ -21,6 +21,7 @@ from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import BackupEntry, BackupWriter
 from imprint.ports.catalog import StoredDocument
 from imprint.services.exports import MAX_THUMBNAIL, DocumentMissing
+from imprint.services.installation import InstallationClaim
 from imprint.services.leases import pause_collection
 
 CATALOG_ENTRY = "imprint.db"
@@ -179,6 +180,8 @@ class Restore:
                 raise NotABackup("The catalog names other documents than the manifest.")
             await self._restore_documents(entries, count.total, size)
             await self._verify(catalog, count.total, progress)
+            # The one that was saved may still be in use.
+            await InstallationClaim(catalog, self.content).rename()
         finally:
             await catalog.close()
         return manifest

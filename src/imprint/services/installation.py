@@ -114,11 +114,10 @@ class InstallationClaim:
         self._expect_own(await self.content.claim(self.identity.id, instead_of))
         await self.catalog.note_claim()
 
-    async def rename(self) -> None:
-        """Give the catalog a new id, and its store a marker: for a copy of an installation."""
+    async def rename(self, instead_of: str | None = None) -> None:
+        """Give the catalog a new id, and adopt the store: for a copy of an installation."""
         await self.catalog.rename_installation(new_installation_id())
-        self._expect_own(await self.content.claim(self.identity.id))
-        await self.catalog.note_claim()
+        await self.adopt(instead_of)
 
     async def take_sample(self) -> Sample:
         """Look some documents of the store up in the catalog, and the other way round."""
