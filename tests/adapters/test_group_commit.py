@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from imprint.adapters.group_commit import GroupCommit
+from imprint.adapters.group_commit import MAX_QUEUED, GroupCommit
 
 LARGEST = 3
 
@@ -144,3 +144,39 @@ async def test_a_used_queue_may_be_closed_twice(queue, doubling):
     await queue.close()
     await queue.close()
     assert doubling.groups == [[1]]
+
+
+async def test_a_caller_gets_an_error_in_time_from_a_thread_that_hangs(doubling):
+    queue = GroupCommit("hanging", doubling.commit, LARGEST, lambda: KeyError("late"), 0.3)
+    try:
+        with pytest.raises(KeyError, match="late"):
+            await queue.submit(1)
+        assert doubling.entered.is_set()
+        assert not doubling.released.is_set()
+    finally:
+        doubling.released.set()
+        await queue.close()
+
+
+async def test_work_whose_time_is_up_is_not_begun(doubling):
+    queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=0.3)
+    first = await occupy(queue, doubling)
+    queued = await submit_all(queue, 1, 2)
+    for waiting in (first, *queued):
+        with pytest.raises(TimeoutError):
+            await waiting
+    doubling.released.set()
+    assert await queue.submit(3) == 6
+    assert doubling.groups == [[0], [3]]
+    await queue.close()
+
+
+async def test_a_queue_that_is_full_refuses_at_once(doubling):
+    queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=60)
+    first = await occupy(queue, doubling)
+    queued = await submit_all(queue, *range(MAX_QUEUED))
+    with pytest.raises(TimeoutError):
+        await queue.submit(1)
+    doubling.released.set()
+    assert await asyncio.gather(first, *queued) == [0, *range(0, 2 * MAX_QUEUED, 2)]
+    await queue.close()

@@ -1,11 +1,12 @@
 """Group commit: one thread that does all queued work together, so that it shares one fsync.
 
-Callers get their results only when the whole group is done. Cancelling a caller does not cancel its
-work.
+Callers get their results only when the whole group is done, or an error when their time is up.
+Cancelling a caller does not cancel its work; work whose time is up is not begun any more.
 """
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,42 +16,84 @@ from typing import Any, Generic, TypeVar
 
 W = TypeVar("W")
 
+CALL_SECONDS = 4.5
+"""Seconds until a caller gets a result or an error: with the time around it, less than five."""
 
-@dataclass(slots=True)
+MAX_QUEUED = 4096
+"""Jobs that wait for the thread, at most: more than the requests that are answered at once."""
+
+_WATCH_SECONDS = 0.25
+"""Seconds between two looks for callers whose time is up; one timer serves all of them."""
+
+
+@dataclass(slots=True, eq=False)
 class Job(Generic[W]):
     """Some work, the future of its caller, and the outcome: a result or an error."""
 
     work: W
     loop: asyncio.AbstractEventLoop
     future: "asyncio.Future[Any]"
+    deadline: float
+    """When the caller gets an error instead, in seconds of the monotonic clock."""
     result: Any = None
     error: Exception | None = None
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the time of the caller is up, so that the work must not take effect any more."""
+        return self.deadline <= time.monotonic()
 
 
 class GroupCommit(Generic[W]):
     """A queue and its thread; `commit` gives every job its result or its error and never raises.
 
-    A group has at most `largest` jobs, so that the first one does not wait for long.
+    A group has at most `largest` jobs, so that the first one does not wait for long. A caller gets
+    the error `overdue` after `seconds`, also while the thread hangs, and at once if the queue is
+    full. `commit` leaves out jobs that became overdue while it waited for a lock.
     """
 
-    def __init__(self, name: str, commit: Callable[[Sequence[Job[W]]], None], largest: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        commit: Callable[[Sequence[Job[W]]], None],
+        largest: int,
+        overdue: Callable[[], Exception] = TimeoutError,
+        seconds: float = CALL_SECONDS,
+    ) -> None:
         self._commit = commit
         self._largest = largest
+        self._overdue = overdue
+        self._seconds = seconds
         self._queue: SimpleQueue[Job[W] | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name=name, daemon=True)
         self._started = self._closed = False
+        self._waiting: dict[Job[W], None] = {}
+        """Jobs whose callers wait, the oldest first; used on the event loop only."""
+        self._watching: asyncio.AbstractEventLoop | None = None
 
     async def submit(self, work: W) -> Any:
-        """The result of this work, when its group is done. Raises `RuntimeError` once closed."""
+        """The result of this work, when its group is done.
+
+        Raises `RuntimeError` once closed, and `overdue` if it takes too long.
+        """
         if self._closed:
             raise RuntimeError("This queue is closed.")
         if not self._started:
             self._started = True
             self._thread.start()
+        if self._queue.qsize() >= MAX_QUEUED:
+            raise self._overdue()
         loop = asyncio.get_running_loop()
-        job = Job(work, loop, loop.create_future())
+        job = Job(work, loop, loop.create_future(), time.monotonic() + self._seconds)
+        self._waiting[job] = None
+        if self._watching is not loop:
+            self._watching = loop
+            loop.call_later(_WATCH_SECONDS, self._end_overdue)
         self._queue.put(job)
-        return await job.future
+        try:
+            return await job.future
+        finally:
+            del self._waiting[job]
 
     async def close(self) -> None:
         """Finish what is queued, and end the thread."""
@@ -58,6 +101,18 @@ class GroupCommit(Generic[W]):
         if self._started:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
+
+    def _end_overdue(self) -> None:
+        """Give callers whose time is up their error, and look again while others wait."""
+        for job in self._waiting:
+            if not job.is_overdue:
+                break
+            if not job.future.done():
+                job.future.set_exception(self._overdue())
+        if self._waiting and self._watching is not None:
+            self._watching.call_later(_WATCH_SECONDS, self._end_overdue)
+        else:
+            self._watching = None
 
     def _work(self) -> None:
         _lower_scheduling()
@@ -73,7 +128,8 @@ class GroupCommit(Generic[W]):
         """Collect the next group; False if the queue ends after it."""
         job = self._queue.get()
         while job is not None:
-            jobs.append(job)
+            if not job.is_overdue:
+                jobs.append(job)
             if len(jobs) == self._largest:
                 return True
             try:

@@ -32,7 +32,7 @@ from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.postgresql_pool import (
-    CONNECT_SECONDS,
+    CALL_SECONDS,
     LOST,
     Connection,
     Pool,
@@ -179,15 +179,14 @@ class KeyedLocks:
         self._queues: defaultdict[str, _Queue] = defaultdict(_Queue)
 
     @asynccontextmanager
-    async def hold(self, names: Iterable[str], seconds: float) -> AsyncIterator[None]:
+    async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
         """Hold the locks of all names until the block ends, taken in the same order by all callers.
 
-        Raises `TimeoutError` after this many seconds.
+        Waits as long as the caller does.
         """
         async with AsyncExitStack() as held:
-            async with asyncio.timeout(seconds):
-                for name in sorted(names):
-                    await held.enter_async_context(self._hold_one(name))
+            for name in sorted(names):
+                await held.enter_async_context(self._hold_one(name))
             yield
 
     @asynccontextmanager
@@ -258,14 +257,22 @@ class PostgresqlCatalog(CatalogBase):
     async def _commit(
         self, locks: frozenset[str], rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool
     ) -> T:
+        # A statement that is cut off drops its connection, so that the server rolls it back; a
+        # commit that is cut off may have happened, as with a connection that breaks.
         with translated():
-            for attempt in range(_ATTEMPTS - 1):
-                try:
-                    return await self._attempt(locks, rule, args, durable, last=False)
-                except _Retry:
-                    pause = random() * _PAUSE * 2**attempt  # noqa: S311  nobody gains by guessing
-                    await asyncio.sleep(pause)
-            return await self._attempt(locks, rule, args, durable, last=True)
+            async with asyncio.timeout(CALL_SECONDS):
+                return await self._try(locks, rule, args, durable)
+
+    async def _try(
+        self, locks: frozenset[str], rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool
+    ) -> T:
+        for attempt in range(_ATTEMPTS - 1):
+            try:
+                return await self._attempt(locks, rule, args, durable, last=False)
+            except _Retry:
+                pause = random() * _PAUSE * 2**attempt  # noqa: S311  nobody gains by guessing
+                await asyncio.sleep(pause)
+        return await self._attempt(locks, rule, args, durable, last=True)
 
     async def _attempt(
         self,
@@ -277,7 +284,7 @@ class PostgresqlCatalog(CatalogBase):
         last: bool,
     ) -> T:
         async with (
-            self._local_locks.hold(locks, CONNECT_SECONDS),
+            self._local_locks.hold(locks),
             self._pool.connection() as connection,
         ):
             try:

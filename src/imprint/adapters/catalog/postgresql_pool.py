@@ -19,9 +19,16 @@ _log = logging.getLogger(__name__)
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CONNECT_SECONDS = 3.0
-"""Seconds that a connection may take to be made, or to become free."""
+"""Seconds that a connection outside of the pool may take to be made."""
 
-COMMAND_SECONDS = 6.0
+ACQUIRE_SECONDS = 2.0
+"""Seconds that a connection may take to become free and to be made, together."""
+
+CALL_SECONDS = 4.5
+"""Seconds that a transaction may take in all, with every wait and attempt: with the time around it,
+less than five."""
+
+COMMAND_SECONDS = 4.5
 """Seconds before the connection of a running statement is dropped; the server's limit is lower."""
 
 _CLOSE_SECONDS = 5.0
@@ -36,8 +43,9 @@ _ROLLBACK_SECONDS = 1.0
 SESSION = {
     "application_name": "imprint",
     "default_transaction_isolation": "read committed",
-    "statement_timeout": "5s",
-    "lock_timeout": "3s",
+    "statement_timeout": "4s",
+    # With the wait for a connection, a read ends within five seconds.
+    "lock_timeout": "2500ms",
     # A process that freezes in the middle of a transaction must not block the others for long.
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
@@ -118,10 +126,10 @@ class Pool:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection, with no open transaction before or after."""
-        await self._acquire()
+        left = await self._acquire()
         try:
             generation = self._generation
-            connection = self._reuse() or await self._connect()
+            connection = self._reuse() or await self._connect(left)
             self._used.add(connection)
             try:
                 yield connection
@@ -149,12 +157,15 @@ class Pool:
         for connection in [*self._used]:
             await _close(connection)
 
-    async def _acquire(self) -> None:
+    async def _acquire(self) -> float:
+        """Wait until a connection is free; how many of its `ACQUIRE_SECONDS` are left."""
         if not self._free.locked():
             await self._free.acquire()
-            return
-        async with asyncio.timeout(CONNECT_SECONDS):
+            return ACQUIRE_SECONDS
+        until = asyncio.get_running_loop().time() + ACQUIRE_SECONDS
+        async with asyncio.timeout_at(until):
             await self._free.acquire()
+        return until - asyncio.get_running_loop().time()
 
     def _reuse(self) -> "Connection | None":
         if self._closed:
@@ -175,10 +186,10 @@ class Pool:
         elif not connection.is_closed():
             self._idle.append(_Idle(connection, time.monotonic(), generation))
 
-    async def _connect(self) -> Connection:
+    async def _connect(self, seconds: float) -> Connection:
         connection = await asyncpg.connect(
             self._url,
-            timeout=CONNECT_SECONDS,
+            timeout=seconds,
             command_timeout=COMMAND_SECONDS,
             statement_cache_size=512,
             max_cached_statement_lifetime=0,

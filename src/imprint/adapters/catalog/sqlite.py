@@ -22,7 +22,7 @@ from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
-from imprint.adapters.group_commit import GroupCommit, Job
+from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
 from imprint.domain.errors import Problem, Unavailable
 from imprint.domain.installation import new_installation_id
@@ -128,13 +128,16 @@ class Writer:
     A rule that fails undoes only itself. Nearly all fail before they have changed anything; for the
     others the whole commit is run again, with a savepoint around each rule. Callers get a result
     only after the commit. Cancelling a caller does not cancel its transaction: once queued, it
-    takes effect or fails as a whole.
+    takes effect or fails as a whole. One that waited too long for another process's commit is not
+    run any more: its caller has been told that the database is unavailable.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, seconds: float = CALL_SECONDS) -> None:
         self._connection = connection
         self._tx = SqliteTransaction(connection)
-        self._commits = GroupCommit[_Change]("catalog-writer", self._commit, _LARGEST_COMMIT)
+        self._commits = GroupCommit[_Change](
+            "catalog-writer", self._commit, _LARGEST_COMMIT, Unavailable.database, seconds
+        )
         self._closed = False
         self._synchronous: bool | None = None
         self.commits = 0
@@ -174,7 +177,10 @@ class Writer:
         self._synchronize(any(job.work.durable for job in jobs))
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
-            run(job)
+            if job.is_overdue:
+                job.error = Unavailable.database()
+            else:
+                run(job)
         failpoints.reach("during_commit")
         self._connection.execute("COMMIT")
         self.commits += 1

@@ -14,21 +14,21 @@ import re
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from threading import Event, Lock, local
-from typing import TypeVar
+from threading import BoundedSemaphore, Event, Lock, local
+from typing import Any, TypeVar
 
 from imprint import failpoints
 from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
 from imprint.adapters.content.installation_marker import InstallationMarker
-from imprint.adapters.group_commit import GroupCommit, Job
+from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
-from imprint.domain.cids import Cid, document_cid
+from imprint.domain.cids import Cid, Codec, codec_of, document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Label, Network
@@ -39,6 +39,16 @@ LEFTOVER_AGE = timedelta(hours=1)
 
 THREADS = 8
 """Threads that wait for the disk: a file system syncs concurrent requests together."""
+
+MAX_QUEUED = 64
+"""Operations that run in these threads or wait for one, at most; more fail at once. Threads that a
+disk does not let go keep their documents in memory."""
+
+CHUNKED_SECONDS = 20.0
+"""Seconds for reading a document of several blocks, as with the other stores."""
+
+BYTES_PER_SECOND = 1024 * 1024
+"""The slowest disk that is waited for: a document of several megabytes gets more time."""
 
 MAX_BATCH = 64
 """Small documents committed in one transaction, at most."""
@@ -91,10 +101,13 @@ class _Write:
 class EmbeddedStore:
     """`ContentStore` on disk; documents are verified against their cids on every put and read."""
 
-    def __init__(self, root: Path, clock: Clock, threads: int = THREADS) -> None:
+    def __init__(
+        self, root: Path, clock: Clock, threads: int = THREADS, seconds: float = CALL_SECONDS
+    ) -> None:
         """Open the store in the folder `root`, and make it if it does not exist.
 
-        Raises `ValueError` for a path that is not a folder or cannot be used.
+        An operation takes at most `seconds`, and more only for a large document. Raises
+        `ValueError` for a path that is not a folder or cannot be used.
         """
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,8 +126,12 @@ class EmbeddedStore:
                 f"The folder {root} for documents cannot be used: {_reason(error)}"
             ) from error
         self._marker = InstallationMarker(root / "installation")
-        self._writes = GroupCommit[_Write]("content-writer", self._commit, MAX_BATCH)
+        self._seconds = seconds
+        self._writes = GroupCommit[_Write](
+            "content-writer", self._commit, MAX_BATCH, _too_slow, seconds
+        )
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="content")
+        self._places = BoundedSemaphore(MAX_QUEUED)
         self._closed = False
 
     async def put(
@@ -125,8 +142,9 @@ class EmbeddedStore:
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document durably under its cid; a cancelled put stores nothing later.
+        """Store a document durably under its cid.
 
+        One that is cancelled or takes too long stores nothing later, unless it is being synced.
         A document that exists is written again, and keeps the higher fence.
         """
         if len(document) <= SMALL_DOCUMENT and network in self._small:
@@ -140,8 +158,8 @@ class EmbeddedStore:
             files.store(cid, document, abandoned, fence)
 
         try:
-            await self._run(store)
-        except asyncio.CancelledError:
+            await self._run(store, self._seconds + len(document) / BYTES_PER_SECOND)
+        except (asyncio.CancelledError, Unavailable):
             abandoned.set()
             raise
 
@@ -158,17 +176,20 @@ class EmbeddedStore:
                 found = files.load(cid)
             return None if found is None else verify_document(cid, found, network)
 
-        return await self._run(load)
+        # How large a document of several blocks is, its cid does not say.
+        chunked = codec_of(cid) is Codec.DAG_PB
+        return await self._run(load, CHUNKED_SECONDS if chunked else self._seconds)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Destroy a document; one that is not stored is not an error.
 
         The fence is compared in one step with the removal, also while other processes store it.
         """
-        below = ANY_FENCE if fence is None else fence
+        began, below = time.monotonic(), ANY_FENCE if fence is None else fence
         if network in self._small:
             await self._write(network, partial(self._small[network].delete, cid, below))
-        await self._run(partial(self._files[network].delete, cid, below))
+        rest = self._seconds - (time.monotonic() - began)
+        await self._run(partial(self._files[network].delete, cid, below), rest)
 
     async def list_documents(
         self, network: Network, before: datetime | None = None
@@ -220,8 +241,10 @@ class EmbeddedStore:
         write = _Write(network, change)
         try:
             await _translate_errors(self._writes.submit(write))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, Unavailable):
             write.abandoned = True
+            # Its document need not stay in memory until the thread gets to it.
+            write.change = _nothing
             raise
 
     def _commit(self, jobs: Sequence[Job[_Write]]) -> None:
@@ -230,16 +253,26 @@ class EmbeddedStore:
             theirs = [job for job in jobs if job.work.network is network and not job.work.abandoned]
             try:
                 if theirs:
-                    small.commit([job.work.change for job in theirs])
+                    small.commit([partial(_apply, job) for job in theirs])
             except Exception as error:  # noqa: BLE001  passed to every caller; the thread must live on
                 for job in theirs:
                     job.error = error
 
-    async def _run(self, work: Callable[[], _T]) -> _T:
+    async def _run(self, work: Callable[[], _T], seconds: float | None = None) -> _T:
+        """Do blocking work in a thread. Raises `Unavailable` if it takes longer than `seconds`."""
         if self._closed:
             raise Unavailable.storage()
-        loop = asyncio.get_running_loop()
-        return await _translate_errors(loop.run_in_executor(self._pool, work))
+        if not self._places.acquire(blocking=False):
+            _log.error("The disk for documents is too slow: %d operations wait.", MAX_QUEUED)
+            raise Unavailable.storage()
+        running = self._pool.submit(work)
+        running.add_done_callback(self._give_place_back)
+        # Not cancelled, or its place would be free while its thread or its document is not.
+        waiting = asyncio.shield(asyncio.wrap_future(running))
+        return await _translate_errors(_within(waiting, seconds or self._seconds))
+
+    def _give_place_back(self, _: "Future[Any]") -> None:
+        self._places.release()
 
 
 class SmallDocuments:
@@ -361,6 +394,30 @@ def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
         raise Unavailable.storage()
     return document
+
+
+def _apply(job: Job[_Write]) -> None:
+    """Make a change, unless its caller gave up while the transaction waited for a lock."""
+    if job.is_overdue or job.work.abandoned:
+        job.error = _too_slow()
+    else:
+        job.work.change()
+
+
+def _nothing() -> None:
+    """Stands in for the change of a write that was given up."""
+
+
+def _too_slow() -> TimeoutError:
+    return TimeoutError(errno.ETIMEDOUT, "An operation took too long.")
+
+
+async def _within(running: Awaitable[_T], seconds: float) -> _T:
+    try:
+        async with asyncio.timeout(seconds):
+            return await running
+    except TimeoutError as error:
+        raise _too_slow() from error
 
 
 async def _translate_errors(running: Awaitable[_T]) -> _T:
