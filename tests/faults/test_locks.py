@@ -67,9 +67,7 @@ async def timed(sending: "asyncio.Future[httpx2.Response]") -> tuple[httpx2.Resp
     return response, time.monotonic() - began
 
 
-async def write_all(
-    scene: Scene, nonces: dict[str, Wallet]
-) -> list[tuple[httpx2.Response, float]]:
+async def write_all(scene: Scene, nonces: dict[str, Wallet]) -> list[tuple[httpx2.Response, float]]:
     """Create a draft with every nonce, all at once, and say how long each took."""
     sending = (
         timed(asyncio.ensure_future(scene.world.send_create(wallet, f"Words {nonce}.", nonce)))

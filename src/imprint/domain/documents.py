@@ -68,7 +68,9 @@ def write_document(content: str, name: str, salt: bytes) -> bytes:
         raise NotContent("Content has no NUL characters.")
     if len(salt) != SALT_LENGTH:
         raise ValueError(f"A salt has {SALT_LENGTH} bytes.")
-    return _encode(f'{{"content":{_QUOTE(content)},"name":{_QUOTE(name)},"salt":"{salt.hex()}"}}')
+    # Joined as bytes: a text with one emoji has four bytes for each of its characters.
+    rest = f',"name":{_QUOTE(name)},"salt":"{salt.hex()}"}}'
+    return b"".join((b'{"content":', _encode(_QUOTE(content)), _encode(rest)))
 
 
 def read_document(data: bytes) -> Document:

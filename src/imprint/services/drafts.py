@@ -10,7 +10,7 @@ whose intent never committed.
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from imprint import failpoints
 from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid, document_cid
-from imprint.domain.documents import SALT_LENGTH, SMALL_DOCUMENT, write_document
+from imprint.domain.documents import SALT_LENGTH, SMALL_DOCUMENT, read_document, write_document
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.files import (
     Action,
@@ -35,7 +35,8 @@ from imprint.domain.files import (
 )
 from imprint.domain.rate_limits import Rate
 from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
-from imprint.ports.content import DiskSpace, DocumentCipher, EncryptedDocument
+from imprint.ports.content import DiskSpace, DocumentCipher
+from imprint.services.large_documents import LargeDocuments
 
 T = TypeVar("T")
 
@@ -61,12 +62,17 @@ class Drafts:
     lease: timedelta
     quota: Quota
     disk: DiskSpace
+    large: LargeDocuments = field(default_factory=LargeDocuments)
 
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
         """Create a draft in a group of its own."""
         write = await self._prove(claim, Action.CREATE)
-        text = content if isinstance(content, str) else await asyncio.to_thread(content)
-        intent, version = await self._put_version(write, new_id(), text)
+        if isinstance(content, str):
+            made = self._make(write, content)
+        else:
+            made = await self._make_large(write, content)
+        intent, version = await self._put_version(write, new_id(), made)
+        del made
         return await _commit(self.catalog.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
@@ -75,9 +81,15 @@ class Drafts:
         Refuses a file that is unknown, somebody else's, or no longer a draft.
         """
         write = await self._prove(claim, Action.UPDATE)
-        text = content if isinstance(content, str) else await asyncio.to_thread(content)
-        draft = await self._own_draft(write, cid)
-        intent, version = await self._put_version(write, draft.group_id, text)
+        if isinstance(content, str):
+            draft = await self._own_draft(write, cid)
+            made = self._make(write, content)
+        else:
+            # Content that is refused is refused before the draft is looked for, small or large.
+            made = await self._make_large(write, content)
+            draft = await self._own_draft(write, cid)
+        intent, version = await self._put_version(write, draft.group_id, made)
+        del made
         replaced = await _commit(self.catalog.replace_draft(write, intent, cid, version))
         return _unless_overtaken(replaced)
 
@@ -159,44 +171,60 @@ class Drafts:
             raise
 
     async def _put_version(
-        self, write: Write, group_id: str, content: str
+        self, write: Write, group_id: str, made: "_MadeDocument"
     ) -> tuple[Intent, Version]:
         """Store the document of a new version.
 
-        Its number is the time in microseconds. If the owner already has a number that high, the
-        catalog reserves the next one, and the document is made again because it contains its name.
+        If the owner already has a number as high as its own, the catalog reserves the next one, and
+        the document is made again because it contains its name.
         """
-        number = int(write.at.timestamp() * 1_000_000)
-        name = file_name(write.signer, number)
-        encrypted, cid = await self._encrypt(content, name)
-        intent = self._intent(write, cid, len(encrypted.document), Network.PRIVATE, number)
+        size = len(made.document)
+        intent = self._intent(write, made.cid, size, Network.PRIVATE, made.number)
         reserved = await self._begin(intent)
         if reserved is not None:
-            number, name = reserved, file_name(write.signer, reserved)
-            encrypted, cid = await self._encrypt(content, name)
-            intent = self._intent(write, cid, len(encrypted.document), Network.PRIVATE)
+            made = await self._rename(write, made, reserved)
+            intent = self._intent(write, made.cid, len(made.document), Network.PRIVATE)
             await self._begin(intent)
-        document = encrypted.document
-        await self._put(intent, document, Label(name, write.signer, group_id, State.PENDING))
+        label = Label(made.name, write.signer, group_id, State.PENDING)
+        await self._put(intent, made.document, label)
         version = Version(
             id=new_id(),
             group_id=group_id,
             owner=write.signer,
-            number=number,
-            cid=cid,
-            size=len(document),
+            number=made.number,
+            cid=made.cid,
+            size=len(made.document),
             created_at=write.at,
-            wrapped_key=encrypted.wrapped_key,
+            wrapped_key=made.wrapped_key,
         )
         return intent, version
 
-    async def _encrypt(self, content: str, name: str) -> tuple[EncryptedDocument, Cid]:
-        def encrypt() -> tuple[EncryptedDocument, Cid]:
-            salt = secrets.token_bytes(SALT_LENGTH)
-            encrypted = self.cipher.encrypt(write_document(content, name, salt), name)
-            return encrypted, document_cid(encrypted.document)
+    def _make(self, write: Write, content: str, number: int | None = None) -> "_MadeDocument":
+        """The document of a new version; its number is the time in microseconds, if none is given.
 
-        return await asyncio.to_thread(encrypt) if len(content) > SMALL_DOCUMENT else encrypt()
+        Takes a tenth of a second for large content.
+        """
+        if number is None:
+            number = int(write.at.timestamp() * 1_000_000)
+        name = file_name(write.signer, number)
+        salt = secrets.token_bytes(SALT_LENGTH)
+        encrypted = self.cipher.encrypt(write_document(content, name, salt), name)
+        document = encrypted.document
+        return _MadeDocument(number, name, document, encrypted.wrapped_key, document_cid(document))
+
+    async def _make_large(self, write: Write, decode: Callable[[], str]) -> "_MadeDocument":
+        return await self.large.make(write.signer, lambda: self._make(write, decode()))
+
+    async def _rename(self, write: Write, made: "_MadeDocument", number: int) -> "_MadeDocument":
+        """The same content with another number, read from the document: nobody else has kept it."""
+
+        def make_again() -> _MadeDocument:
+            plain = self.cipher.decrypt(made.document, made.wrapped_key, made.name)
+            return self._make(write, read_document(plain).content, number)
+
+        if len(made.document) > SMALL_DOCUMENT:
+            return await self.large.make(write.signer, make_again)
+        return make_again()
 
     def _intent(
         self, write: Write, cid: Cid, size: int, network: Network, number: int | None = None
@@ -210,8 +238,23 @@ class Drafts:
         return reserved
 
     async def _put(self, intent: Intent, document: bytes, label: Label, fence: int = 0) -> None:
-        await self.content.put(intent.cid, document, intent.network, label, fence)
+        if len(document) > SMALL_DOCUMENT:
+            async with self.large.storing(intent.write.signer):
+                await self.content.put(intent.cid, document, intent.network, label, fence)
+        else:
+            await self.content.put(intent.cid, document, intent.network, label, fence)
         failpoints.reach("after_put")
+
+
+@dataclass(frozen=True, slots=True)
+class _MadeDocument:
+    """The document of a new version as it will be stored, with its number, its name and its cid."""
+
+    number: int
+    name: str
+    document: bytes
+    wrapped_key: bytes | None = field(repr=False)
+    cid: Cid
 
 
 def _rate_key(signer: Address) -> str:

@@ -117,8 +117,7 @@ class ContentSplitter:
 
     def _read_string(self, string: bytearray, chunk: bytes, start: int) -> int:
         """Read up to the end of the string or of the chunk; returns the place after it."""
-        found = _INSIDE_STRING.match(chunk, start + self._is_escaped)
-        end = len(chunk) if found is None else found.end()
+        end = self._end_of_string(chunk, start)
         ends = chunk[end : end + 1] == b'"'
         # The match stops before a backslash only if that is the last byte.
         self._is_escaped = end < len(chunk) and not ends
@@ -131,6 +130,17 @@ class ContentSplitter:
             self.envelope += b'"'
             self._string = None
         return end + 1
+
+    def _end_of_string(self, chunk: bytes, start: int) -> int:
+        """Where the string ends in the chunk, or where the chunk ends, or its last backslash is."""
+        if not self._is_escaped:
+            # Most texts have few escapes, and these searches are ten times as fast as the pattern.
+            quote = chunk.find(b'"', start)
+            end = len(chunk) if quote < 0 else quote
+            if chunk.find(b"\\", start, end) < 0:
+                return end
+        found = _INSIDE_STRING.match(chunk, start + self._is_escaped)
+        return len(chunk) if found is None else found.end()
 
     def _measure(self, content: bytearray, added: int) -> None:
         """Count the bytes added to the content: an escape of 2 or 6 bytes is one byte at least."""

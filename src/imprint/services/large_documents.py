@@ -1,0 +1,103 @@
+"""Large documents: one at a time is parsed, encrypted and hashed, and a few are stored at once.
+
+The document of a request is in memory several times while it is made: as a body, a text, JSON and
+ciphertext. With one made at a time, all others that wait are in memory once, as bodies or as
+finished documents, and the budget for the bytes of bodies bounds them.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeVar
+
+from imprint.domain.errors import Code, Unavailable
+from imprint.metrics import OVERLOADS
+
+T = TypeVar("T")
+
+STORED_AT_ONCE = 4
+"""Large documents that are being stored: a remote store has each in memory up to four times."""
+
+MAX_WAIT = 20.0
+"""Seconds that a request waits for its turn; one document takes some hundredths of a second."""
+
+
+class FairQueue:
+    """At most `slots` holders at once; the others wait, and keys take turns.
+
+    Who has waited for `seconds` gets `Unavailable`.
+    """
+
+    def __init__(self, slots: int, seconds: float = MAX_WAIT) -> None:
+        self._free = slots
+        self._seconds = seconds
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def turn(self, key: str) -> AsyncIterator[None]:
+        """Hold a slot until the block ends."""
+        if self._free:
+            self._free -= 1
+        else:
+            await self._wait(key)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _wait(self, key: str) -> None:
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, deque()).append(granted)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await granted
+        except BaseException as error:
+            if granted.done() and not granted.cancelled():
+                self._pass_on()
+            else:
+                self._leave(key, granted)
+            if isinstance(error, TimeoutError):
+                OVERLOADS.labels("documents").inc()
+                raise Unavailable(
+                    Code.OVERLOADED, "Too many large documents are being stored."
+                ) from None
+            raise
+
+    def _pass_on(self) -> None:
+        """Give the slot to the first of the next key, which goes to the end of the row."""
+        for key, theirs in self._waiting.items():
+            granted = theirs.popleft()
+            del self._waiting[key]
+            if theirs:
+                self._waiting[key] = theirs
+            granted.set_result(None)
+            return
+        self._free += 1
+
+    def _leave(self, key: str, granted: "asyncio.Future[None]") -> None:
+        self._waiting[key].remove(granted)
+        if not self._waiting[key]:
+            del self._waiting[key]
+
+
+class LargeDocuments:
+    """The thread that makes large documents, and the queues before it and before the store."""
+
+    def __init__(self, seconds: float = MAX_WAIT) -> None:
+        self._thread = ThreadPoolExecutor(1, "large-documents")
+        self._making = FairQueue(1, seconds)
+        self._storing = FairQueue(STORED_AT_ONCE, seconds)
+
+    async def make(self, signer: str, work: Callable[[], T]) -> T:
+        """The result of work on a large document of this signer, done in the thread.
+
+        Raises `Unavailable` if its turn does not come.
+        """
+        async with self._making.turn(signer):
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def storing(self, signer: str) -> AbstractAsyncContextManager[None]:
+        """A turn to store a large document of this signer. Raises `Unavailable` as `make` does."""
+        return self._storing.turn(signer)
