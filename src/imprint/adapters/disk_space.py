@@ -1,21 +1,116 @@
-"""The free space of the disks that this process writes to, looked at once a second.
+"""The free space of the disks that this process writes to, and a reserve for opening databases.
 
 A disk that is full stops everything that writes, also deletes and deliveries. So writes that store
-documents end while there is space left for the others.
+documents end while there is space left for the others. SQLite cannot open a database without some
+space, so each folder has a reserve, which is released when a service starts on a full disk
+(docs/decisions/disk-reserve.md).
 """
 
 import asyncio
+import errno
 import logging
 import os
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
+from imprint.domain.errors import Unavailable
 from imprint.metrics import FREE_DISK_BYTES
 
 _INTERVAL = 1.0
 """Seconds between two looks."""
 
+RESERVE_BYTES = 1024 * 1024
+"""The size of a reserve."""
+
+_STEP = 256 * 1024
+"""Bytes that are released at a time: three databases need 32 KiB each, and more with a long log."""
+
+_ENOUGH = 4 * RESERVE_BYTES
+"""Free bytes with which the reserve is made or made again."""
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_UNOPENED = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
+"""What SQLite reports, among other things, if there is no space for its shared memory."""
+
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class DiskReserve:
+    """A file in a folder that holds space for opening the databases there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / "reserve"
+
+    def fill(self) -> None:
+        """Make the file, or make it as large again as it should be; nothing if space is scarce."""
+        with suppress(OSError):
+            if self._size() >= RESERVE_BYTES or _free_bytes(self._folder) < _ENOUGH:
+                return
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
+            finally:
+                os.close(descriptor)
+
+    def release(self) -> bool:
+        """Give a part of the space back to the disk; False if there is none left."""
+        try:
+            size = self._size()
+            if size == 0:
+                return False
+            os.truncate(self._path, max(0, size - _STEP))
+        except OSError:
+            return False
+        _log.warning("The disk is full: a part of its reserve is released.")
+        return True
+
+    def helps_against(self, error: BaseException) -> bool:
+        """Whether an error, or one of its causes, says that there is no space."""
+        return any(self._says_full(each) for each in _causes(error))
+
+    def _says_full(self, error: BaseException) -> bool:
+        if isinstance(error, OSError):
+            return error.errno in _FULL
+        if not isinstance(error, sqlite3.Error):
+            return False
+        # Errors about the use of the module have no code.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _UNOPENED:
+            return _free_bytes(self._folder) < RESERVE_BYTES
+        return code == sqlite3.SQLITE_FULL
+
+    def _size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+def open_with_reserve(folder: Path, opening: Callable[[], _T]) -> _T:
+    """What `opening` returns; if the disk is full, the reserve of this folder is released for it.
+
+    Raises what `opening` does if that is not enough.
+    """
+    reserve = DiskReserve(folder)
+    while True:
+        try:
+            return opening()
+        except (Unavailable, OSError, ValueError) as error:
+            if not (reserve.helps_against(error) and reserve.release()):
+                reserve.fill()
+                raise
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 class LocalDiskSpace:
@@ -26,15 +121,24 @@ class LocalDiskSpace:
 
     def __init__(self, folders: Iterable[Path], floor: int) -> None:
         self._folders = tuple(folders)
+        self._reserves = [DiskReserve(folder) for folder in self._folders]
         self._floor = floor
         self.low = False
         self.measure()
 
     async def run(self) -> None:
-        """Measure until cancelled. A thread does it, because a disk that hangs blocks."""
+        """Measure until cancelled, and keep reserves where there is space.
+
+        A thread does it, because a disk that hangs blocks.
+        """
         while self._folders:
+            await asyncio.to_thread(self._keep_reserves)
             await asyncio.sleep(_INTERVAL)
             await asyncio.to_thread(self.measure)
+
+    def _keep_reserves(self) -> None:
+        for reserve in self._reserves:
+            reserve.fill()
 
     def measure(self) -> None:
         """Look at the disks, and log if there is little space from now on, or enough again.

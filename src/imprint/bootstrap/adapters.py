@@ -18,7 +18,7 @@ from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.chain.node_heads import MAX_HEAD_AGES
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.adapters.disk_space import LocalDiskSpace
+from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.adapters.webhooks.networks import network_names
@@ -162,7 +162,8 @@ def open_content(settings: Settings, clock: Clock, identity: Identity) -> Conten
     if isinstance(store, PinataContent):
         return _open_pinata(settings, store, clock, identity)
     try:
-        return EmbeddedStore(settings.storage.data_dir / "content", clock)
+        folder = settings.storage.data_dir / "content"
+        return open_with_reserve(folder, lambda: EmbeddedStore(folder, clock))
     except ValueError as error:
         raise CannotStart(str(error)) from error
 
@@ -201,7 +202,8 @@ def open_database(
         if isinstance(database, PostgresqlDatabase):
             return _open_postgresql(database, connections, seconds)
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return open_catalog(database.path, seconds or monotonic)
+        path = database.path
+        return open_with_reserve(path.parent, lambda: open_catalog(path, seconds or monotonic))
     except NewerSchema as error:
         raise CannotStart(str(error)) from error
     except (Unavailable, OSError, ValueError) as error:

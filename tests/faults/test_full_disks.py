@@ -1,0 +1,68 @@
+"""Full disks: a restart serves reads, readiness says what writes get, and space mends it all."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.faults.disks import fill, small_disk
+from tests.faults.scene import Replica, Scene, open_scene
+from tests.postgresql import Server, keeping_records_on
+from tests.world import problem
+
+REFUSED = {(503, "storage_unavailable"), (503, "database_unavailable")}
+
+
+async def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
+async def expect_reads(scene: Scene, file: dict[str, Any], session: dict[str, str]) -> None:
+    """The draft is there, with its content."""
+    client, params = scene.world.client, {"cid": file["cid"]}
+    read = await client.get("/fileByCid", params=params, headers=session)
+    assert (read.status_code, read.json().get("content")) == (200, "Kept words.")
+    assert (await scene.world.metadata(file["cid"]))["cid"] == file["cid"]
+
+
+async def expect_no_writes(scene: Scene) -> None:
+    """A write is refused as one that may be sent again."""
+    assert problem(await scene.world.send_create(scene.world.wallet(0), "x" * 30_000)) in REFUSED
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+async def test_a_restart_on_a_full_disk_serves_reads(tmp_path: Path, end: str):
+    with small_disk(tmp_path / "disk", 16) as disk:
+        given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
+        async with open_scene(tmp_path, **given) as scene:
+            replica = scene.replica()
+            await replica.start()
+            author = scene.world.wallet(0)
+            file = await scene.world.create(author, "Kept words.")
+            session = await scene.world.login(author)
+            await wait_until((disk / "data" / "content" / "reserve").exists)
+            if end == "stop":
+                assert replica.process.stop() == 0
+            else:
+                replica.process.kill()
+            others = fill(disk)
+
+            await replica.start("/healthz")
+            fill(disk)
+            await expect_reads(scene, file, session)
+            await expect_no_writes(scene)
+            await replica.wait_for(503)
+            await expect_reads(scene, file, session)
+
+            others.unlink()
+            await replica.wait_for(200)
+            assert (await scene.world.send_create(author)).status_code == 200
+            reserves = [disk / "data" / "reserve", disk / "data" / "content" / "reserve"]
+            await wait_until(lambda: all(each.stat().st_size >= 2**20 for each in reserves))
