@@ -14,7 +14,7 @@ MEGABYTE = 1024 * 1024
 @contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
     """The folder, on a disk of this size; skips the test without the right to mount one."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes * MEGABYTE}", "tmpfs", str(folder)]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         pytest.skip("needs the right to mount a small disk")

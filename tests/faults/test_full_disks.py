@@ -1,18 +1,26 @@
 """Full disks: a restart serves reads, readiness says what writes get, and space mends it all."""
 
 import asyncio
+import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from tests.faults.disks import fill, small_disk
 from tests.faults.scene import Replica, Scene, open_scene
 from tests.postgresql import Server, keeping_records_on
 from tests.world import problem
+
+REFUSALS = 20
+"""Writes that are refused on a full disk; after each, the service says whether it is ready."""
+
+MOST_WRITES = 500
+"""Writes after which one must have been refused: rows still fit into pages that exist."""
+
+PAUSE = 2.5
+"""Seconds without writes, in which readiness relies on its probes."""
 
 REFUSED = {(503, "storage_unavailable"), (503, "database_unavailable")}
 
@@ -66,3 +74,57 @@ async def test_a_restart_on_a_full_disk_serves_reads(tmp_path: Path, end: str):
             assert (await scene.world.send_create(author)).status_code == 200
             reserves = [disk / "data" / "reserve", disk / "data" / "content" / "reserve"]
             await wait_until(lambda: all(each.stat().st_size >= 2**20 for each in reserves))
+
+
+async def look_after_refusals(scene: Scene) -> list[int]:
+    """Write until enough writes were refused; what readiness said after each of these."""
+    said: list[int] = []
+    for number in range(MOST_WRITES):
+        wallet = scene.world.wallet(number % 8)
+        response = await scene.world.send_create(wallet, "x" * 30_000)
+        if response.status_code != 200:
+            assert problem(response) in REFUSED
+            said.append((await scene.world.client.get("/readyz")).status_code)
+        if len(said) == REFUSALS:
+            break
+    return said
+
+
+async def expect_true_readiness(scene: Scene, replica: Replica, disk: Path) -> None:
+    """Readiness is what writes get: not ready on the full disk, ready with space."""
+    others = fill(disk)
+    assert await look_after_refusals(scene) == [503] * REFUSALS
+    await asyncio.sleep(PAUSE)
+    assert (await scene.world.client.get("/readyz")).status_code == 503
+    others.unlink()
+    await replica.wait_for(200)
+    created = await scene.world.send_create(scene.world.wallet(0))
+    assert created.status_code == 200, created.text
+
+
+async def test_readiness_follows_writes_while_the_disk_of_the_service_is_full(tmp_path: Path):
+    with small_disk(tmp_path / "disk", 16) as disk:
+        given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
+        async with open_scene(tmp_path, **given) as scene:
+            replica = scene.replica()
+            await replica.start()
+            await expect_true_readiness(scene, replica, disk)
+
+
+async def test_readiness_follows_writes_while_the_disk_of_postgresql_is_full(tmp_path: Path):
+    # The server runs as another user, who cannot enter the folders of tests.
+    with (
+        tempfile.TemporaryDirectory(prefix="imprint-disk-", dir="/tmp") as folder,
+        small_disk(Path(folder), 160) as disk,
+    ):
+        server = Server(disk)
+        server.make()
+        server.start()
+        try:
+            with keeping_records_on(server):
+                async with open_scene(tmp_path) as scene:
+                    replica = scene.replica()
+                    await replica.start()
+                    await expect_true_readiness(scene, replica, disk)
+        finally:
+            server.stop()

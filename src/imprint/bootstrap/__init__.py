@@ -28,6 +28,7 @@ from imprint.services.login import Login
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.webhooks import Webhooks
+from imprint.services.write_health import WriteHealth
 from imprint.settings import Secret, Settings
 from imprint.web.app import ClientRates, Services, WebOptions, build_app
 
@@ -56,6 +57,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     monitors = build_monitors(settings, adapters)
     checks = [(name, monitor.is_running) for name, monitor in monitors.items()]
     history = partial(examine_history, adapters.chain, catalog, chain.id)
+    health = WriteHealth()
     services = Services(
         Login(
             LoginVerifier(settings.login_domains, chain.id),
@@ -76,12 +78,20 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             timedelta(seconds=retention.lease_seconds),
             Quota(limits.quota_bytes, limits.quota_drafts),
             adapters.disk,
+            health,
         ),
         Reads(catalog, content, cipher, entitlement),
         Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
         Readiness(
-            catalog, content, marketplace, adapters.monotonic, adapters.disk, history, checks
+            catalog,
+            content,
+            marketplace,
+            adapters.monotonic,
+            adapters.disk,
+            history,
+            checks,
+            health,
         ),
     )
     background = BackgroundTasks(settings, adapters, entitlement, labels, tuple(monitors.values()))

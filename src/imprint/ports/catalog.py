@@ -380,8 +380,8 @@ class Catalog(Protocol):
 
     # The database
 
-    async def probe(self) -> None:
-        """Return if the catalog can be written to."""
+    async def probe(self, *, grow: bool = False) -> None:
+        """Return if the catalog can be written to; with `grow`, also if there is space for more."""
 
     async def close(self) -> None:
         """Finish running transactions and close every connection."""

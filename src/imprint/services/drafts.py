@@ -37,6 +37,7 @@ from imprint.domain.rate_limits import Rate
 from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
 from imprint.ports.content import DiskSpace, DocumentCipher
 from imprint.services.large_documents import LargeDocuments
+from imprint.services.write_health import WriteHealth
 
 T = TypeVar("T")
 
@@ -62,6 +63,7 @@ class Drafts:
     lease: timedelta
     quota: Quota
     disk: DiskSpace
+    health: WriteHealth = field(default_factory=WriteHealth)
     large: LargeDocuments = field(default_factory=LargeDocuments)
 
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
@@ -73,7 +75,7 @@ class Drafts:
             made = await self._make_large(write, content)
         intent, version = await self._put_version(write, new_id(), made)
         del made
-        return await _commit(self.catalog.add_draft(write, intent, version))
+        return await self._commit(self.catalog.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
         """Replace a draft by a new version; the old one is inaccessible at once.
@@ -90,7 +92,7 @@ class Drafts:
             draft = await self._own_draft(write, cid)
         intent, version = await self._put_version(write, draft.group_id, made)
         del made
-        replaced = await _commit(self.catalog.replace_draft(write, intent, cid, version))
+        replaced = await self._commit(self.catalog.replace_draft(write, intent, cid, version))
         return _unless_overtaken(replaced)
 
     async def publish(
@@ -110,7 +112,7 @@ class Drafts:
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
         # Others may have, and drop, the same thumbnail: a removal that is late must not destroy it.
         await self._put(intent, recoded, label, await self.catalog.fence())
-        prepared = await _commit(self.catalog.prepare_draft(write, intent, cid, hashtags))
+        prepared = await self._commit(self.catalog.prepare_draft(write, intent, cid, hashtags))
         _unless_overtaken(prepared)
         return thumbnail
 
@@ -125,7 +127,7 @@ class Drafts:
         entry = await self.marketplace.entry_of_cid(cid)
         if entry is not None and entry.author == draft.owner:
             raise _already_onchain()
-        deleted = await _commit(self.catalog.delete_draft(write, cid))
+        deleted = await self._commit(self.catalog.delete_draft(write, cid))
         return _unless_overtaken(deleted)
 
     async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
@@ -138,7 +140,11 @@ class Drafts:
         """
         write = self.verifier.verify(claim, action, self.clock())
         if self.rate is not None:
-            await self.catalog.admit(_rate_key(write.signer), self.rate, write.at)
+            try:
+                await self.catalog.admit(_rate_key(write.signer), self.rate, write.at)
+            except Unavailable as problem:
+                self.health.note(problem)
+                raise
         await self.catalog.check_nonce(write.signer, write.nonce)
         if self.disk.low and action is not Action.DELETE:
             raise Unavailable.disk()
@@ -233,17 +239,36 @@ class Drafts:
 
     async def _begin(self, intent: Intent) -> int | None:
         failpoints.reach("before_intent")
-        reserved = await self.catalog.begin_write(intent, self.quota)
+        try:
+            reserved = await self.catalog.begin_write(intent, self.quota)
+        except Unavailable as problem:
+            self.health.note(problem)
+            raise
         failpoints.reach("after_intent")
         return reserved
 
     async def _put(self, intent: Intent, document: bytes, label: Label, fence: int = 0) -> None:
-        if len(document) > SMALL_DOCUMENT:
-            async with self.large.storing(intent.write.signer):
+        try:
+            if len(document) > SMALL_DOCUMENT:
+                async with self.large.storing(intent.write.signer):
+                    await self.content.put(intent.cid, document, intent.network, label, fence)
+            else:
                 await self.content.put(intent.cid, document, intent.network, label, fence)
-        else:
-            await self.content.put(intent.cid, document, intent.network, label, fence)
+        except Unavailable as problem:
+            self.health.note(problem)
+            raise
         failpoints.reach("after_put")
+
+    async def _commit(self, change: Awaitable[T]) -> T:
+        failpoints.reach("before_commit")
+        try:
+            changed = await change
+        except Unavailable as problem:
+            self.health.note(problem)
+            raise
+        self.health.succeeded += 1
+        failpoints.reach("after_commit")
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,13 +284,6 @@ class _MadeDocument:
 
 def _rate_key(signer: Address) -> str:
     return f"write {signer}"
-
-
-async def _commit(change: Awaitable[T]) -> T:
-    failpoints.reach("before_commit")
-    changed = await change
-    failpoints.reach("after_commit")
-    return changed
 
 
 def _unless_overtaken(file: File | None) -> File:

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 
-from imprint.domain.errors import Unavailable
+from imprint.domain.errors import Code, Unavailable
 from imprint.ports import Catalog, ContentStore, MarketplaceReader, Monotonic
 from imprint.ports.content import DiskSpace
 from imprint.services.chain_sync import History
 from imprint.services.single_flight import SingleFlight
+from imprint.services.write_health import WriteHealth
 
 PROBE_TIMEOUT = 2.0
 """Seconds that a dependency has to respond."""
@@ -54,7 +56,10 @@ class Condition:
 
 @dataclass(slots=True)
 class Readiness:
-    """Probes all dependencies at once; concurrent callers share one probe."""
+    """Probes all dependencies at once; concurrent callers share one probe.
+
+    What the probes say is corrected at once by what writes get.
+    """
 
     catalog: Catalog
     content: ContentStore
@@ -65,6 +70,7 @@ class Readiness:
     checks: Sequence[tuple[str, Callable[[], bool]]] = ()
     """Names of members of `Condition` beside functions that say whether all is well: background
     tasks know that already. A member may have several, and is true if all of them are."""
+    writes: WriteHealth = field(default_factory=WriteHealth)
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
     _last: tuple[float, Condition] | None = field(default=None, init=False)
 
@@ -73,14 +79,28 @@ class Readiness:
         if self._last is not None:
             checked_at, condition = self._last
             if self.monotonic() - checked_at < CACHE_TIME.total_seconds():
-                return condition
-        return await self._single_flight.run(None, self._probe)
+                return self._corrected(condition)
+        return self._corrected(await self._single_flight.run(None, self._probe))
+
+    def _corrected(self, condition: Condition) -> Condition:
+        database = condition.database and not self.writes.is_failing(Code.DATABASE_UNAVAILABLE)
+        storage = condition.storage and not self.writes.is_failing(Code.STORAGE_UNAVAILABLE)
+        return replace(condition, database=database, storage=storage)
 
     async def _probe(self) -> Condition:
-        probes = (self.catalog.probe, self.content.probe, self.marketplace.probe)
+        grow = self.writes.is_failing(Code.DATABASE_UNAVAILABLE)
+        probes: tuple[Callable[[], Awaitable[None]], ...] = (
+            partial(self.catalog.probe, grow=grow),
+            self.content.probe,
+            self.marketplace.probe,
+        )
         database, storage, chain, history = await asyncio.gather(
             *map(_responds, probes), self._agrees_with_history()
         )
+        if database:
+            self.writes.note_probe(Code.DATABASE_UNAVAILABLE)
+        if storage:
+            self.writes.note_probe(Code.STORAGE_UNAVAILABLE)
         found: dict[str, bool] = {}
         for name, is_well in self.checks:
             found[name] = is_well() and found.get(name, True)

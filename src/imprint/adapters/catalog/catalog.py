@@ -115,7 +115,8 @@ class CatalogBase(ABC):
     def lease_now(self) -> int | None:
         """What leases take for now, in microseconds; None is the time of the database's server."""
 
-    async def probe(self) -> None:
+    async def probe(self, *, grow: bool = False) -> None:
+        # Every commit of SQLite makes its log longer, so this one does what `grow` asks for.
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self.transact((), _beat, durable=False)

@@ -59,6 +59,13 @@ _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
 """A commit that waits for a standby and is interrupted counts as done, so the server must not
 interrupt it; only the client stops waiting."""
 
+_GROW = """
+BEGIN;
+CREATE TABLE probe_{pid} AS SELECT generate_series(1, 2000) AS number;
+ROLLBACK"""
+"""Takes 72 KB of new space, and leaves nothing. The heartbeat alone replaces a row in its page,
+which works on a full disk."""
+
 _ATTEMPTS = 6
 """How often a transaction is run before it fails."""
 
@@ -234,6 +241,14 @@ class PostgresqlCatalog(CatalogBase):
         self._running.add(task)
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)
+
+    async def probe(self, *, grow: bool = False) -> None:
+        await super().probe()
+        if grow:
+            with translated():
+                async with asyncio.timeout(CALL_SECONDS), self._pool.connection() as connection:
+                    # A name of its own: other processes make their tables at the same time.
+                    await connection.execute(_GROW.format(pid=connection.get_server_pid()))
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
         with translated():

@@ -1,0 +1,64 @@
+"""What signed writes get from the database and the content store, for readiness.
+
+A probe writes little and may succeed where a write fails: a row that is replaced in its place needs
+no space on a full disk. So readiness believes the writes first.
+"""
+
+from dataclasses import dataclass, field
+
+from imprint.domain.errors import Code, Unavailable
+from imprint.ports import Monotonic, monotonic
+
+WINDOW = 1.0
+"""Seconds in which failed writes are compared with successful ones. A probe that succeeds counts
+only if no write has failed for as long."""
+
+_DEPENDENCIES = frozenset({Code.DATABASE_UNAVAILABLE, Code.STORAGE_UNAVAILABLE})
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Writes that one dependency refused, the first and the last of them, in one window."""
+
+    since: float
+    last: float
+    count: int
+    succeeded_before: int
+
+
+@dataclass(slots=True)
+class WriteHealth:
+    """The outcomes of the signed writes of this process.
+
+    Whoever completes a write increments `succeeded`, and does no more than that. A dependency is
+    failing while more writes failed for it than succeeded since the window began; that ends with
+    writes that succeed, or with a probe.
+    """
+
+    clock: Monotonic = monotonic
+    succeeded: int = 0
+    _failures: dict[Code, _Failures] = field(default_factory=dict, init=False)
+
+    def note(self, problem: Unavailable) -> None:
+        """Count a write that failed; problems of other dependencies do not count."""
+        code = problem.code
+        if code not in _DEPENDENCIES:
+            return
+        now = self.clock()
+        found = self._failures.get(code)
+        if found is None or now - found.since > WINDOW:
+            self._failures[code] = _Failures(now, now, 1, self.succeeded)
+        else:
+            found.count += 1
+            found.last = now
+
+    def is_failing(self, code: Code) -> bool:
+        """Whether writes fail now because of the dependency with this code."""
+        found = self._failures.get(code)
+        return found is not None and found.count > self.succeeded - found.succeeded_before
+
+    def note_probe(self, code: Code) -> None:
+        """Note that this dependency responded to a probe."""
+        found = self._failures.get(code)
+        if found is not None and self.clock() - found.last > WINDOW:
+            del self._failures[code]
