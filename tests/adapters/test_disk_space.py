@@ -1,13 +1,20 @@
 """Free space is measured, and little of it is logged once."""
 
+import errno
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
 
-from imprint.adapters.disk_space import LocalDiskSpace
+from imprint.adapters.disk_space import (
+    RESERVE_BYTES,
+    DiskReserve,
+    LocalDiskSpace,
+    open_with_reserve,
+)
 
 EVERYTHING = 2**62
 
@@ -64,3 +71,58 @@ def test_a_change_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         disk.measure()
     assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
     assert not disk.low
+
+
+def reserved(folder: Path) -> int:
+    """The bytes that the disk gives to the reserve of a folder."""
+    return 512 * (folder / "reserve").stat().st_blocks
+
+
+def full_disk(times: int) -> Callable[[], str]:
+    """An opening that finds the disk full so many times."""
+    left = iter(range(times))
+
+    def opening() -> str:
+        if next(left, None) is None:
+            return "opened"
+        raise ValueError("It cannot be used.") from OSError(errno.ENOSPC, "No space left")
+
+    return opening
+
+
+def test_a_reserve_takes_its_space_and_releases_it_in_steps(tmp_path: Path) -> None:
+    reserve = DiskReserve(tmp_path)
+    assert not reserve.release()
+    reserve.fill()
+    assert reserved(tmp_path) >= RESERVE_BYTES
+    steps = 0
+    while reserve.release():
+        steps += 1
+        assert reserved(tmp_path) < RESERVE_BYTES
+    assert (steps, reserved(tmp_path)) == (4, 0)
+    reserve.fill()
+    assert reserved(tmp_path) >= RESERVE_BYTES
+
+
+def test_opening_on_a_full_disk_releases_as_much_as_it_needs(tmp_path: Path) -> None:
+    DiskReserve(tmp_path).fill()
+    assert open_with_reserve(tmp_path, full_disk(times=2)) == "opened"
+    assert reserved(tmp_path) == RESERVE_BYTES // 2
+
+
+def test_opening_that_fails_in_the_end_keeps_the_reserve(tmp_path: Path) -> None:
+    DiskReserve(tmp_path).fill()
+    with pytest.raises(ValueError, match="cannot be used"):
+        open_with_reserve(tmp_path, full_disk(times=100))
+    assert reserved(tmp_path) >= RESERVE_BYTES
+
+
+def test_other_errors_release_nothing(tmp_path: Path) -> None:
+    DiskReserve(tmp_path).fill()
+
+    def opening() -> None:
+        raise ValueError("It is no folder.") from NotADirectoryError(errno.ENOTDIR, "Not a folder")
+
+    with pytest.raises(ValueError, match="no folder"):
+        open_with_reserve(tmp_path, opening)
+    assert reserved(tmp_path) >= RESERVE_BYTES

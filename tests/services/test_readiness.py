@@ -209,3 +209,12 @@ async def test_a_history_that_cannot_be_examined_is_no_disagreement(probed: Prob
 
     probed.readiness.examine_history = fail
     assert await probed.readiness.check() == ALL_WELL
+
+
+async def test_what_writes_get_is_shown_at_once_whatever_the_probe_says(probed: Probed) -> None:
+    assert await probed.readiness.check() == ALL_WELL
+    probed.readiness.writes.note(Unavailable.storage())
+    assert await probed.readiness.check() == replace(ALL_WELL, storage=False)
+    probed.readiness.writes.succeeded += 1
+    assert await probed.readiness.check() == ALL_WELL
+    assert probed.storage.probed == 1

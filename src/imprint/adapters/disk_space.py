@@ -81,7 +81,8 @@ class DiskReserve:
         # Errors about the use of the module have no code.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _UNOPENED:
-            return _free_bytes(self._folder) < RESERVE_BYTES
+            with suppress(OSError):
+                return _free_bytes(self._folder) < RESERVE_BYTES
         return code == sqlite3.SQLITE_FULL
 
     def _size(self) -> int:

@@ -88,12 +88,10 @@ class Readiness:
         return replace(condition, database=database, storage=storage)
 
     async def _probe(self) -> Condition:
-        grow = self.writes.is_failing(Code.DATABASE_UNAVAILABLE)
-        probes: tuple[Callable[[], Awaitable[None]], ...] = (
-            partial(self.catalog.probe, grow=grow),
-            self.content.probe,
-            self.marketplace.probe,
-        )
+        probe_catalog = self.catalog.probe
+        if self.writes.is_failing(Code.DATABASE_UNAVAILABLE):
+            probe_catalog = partial(self.catalog.probe, grow=True)
+        probes = (probe_catalog, self.content.probe, self.marketplace.probe)
         database, storage, chain, history = await asyncio.gather(
             *map(_responds, probes), self._agrees_with_history()
         )
