@@ -44,6 +44,19 @@ async def test_large_content_is_kept_as_it_is(town: World, content: str) -> None
     assert shown.json()["content"] == json.loads(f'"{content}"')
 
 
+@pytest.mark.parametrize("encryption", ["off", "on"])
+async def test_large_content_is_kept_under_a_number_that_the_catalog_reserves(
+    tmp_path: Path, encryption: str
+) -> None:
+    given = {"ENCRYPTION": encryption, "ENCRYPTION_KEY": "7b" * 32}
+    async with open_world(tmp_path, **given) as world:
+        alice = world.wallet(0)
+        await world.create(alice, "The first, of a clock that is set back then.")
+        world.clock.advance(-30)
+        file = await world.create(alice, LONG + "é😀")
+        assert (await world.read_draft(alice, file["cid"])).json()["content"] == LONG + "é😀"
+
+
 @pytest.mark.parametrize(
     ("end", "code"),
     [

@@ -267,9 +267,11 @@ class EmbeddedStore:
             raise Unavailable.storage()
         running = self._pool.submit(work)
         running.add_done_callback(self._give_place_back)
+        ended = asyncio.wrap_future(running)
+        ended.add_done_callback(_retrieve)
         # Not cancelled, or its place would be free while its thread or its document is not.
-        waiting = asyncio.shield(asyncio.wrap_future(running))
-        return await _translate_errors(_within(waiting, seconds or self._seconds))
+        waiting = _within(asyncio.shield(ended), self._seconds if seconds is None else seconds)
+        return await _translate_errors(waiting)
 
     def _give_place_back(self, _: "Future[Any]") -> None:
         self._places.release()
@@ -402,6 +404,12 @@ def _apply(job: Job[_Write]) -> None:
         job.error = _too_slow()
     else:
         job.work.change()
+
+
+def _retrieve(ended: "asyncio.Future[Any]") -> None:
+    """Take an error that comes after its caller gave up, or asyncio would warn of it."""
+    if not ended.cancelled():
+        ended.exception()
 
 
 def _nothing() -> None:

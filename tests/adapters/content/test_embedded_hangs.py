@@ -1,0 +1,80 @@
+"""A disk that hangs: operations end in time, wait in a bounded queue, and have no late effect."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.world import MovableClock
+
+from imprint.adapters.content.document_files import DocumentFiles
+from imprint.adapters.content.embedded import MAX_QUEUED, EmbeddedStore
+from imprint.domain.cids import Cid, document_cid
+from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Unavailable
+from imprint.domain.files import Network
+
+WORDS = b"Words."
+STUCK = document_cid(b"A document whose disk hangs.")
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[EmbeddedStore]:
+    """A store with one thread and little patience, in which reading `STUCK` blocks.
+
+    Opening a named pipe blocks until somebody writes to it, as a disk that hangs does.
+    """
+    store = EmbeddedStore(tmp_path, MovableClock(), threads=1, seconds=0.3)
+    shard = tmp_path / "private" / STUCK[-3:-1]
+    shard.mkdir()
+    pipe = shard / STUCK
+    os.mkfifo(pipe)
+    yield store
+    await asyncio.to_thread(release, pipe)
+    await store.close()
+
+
+def release(pipe: Path) -> None:
+    """Let everybody go who reads the pipe, and those who come later."""
+    keeping = os.open(pipe, os.O_RDWR)
+    pipe.unlink()
+    os.close(keeping)
+
+
+async def read(store: EmbeddedStore, cid: Cid) -> bytes | None:
+    return await store.read(cid, Network.PRIVATE)
+
+
+async def test_an_operation_ends_in_time(store: EmbeddedStore) -> None:
+    with pytest.raises(Unavailable):
+        await read(store, STUCK)
+
+
+async def test_operations_beyond_the_queue_fail_at_once(store: EmbeddedStore) -> None:
+    waiting = [asyncio.create_task(read(store, STUCK)) for _ in range(MAX_QUEUED)]
+    await asyncio.sleep(0)
+    with pytest.raises(Unavailable):
+        await read(store, document_cid(WORDS))
+    # None of them has been waited for yet.
+    assert not any(task.done() for task in waiting)
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(result, Unavailable) for result in results)
+
+
+async def test_a_large_document_that_was_given_up_is_not_stored_later(
+    store: EmbeddedStore, tmp_path: Path
+) -> None:
+    document = b"x" * (SMALL_DOCUMENT + 1)
+    cid = document_cid(document)
+    stuck = asyncio.create_task(read(store, STUCK))
+    await asyncio.sleep(0)  # it has the one thread before the document comes
+    with pytest.raises(Unavailable):
+        await store.put(cid, document, Network.PRIVATE)
+    with pytest.raises(Unavailable):
+        await stuck
+    await asyncio.to_thread(release, tmp_path / "private" / STUCK[-3:-1] / STUCK)
+    os.mkfifo(tmp_path / "private" / STUCK[-3:-1] / STUCK)
+    # The one thread has come to the end of everything before this.
+    assert await read(store, document_cid(WORDS)) is None
+    assert DocumentFiles(tmp_path / "private").load(cid) is None
