@@ -25,7 +25,8 @@ from bench.processes import SERVICE_CORE, Measured, free_port, pinned, run_proce
 from bench.wallets import Wallet, get_request, post_request
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
 from imprint.domain.files import Action
-from imprint.server.http import HttpServer, listen, serve_all
+from imprint.server.http import HttpServer, serve_all
+from imprint.server.listeners import listen
 
 VERIFICATIONS = 300
 """Signature verifications in one sample."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from imprint.server.http import listen
+from imprint.server.listeners import listen
 
 CHECKOUT = Path(__file__).parents[1]
 """The checkout that this file belongs to."""

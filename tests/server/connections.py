@@ -14,7 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from imprint.server.connection import HttpConnection
 from imprint.server.connection_limits import ConnectionLimits
-from imprint.server.http import HttpServer, listen
+from imprint.server.http import HttpServer
+from imprint.server.listeners import listen
 
 REQUEST = b"GET /any HTTP/1.1\r\nHost: imprint.test\r\n\r\n"
 SECONDS = 20
@@ -53,9 +54,10 @@ class Place:
 
 
 @asynccontextmanager
-async def serving(
+async def serving_until_stopped(
     app: ASGIApp = count_body, limits: ConnectionLimits | None = None, keep_alive: int = 5
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[tuple[HttpServer, Place]]:
+    """A server that the test may stop before the block ends."""
     listener = listen("127.0.0.1", 0)
     # What is sent and not read must not vanish in a buffer of the system.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
@@ -67,14 +69,23 @@ async def serving(
         has_lifespan=False,
         keep_alive=keep_alive,
     )
+    place = Place(listener.getsockname()[1])
     running = asyncio.create_task(server.run())
     _servers.append(server)
     try:
-        yield Place(listener.getsockname()[1])
+        yield server, place
     finally:
         _servers.remove(server)
         server.stop()
         await running
+
+
+@asynccontextmanager
+async def serving(
+    app: ASGIApp = count_body, limits: ConnectionLimits | None = None, keep_alive: int = 5
+) -> AsyncIterator[Place]:
+    async with serving_until_stopped(app, limits, keep_alive) as (_, place):
+        yield place
 
 
 @asynccontextmanager

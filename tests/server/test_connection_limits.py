@@ -189,7 +189,8 @@ import asyncio, resource, sys
 import uvloop
 from tests.server.connections import name_path
 from imprint.server.connection_limits import ConnectionLimits, raise_file_limit
-from imprint.server.http import HttpServer, listen
+from imprint.server.http import HttpServer
+from imprint.server.listeners import listen
 
 async def serve(limits):
     listener = listen("127.0.0.1", 0)

@@ -10,7 +10,8 @@ from typing import Any
 
 from tests.world import World, open_world
 
-from imprint.server.http import HttpServer, listen
+from imprint.server.http import HttpServer
+from imprint.server.listeners import listen
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ from tests.world import Wallet, World, open_world, picture
 from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.domain.rate_limits import Budget
 from imprint.server.connection_limits import ConnectionLimits, OpenConnections
-from imprint.server.http import HttpServer, listen
+from imprint.server.http import HttpServer
+from imprint.server.listeners import listen
 from imprint.web.large_responses import ResponseBudget
 from imprint.web.routes.writes import WriteRoutes
 

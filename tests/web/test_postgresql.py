@@ -131,10 +131,19 @@ async def refuse(service: Service) -> str:
     return service.tail()
 
 
-async def test_a_service_does_not_start_without_its_server(world: World, tmp_path: Path) -> None:
+async def test_a_service_does_not_start_with_a_database_that_does_not_exist(
+    world: World, tmp_path: Path, postgresql: Server
+) -> None:
+    said = await refuse(make_service(world, tmp_path, postgresql.url("nowhere")))
+    assert "The database on PostgreSQL cannot be opened: InvalidCatalogNameError" in said
+
+
+async def test_a_command_does_not_wait_for_a_server(world: World, tmp_path: Path) -> None:
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
-    said = await refuse(make_service(world, tmp_path, nowhere))
-    assert "The database on PostgreSQL cannot be opened." in said
+    service = make_service(world, tmp_path, nowhere)
+    service.process.command = [sys.executable, "-m", "imprint", "events"]
+    said = await refuse(service)
+    assert "The database on PostgreSQL cannot be opened: " in said
     assert "a-long-password" not in said
 
 

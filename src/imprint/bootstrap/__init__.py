@@ -11,14 +11,17 @@ from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.bootstrap.adapters import (
     Adapters,
+    OpenCatalog,
     check_chain,
     examine_chain,
     has_network_name,
     open_adapters,
 )
 from imprint.bootstrap.background import BackgroundTasks, build_follower, build_monitors
+from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
 from imprint.bootstrap.well_known import describe_service
 from imprint.domain.files import Quota
+from imprint.ports import monotonic
 from imprint.services.chain_sync import examine_history
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
@@ -30,17 +33,21 @@ from imprint.services.reads import Reads
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
 from imprint.settings import Secret, Settings
-from imprint.web.app import ClientRates, Services, WebOptions, build_app
+from imprint.web.app import ClientRates, Services, StartingApp, WebOptions, build_app
 
 __all__ = [
     "Adapters",
+    "OpenCatalog",
     "build_follower",
     "build_service",
+    "build_starting_service",
     "check_chain",
     "describe_service",
     "examine_chain",
     "has_network_name",
+    "in_daemon_thread",
     "open_adapters",
+    "open_when_reachable",
 ]
 
 
@@ -104,6 +111,11 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         background.lifespan,
         monotonic=adapters.monotonic,
     )
+
+
+def build_starting_service(settings: Settings) -> StartingApp:
+    """The web application of a service that waits for a dependency before it can start."""
+    return StartingApp(_web_options(settings), monotonic)
 
 
 def _web_options(settings: Settings) -> WebOptions:

@@ -21,10 +21,11 @@ from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.adapters.images.sandbox import SandboxedRecoder
+from imprint.adapters.outages import failure_reason, may_pass
 from imprint.adapters.webhooks.networks import network_names
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
-from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.errors import CannotStart, NotReachable, Unavailable
 from imprint.domain.installation import Identity
 from imprint.ports import (
     Catalog,
@@ -88,24 +89,40 @@ class Adapters:
         await self.catalog.close()
 
 
+@dataclass(slots=True)
+class OpenCatalog:
+    """The catalog that an attempt to open all adapters left open, for the next attempt."""
+
+    catalog: CatalogBase | None = None
+
+
 def open_adapters(
-    settings: Settings, clock: Clock = utc_now, seconds: Monotonic | None = None
+    settings: Settings,
+    clock: Clock = utc_now,
+    seconds: Monotonic | None = None,
+    left: OpenCatalog | None = None,
 ) -> Adapters:
-    """Open the adapters that the settings name. Raises `CannotStart`.
+    """Open the adapters that the settings name.
 
     With `seconds`, also leases use this clock, instead of that of the machine or the server.
+
+    Raises `CannotStart`, and `NotReachable` for what may be possible later. Whoever tries again
+    passes `left` each time, so that failed attempts leave no more than one catalog open.
     """
     storage, chain = settings.storage, settings.chain
+    left = left or OpenCatalog()
     try:
         storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise CannotStart(
-            f"The folder {storage.data_dir} cannot be created: {error.strerror}."
-        ) from error
+        text = f"The folder {storage.data_dir} cannot be created: {error.strerror}."
+        raise _cannot_start(text, error, Unavailable.storage()) from error
     cipher = make_cipher(settings)
     # The catalog first: documents in a shared store are named after its installation.
-    catalog = open_database(storage.database, storage.connections, seconds)
+    left.catalog = catalog = left.catalog or open_database(
+        storage.database, storage.connections, seconds
+    )
     content = open_content(settings, clock, catalog.identity)
+    left.catalog = None
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     return Adapters(
         catalog=catalog,
@@ -154,7 +171,7 @@ def _max_head_age(configured: float | None, chain_id: int) -> float:
 def open_content(settings: Settings, clock: Clock, identity: Identity) -> ContentStore:
     """Open the content store for an installation, without probing it.
 
-    Raises `CannotStart` for an unusable folder.
+    Raises `CannotStart` for an unusable folder, and `NotReachable` if it may be usable later.
     """
     store = settings.storage.content
     if isinstance(store, KuboContent):
@@ -165,7 +182,11 @@ def open_content(settings: Settings, clock: Clock, identity: Identity) -> Conten
         folder = settings.storage.data_dir / "content"
         return open_with_reserve(folder, lambda: EmbeddedStore(folder, clock))
     except ValueError as error:
-        raise CannotStart(str(error)) from error
+        raise _cannot_start(str(error), error.__cause__, Unavailable.storage()) from error
+
+
+def _cannot_start(text: str, cause: BaseException | None, problem: Unavailable) -> CannotStart:
+    return NotReachable(text, problem) if may_pass(cause) else CannotStart(text)
 
 
 def _open_kubo(settings: Settings, store: KuboContent, identity: Identity) -> ContentStore:
@@ -194,9 +215,10 @@ def open_database(
     connections: int,
     seconds: Monotonic | None = None,
 ) -> CatalogBase:
-    """Open the catalog there and migrate its schema. Raises `CannotStart`.
+    """Open the catalog there and migrate its schema.
 
-    Leases use the clock of the machine or of the server, or `seconds` if it is given.
+    Leases use the clock of the machine or of the server, or `seconds` if it is given. Raises
+    `CannotStart`, and `NotReachable` if the database may be opened later.
     """
     try:
         if isinstance(database, PostgresqlDatabase):
@@ -209,7 +231,9 @@ def open_database(
     except (Unavailable, OSError, ValueError) as error:
         # The URL of a server contains a password.
         place = str(database.path) if isinstance(database, SqliteDatabase) else "on PostgreSQL"
-        raise CannotStart(f"The database {place} cannot be opened.") from error
+        cause = error.__cause__ if isinstance(error, Unavailable) else error
+        text = f"The database {place} cannot be opened: {failure_reason(cause)}."
+        raise _cannot_start(text, cause, Unavailable.database()) from error
 
 
 def _open_postgresql(

@@ -24,7 +24,8 @@ from imprint.cli.installation import (
 )
 from imprint.devchain.callers import is_loopback
 from imprint.domain.addresses import checksum_address, parse_address
-from imprint.server.http import HttpServer, listen, serve_all
+from imprint.server.http import HttpServer, serve_all
+from imprint.server.listeners import listen
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on without being asked

@@ -5,11 +5,18 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 
-from imprint.bootstrap import Adapters, check_chain, open_adapters
+from imprint.bootstrap import (
+    Adapters,
+    OpenCatalog,
+    check_chain,
+    in_daemon_thread,
+    open_adapters,
+)
 from imprint.domain.errors import Unavailable
 from imprint.logs import configure_logging
 from imprint.server.connection_limits import ConnectionLimits, raise_file_limit
@@ -73,12 +80,15 @@ async def verify_installation(adapters: Adapters) -> None:
         log.info("installation", extra={"installation": adapters.catalog.identity.id})
 
 
-async def open_checked_adapters(settings: Settings, *, chain: bool = True) -> Adapters:
+async def open_checked_adapters(
+    settings: Settings, left: OpenCatalog | None = None, *, chain: bool = True
+) -> Adapters:
     """Open the adapters of a service; check whose documents there are, and which chain.
 
-    Raises `CannotStart` if they are another installation's, or if the node is on another chain.
+    Raises `CannotStart` if they are another installation's, or if the node is on another chain,
+    and as `open_adapters` does, which gets `left`.
     """
-    adapters = open_adapters(settings)
+    adapters = await in_daemon_thread(partial(open_adapters, settings, left=left))
     try:
         await verify_installation(adapters)
         if chain:

@@ -15,20 +15,32 @@ import click
 import uvloop
 from prometheus_client import make_asgi_app
 
-from imprint.bootstrap import build_service
-from imprint.cli.errors import report_cannot_start, reporting_errors
+from imprint.bootstrap import (
+    OpenCatalog,
+    build_service,
+    build_starting_service,
+    open_when_reachable,
+)
+from imprint.cli.errors import FAILED, report_cannot_start, reporting_errors
 from imprint.cli.installation import (
     config_option,
     configure_service_logging,
     connection_limits,
     open_checked_adapters,
 )
-from imprint.domain.errors import CannotStart
-from imprint.server.http import HttpServer, listen, serve_all
-from imprint.server.supervisor import Supervisor
+from imprint.domain.errors import CannotStart, Unavailable
+from imprint.server.http import HttpServer, NotStarted, serve_all
+from imprint.server.listeners import listen
+from imprint.server.supervisor import Link, Supervisor
 from imprint.settings import Settings, read_settings
 
 log = logging.getLogger(__name__)
+
+SILENT_SECONDS = 10.0
+"""How long new connections wait for a slow start before they are told that the service starts."""
+
+STOP_MARGIN = 30.0
+"""Seconds that a worker may take to stop beyond `IMPRINT_SHUTDOWN_SECONDS` before it is killed."""
 
 _ONE_WORKER = "SIGHUP is ignored: there is one worker, and no supervisor to replace it"
 
@@ -48,7 +60,10 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
         if workers == 1:
             uvloop.run(_serve_alone(settings, sockets))
         else:
-            sys.exit(Supervisor(workers, partial(_run_worker, settings, sockets)).run())
+            work = partial(_run_worker, settings, sockets)
+            stop_seconds = settings.limits.shutdown_seconds + STOP_MARGIN
+            listeners = [sockets.service, *sockets.metrics]
+            sys.exit(Supervisor(workers, work, listeners, stop_seconds=stop_seconds).run())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +86,59 @@ def _open_sockets(settings: Settings) -> _Sockets:
 async def _serve_alone(settings: Settings, sockets: _Sockets) -> None:
     # SIGHUP makes a supervisor replace its workers; unhandled, it would end this process.
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, log.warning, _ONE_WORKER)
-    await _serve(settings, sockets, 0)
-
-
-def _run_worker(settings: Settings, sockets: _Sockets, index: int) -> int:
     try:
-        uvloop.run(_serve(settings, sockets, index))
+        await _serve(settings, sockets, 0, None)
+    except NotStarted:
+        sys.exit(FAILED)
+
+
+def _run_worker(settings: Settings, sockets: _Sockets, index: int, link: Link) -> int:
+    try:
+        uvloop.run(_serve(settings, sockets, index, link))
     except CannotStart as error:
         return report_cannot_start(error)
+    except NotStarted:
+        return FAILED
     return 0
 
 
-async def _serve(settings: Settings, sockets: _Sockets, index: int) -> None:
-    adapters = await open_checked_adapters(settings)
+async def _serve(settings: Settings, sockets: _Sockets, index: int, link: Link | None) -> None:
     limits = settings.limits
+    starting = build_starting_service(settings)
     service = HttpServer(
-        build_service(settings, adapters),
+        starting,
         sockets.service,
         limits=connection_limits(settings),
         keep_alive=limits.keep_alive_seconds,
         shutdown_timeout=limits.shutdown_seconds,
+        has_lifespan=False,
+        is_shared=link is not None,
     )
     metrics = [
-        HttpServer(make_asgi_app(), listener, keep_alive=0, has_lifespan=False)
+        HttpServer(
+            make_asgi_app(), listener, keep_alive=0, has_lifespan=False, is_shared=link is not None
+        )
         for listener in sockets.metrics[index : index + 1]
     ]
-    # Everything loaded by now stays until the end; the garbage collector need not scan it again.
-    gc.collect()
-    gc.freeze()
-    await serve_all([service, *metrics])
+    waits = asyncio.Event()
+
+    def wait_for(missing: Unavailable) -> None:
+        starting.wait_for(missing)
+        waits.set()
+
+    async def start() -> None:
+        attempt = partial(open_checked_adapters, settings, OpenCatalog())
+        adapters = await open_when_reachable(attempt, wait_for)
+        await service.replace_app(build_service(settings, adapters))
+        # Everything loaded by now stays until the end; the garbage collector need not scan it.
+        gc.collect()
+        gc.freeze()
+
+    patience = asyncio.get_running_loop().call_later(SILENT_SECONDS, waits.set)
+    await serve_all(
+        [service, *metrics],
+        start=start(),
+        # While others serve, connections are for them.
+        may_serve=None if link is not None and link.has_peers else waits,
+        on_ready=link.report_ready if link is not None else patience.cancel,
+    )

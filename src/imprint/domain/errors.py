@@ -8,6 +8,7 @@
     │   │   └── OutOfRange     carries the size of the document
     │   └── Unavailable        chain, storage or database did not respond; try again
     └── CannotStart            settings or dependencies do not allow the service to start
+        └── NotReachable       a dependency does not respond; the service may start later
 
 Codes are part of the interface and never change their meaning; details are for people.
 """
@@ -118,3 +119,11 @@ class Unavailable(Problem):
 
 class CannotStart(Exception):
     """The service must not start; the text is the reason, for the operator."""
+
+
+class NotReachable(CannotStart):
+    """The service cannot start yet; `problem` says which dependency does not respond."""
+
+    def __init__(self, text: str, problem: Unavailable) -> None:
+        super().__init__(text)
+        self.problem = problem

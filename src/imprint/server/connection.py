@@ -361,6 +361,25 @@ class HttpConnection(HttpToolsProtocol):
 
     # Refusals
 
+    @property
+    def received(self) -> int:
+        """Bytes that have arrived of the request that is being received."""
+        return self._received
+
+    @property
+    def receives_head(self) -> bool:
+        """Whether a part of a request line with its headers has arrived."""
+        return self._in_head and self._received > 0 and not self._ignores_input
+
+    @property
+    def receives_body(self) -> bool:
+        """Whether the headers of a request have arrived, and not yet all of its body."""
+        return not self._in_head and not self._ignores_input and not self.transport.is_closing()
+
+    def refuse_rest(self, problem: Problem) -> None:
+        """Refuse the request that is being received, after the responses to those before it."""
+        self._refuse(problem)
+
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP."""
         self._refuse(_unreadable("The request cannot be read."))

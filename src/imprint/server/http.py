@@ -1,26 +1,29 @@
-"""The HTTP server: graceful shutdown and listening sockets."""
+"""The HTTP server: start-up, graceful shutdown, and the signals that begin it."""
 
 import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.lifespan.on import LifespanOn
 
-from imprint.domain.errors import CannotStart
 from imprint.server.connection import HttpConnection
 from imprint.server.connection_limits import ConnectionLimits, OpenConnections
+from imprint.server.drain import POLL_SECONDS, drain_connections
+from imprint.server.listeners import BACKLOG, accept_waiting, refuse_connections
 
-BACKLOG = 2048
-"""Connections that may wait to be accepted."""
+ACCEPT_SECONDS = 0.1
+"""How long a stopping server accepts connections whose clients began before it stopped."""
 
-POLL_SECONDS = 0.05
-"""How often a draining server checks whether its connections are closed."""
+
+class NotStarted(Exception):
+    """The application failed when it was started; the log says why."""
 
 
 class _Server(uvicorn.Server):
@@ -32,8 +35,8 @@ class _Server(uvicorn.Server):
 
 
 @dataclass(slots=True)
-class _CloseOnShutdown:
-    """A middleware that closes connections after their next response while `is_stopping`."""
+class _CurrentApp:
+    """The application, which can be replaced; closes connections while `is_stopping`."""
 
     app: ASGIApp
     is_stopping: bool = False
@@ -51,9 +54,10 @@ class HttpServer:
     """One application on one socket, with a graceful shutdown.
 
     A keep-alive client may be about to send on a connection that looks idle. So `drain` accepts no
-    new connections, closes each connection after its next response, and waits `keep_alive` seconds
-    for idle ones. Then `stop` ends the server after at most `shutdown_timeout` seconds for requests
-    that are still running. `limits` hold for the connections of this server.
+    new connections, closes each connection after its next response, and waits some seconds for
+    idle ones. Then `stop` ends the server after at most `shutdown_timeout` seconds for requests
+    that are still running. `limits` hold for the connections of this server. A listener that
+    `is_shared` is refused connections by whoever stops all processes.
     """
 
     def __init__(
@@ -65,17 +69,21 @@ class HttpServer:
         keep_alive: int = 5,
         shutdown_timeout: int = 20,
         has_lifespan: bool = True,
+        is_shared: bool = False,
     ) -> None:
-        self._app = _CloseOnShutdown(app)
+        self._app = _CurrentApp(app)
         self._listener = listener
         self._keep_alive = keep_alive
+        self._has_lifespan = has_lifespan
+        self._is_shared = is_shared
+        self._lifespan: LifespanOn | None = None
         # uvicorn takes a class, and does nothing with it but call it.
         connection = partial(HttpConnection, opened=OpenConnections(limits or ConnectionLimits()))
         config = uvicorn.Config(
             self._app,
             http=cast(Any, connection),
             loop="none",
-            lifespan="on" if has_lifespan else "off",
+            lifespan="off",
             ws="none",
             log_config=None,
             access_log=False,
@@ -93,52 +101,150 @@ class HttpServer:
         return self._server.started
 
     async def run(self) -> None:
-        """Serve until `stop` is called."""
-        await self._server.serve([self._listener])
+        """Serve until `stop` is called; the application is started before and shut down after.
+
+        Raises `NotStarted`.
+        """
+        if self._has_lifespan and self._lifespan is None:
+            await self.replace_app(self._app.app)
+        try:
+            await self._server.serve([self._listener])
+        finally:
+            await self.close_app()
+
+    async def replace_app(self, app: ASGIApp) -> None:
+        """Start this application, and then serve it instead of the one before.
+
+        Open connections stay open. Raises `NotStarted`.
+        """
+        config = uvicorn.Config(app, lifespan="on", log_config=None, proxy_headers=False, ws="none")
+        config.load()
+        lifespan = LifespanOn(config)
+        await lifespan.startup()
+        if lifespan.should_exit:
+            raise NotStarted
+        self._lifespan = lifespan
+        self._app.app = app
+
+    async def close_app(self) -> None:
+        """Shut the application down, if it was started and has not been shut down."""
+        lifespan, self._lifespan = self._lifespan, None
+        if lifespan is not None:
+            await lifespan.shutdown()
 
     async def drain(self) -> None:
-        """Accept no new connections, and wait until the open ones are closed."""
+        """Accept no new connections, and wait until the open ones are closed, within bounds."""
         self._app.is_stopping = True
-        for server in self._server.servers if self.started else ():
-            server.close()
-        for _ in range(int(self._keep_alive / POLL_SECONDS) + 1):
-            if not self._server.server_state.connections:
-                return
-            await asyncio.sleep(POLL_SECONDS)
+        if self.started:
+            await self._close_listener()
+        await drain_connections(self._connections, self._keep_alive)
 
     def stop(self) -> None:
         """End the server as soon as no request is running."""
         self._server.should_exit = True
 
+    def _connections(self) -> list[HttpConnection]:
+        return [*cast("set[HttpConnection]", self._server.server_state.connections)]
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises `CannotStart` if the address is in use or not of this machine."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio disables Nagle's algorithm only on sockets whose protocol is named; with it, every
-    # response on a keep-alive connection would wait 40 ms for the client's acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise CannotStart(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
-    return listener
+    async def _close_listener(self) -> None:
+        """Close the listening socket; connections that were made before are served, not reset."""
+        if not self._is_shared:
+            refuse_connections(self._listener)
+        # A client may have the system's word that it is connected before the system has its own.
+        await asyncio.sleep(ACCEPT_SECONDS)
+        accepted = accept_waiting(self._listener)
+        for server in self._server.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        for peer in accepted:
+            with contextlib.suppress(OSError):
+                await loop.connect_accepted_socket(self._make_connection, peer)
+
+    def _make_connection(self) -> asyncio.Protocol:
+        config, state = self._server.config, self._server.server_state
+        make: Callable[..., asyncio.Protocol] = config.http_protocol_class
+        return make(config=config, server_state=state, app_state={}, _loop=None)
 
 
-async def serve_all(servers: Sequence[HttpServer], *, drain: bool = True) -> None:
-    """Serve until SIGINT or SIGTERM, then stop the servers in order, draining each if `drain`."""
+async def serve_all(
+    servers: Sequence[HttpServer],
+    *,
+    drain: bool = True,
+    start: Coroutine[Any, Any, None] | None = None,
+    may_serve: asyncio.Event | None = None,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM, then stop the servers in order, draining each if `drain`.
+
+    With `start`, connections are accepted when that has ended, or before if `may_serve` is set; a
+    signal before its end stops at once. `on_ready` is called when the first server serves after
+    it. Raises what `start` raises.
+    """
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stopping.set)
     signalled = asyncio.create_task(stopping.wait())
-    runs = [asyncio.create_task(server.run()) for server in servers]
-    await asyncio.wait([signalled, *runs], return_when=asyncio.FIRST_COMPLETED)
-    for server, run in zip(servers, runs, strict=True):
-        if drain:
-            await server.drain()
-        server.stop()
-        await run
-    signalled.cancel()
+    runs: list[asyncio.Task[None]] = []
+
+    def begin() -> None:
+        if not runs:
+            runs.extend(asyncio.create_task(server.run()) for server in servers)
+
+    is_ready = False
+    try:
+        if start is not None and not await _started(start, may_serve, signalled, begin, runs):
+            return
+        is_ready = True
+        begin()
+        await _first(_until_started(servers[0]), signalled, *runs)
+        if servers[0].started:
+            on_ready()
+        await _first(signalled, *runs)
+    finally:
+        signalled.cancel()
+        for server, run in zip(servers, runs, strict=False):
+            if drain and is_ready:
+                await server.drain()
+            server.stop()
+            await run
+
+
+async def _started(
+    start: Coroutine[Any, Any, None],
+    may_serve: asyncio.Event | None,
+    signalled: "asyncio.Task[bool]",
+    begin: Callable[[], None],
+    runs: "list[asyncio.Task[None]]",
+) -> bool:
+    """Whether `start` has ended before a signal came; serves meanwhile if `may_serve` is set."""
+    starting = asyncio.create_task(start)
+    try:
+        if may_serve is not None:
+            await _first(may_serve.wait(), starting, signalled)
+            if may_serve.is_set() and not starting.done():
+                begin()
+        await _first(starting, signalled, *runs)
+        if not starting.done():
+            return False
+        await starting
+        return True
+    finally:
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+
+
+async def _until_started(server: HttpServer) -> None:
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def _first(*awaited: Awaitable[Any]) -> None:
+    """Wait until one of these has ended; those that are no tasks yet are cancelled then."""
+    tasks = [asyncio.ensure_future(each) for each in awaited]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task, each in zip(tasks, awaited, strict=True):
+            if task is not each:
+                task.cancel()

@@ -372,9 +372,10 @@ class Limits:
     )
     keep_alive_seconds: int = setting(
         "KEEP_ALIVE_SECONDS",
-        "How long a connection may stay idle between requests.",
+        "How long a connection may stay idle between requests; longer than a proxy in front keeps"
+        " its connections, or it sends requests on connections that are being closed.",
         integer(1, 600),
-        "5",
+        "75",
     )
     shutdown_seconds: int = setting(
         "SHUTDOWN_SECONDS",

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from imprint.domain.errors import Problem
+from imprint.domain.errors import Code, Problem, Unavailable
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
 from imprint.ports import Clock, Monotonic
 from imprint.services.drafts import Drafts
@@ -26,7 +27,7 @@ from imprint.web.middleware import RequestLimits, RequestMiddleware
 from imprint.web.problems import on_method_not_allowed, on_not_found, on_problem
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
-from imprint.web.routes.about import AboutRoutes
+from imprint.web.routes.about import AboutRoutes, StartingRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
@@ -121,6 +122,34 @@ def build_app(
         },
         lifespan=lifespan,
     )
+
+
+class StartingApp:
+    """The application of a service that waits for a dependency before it can start.
+
+    It is alive and not ready, and refuses everything else with the code of that dependency.
+    """
+
+    def __init__(self, options: WebOptions, monotonic: Monotonic) -> None:
+        missing = Unavailable(Code.DATABASE_UNAVAILABLE, "The service is starting.")
+        self._routes = StartingRoutes(missing)
+        routes = [
+            Route("/healthz", self._routes.healthz),
+            Route("/readyz", self._routes.readyz),
+        ]
+        refuse = self._routes.refuse
+        self._app = Application(
+            routes,
+            _middleware(routes, options, monotonic),
+            {Problem: on_problem, 404: refuse, 405: refuse},
+        )
+
+    def wait_for(self, missing: Unavailable) -> None:
+        """Refuse requests with this problem from now on."""
+        self._routes.missing = missing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
 
 def _routes(

@@ -7,6 +7,7 @@ then sees the rows of the other. A conflict in every attempt is `Unstorable`.
 """
 
 import asyncio
+import logging
 import re
 from collections import defaultdict
 from collections.abc import (
@@ -98,7 +99,8 @@ def open_catalog(
     Raises `NewerSchema` for one that a newer version wrote, and `Unfinished` for one that a catalog
     is being moved to. Connections are made later, on the event loop that uses them.
     """
-    with translated(), ThreadPoolExecutor(1, "catalog-schema") as thread:
+    # Whoever opens it says why it cannot, and may try again for hours.
+    with translated(logging.DEBUG), ThreadPoolExecutor(1, "catalog-schema") as thread:
         identity = thread.submit(asyncio.run, prepare(url)).result()
     return PostgresqlCatalog(url, connections, identity, clock)
 

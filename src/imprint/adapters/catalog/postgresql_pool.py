@@ -85,13 +85,14 @@ async def connect(url: str) -> Connection:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise `Unavailable` for every error of the database or of its connection."""
+def translated(level: int = logging.ERROR) -> Iterator[None]:
+    """Raise `Unavailable` for every error of the database or of its connection, and log it."""
     try:
         yield
     except (*_ERRORS, Unstorable) as error:
         # Not the text and not the details: they quote values.
-        _log.error(
+        _log.log(
+            level,
             "The database failed: %s %s",
             type(error).__name__,
             getattr(error, "sqlstate", ""),

@@ -65,7 +65,8 @@ def open_catalog(path: Path, clock: Monotonic = monotonic) -> "SqliteCatalog":
             writer.close()
             raise
     except (sqlite3.Error, OSError) as error:
-        _log.error("The catalog cannot be opened: %s", error)
+        # Whoever opens it says why it cannot, and may try again for hours.
+        _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
 
 

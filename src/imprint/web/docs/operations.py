@@ -459,7 +459,8 @@ READINESS = Operation(
     "was final, if disk space is low, if nobody follows the chain or collects garbage, or if a "
     "damaged record is known: most reads still work then, and with little disk space everything "
     "that stores no document. Without the database or the content store it returns "
-    "`unavailable`, with status 503.",
+    "`unavailable`, with status 503; while it waits for one of them to start, it has not asked the "
+    "others, which are `unknown`.",
     Response("The service can handle requests.", "Readiness"),
     (Code.OVERLOADED,),
 )

@@ -372,7 +372,7 @@ _NARROWED: dict[str, dict[str, Schema]] = {
 }
 """Schemas of members that are stricter than the types of the structs."""
 
-_REACHABLE = {"enum": ["ok", "unavailable"]}
+_REACHABLE = {"enum": ["ok", "unavailable", "unknown"]}
 
 
 def describe_responses(facts: Mapping[str, Any]) -> dict[str, Schema]:
@@ -412,10 +412,10 @@ def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
         "database": _REACHABLE,
         "storage": _REACHABLE,
         "chain": {"enum": [*_REACHABLE["enum"], "disagrees"]},
-        "disk": {"enum": ["ok", "low"]},
-        "follower": {"enum": ["ok", "stopped"]},
-        "collector": {"enum": ["ok", "stopped"]},
-        "records": {"enum": ["ok", "damaged"]},
+        "disk": {"enum": ["ok", "low", "unknown"]},
+        "follower": {"enum": ["ok", "stopped", "unknown"]},
+        "collector": {"enum": ["ok", "stopped", "unknown"]},
+        "records": {"enum": ["ok", "damaged", "unknown"]},
     }
     return {
         "Facts": _shape_of(facts),

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.domain.errors import Code, Refusal
+from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.ports import Clock
-from imprint.services.readiness import Readiness
+from imprint.services.readiness import Condition, Readiness
 from imprint.web.docs.page import DOCS_POLICY
+from imprint.web.problems import on_problem
 from imprint.web.responses import PRIVATE, json_response
 
 UNTIL_RESTART = "public, max-age=300"
@@ -19,6 +21,33 @@ UNTIL_RESTART = "public, max-age=300"
 
 CONTACT_VALIDITY = timedelta(days=180)
 """How long the security contact is valid; RFC 9116 recommends less than a year."""
+
+CHECKS = {Code.DATABASE_UNAVAILABLE: "database", Code.STORAGE_UNAVAILABLE: "storage"}
+"""The members of the readiness that tell whether a dependency which is always needed responds."""
+
+
+@dataclass(slots=True)
+class StartingRoutes:
+    """The endpoints of a service that cannot start before a dependency responds.
+
+    `missing` is what every request gets, except for health and readiness.
+    """
+
+    missing: Unavailable
+
+    async def healthz(self, request: Request) -> Response:
+        return json_response({"status": "alive"}, PRIVATE)
+
+    async def readyz(self, request: Request) -> Response:
+        checks = dict.fromkeys(_checks(Condition(False, False, False)), "unknown")
+        if name := CHECKS.get(self.missing.code):
+            checks[name] = "unavailable"
+        response = json_response({"status": "unavailable", "checks": checks}, PRIVATE)
+        response.status_code = 503
+        return response
+
+    async def refuse(self, request: Request, error: HTTPException) -> Response:
+        return await on_problem(request, self.missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +85,26 @@ class AboutRoutes:
 
     async def readyz(self, request: Request) -> Response:
         condition = await self.readiness.check()
-        checks = {
-            "database": _word(condition.database),
-            "storage": _word(condition.storage),
-            "chain": _word(condition.chain),
-            "disk": "ok" if condition.disk else "low",
-            "follower": "ok" if condition.follower else "stopped",
-            "collector": "ok" if condition.collector else "stopped",
-            "records": "ok" if condition.records else "damaged",
-        }
-        if condition.chain and not condition.history:
-            checks["chain"] = "disagrees"
-        response = json_response({"status": condition.status, "checks": checks}, PRIVATE)
+        body = {"status": condition.status, "checks": _checks(condition)}
+        response = json_response(body, PRIVATE)
         response.status_code = 200 if condition.ready else 503
         return response
+
+
+def _checks(condition: Condition) -> dict[str, str]:
+    """What the readiness says about each dependency."""
+    checks = {
+        "database": _word(condition.database),
+        "storage": _word(condition.storage),
+        "chain": _word(condition.chain),
+        "disk": "ok" if condition.disk else "low",
+        "follower": "ok" if condition.follower else "stopped",
+        "collector": "ok" if condition.collector else "stopped",
+        "records": "ok" if condition.records else "damaged",
+    }
+    if condition.chain and not condition.history:
+        checks["chain"] = "disagrees"
+    return checks
 
 
 def _word(is_available: bool) -> str:

@@ -1,0 +1,91 @@
+"""Start-up that waits for a dependency that cannot be reached, instead of ending the service."""
+
+import asyncio
+import logging
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from imprint.domain.errors import NotReachable, Unavailable
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.5
+"""Seconds before the second attempt at most; each further pause is twice as long."""
+
+LONGEST_PAUSE = 5.0
+"""Seconds between two attempts at most."""
+
+LOG_SECONDS = 30.0
+"""Seconds between two log lines of a start-up that waits."""
+
+T = TypeVar("T")
+
+
+async def open_when_reachable(
+    attempt: Callable[[], Awaitable[T]],
+    on_wait: Callable[[Unavailable], None],
+    *,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    seconds: Callable[[], float] = time.monotonic,
+) -> T:
+    """The result of the first attempt that reaches everything.
+
+    After each other attempt `on_wait` is told what is missing. Raises what an attempt raises,
+    except for `NotReachable` and `Unavailable`.
+    """
+    pause, began, logged = FIRST_PAUSE, seconds(), -LOG_SECONDS
+    while True:
+        try:
+            result = await attempt()
+        except NotReachable as error:
+            reason, problem = str(error), error.problem
+        except Unavailable as error:
+            reason, problem = error.detail, error
+        else:
+            if logged >= 0:
+                log.warning("start-up goes on", extra={"waited": round(seconds() - began, 1)})
+            return result
+        on_wait(problem)
+        waited = seconds() - began
+        if waited - logged >= LOG_SECONDS:
+            logged = waited
+            extra = {"code": problem.code, "reason": reason, "waited": round(waited, 1)}
+            log.error("start-up waits for a dependency", extra=extra)
+        # The workers and replicas that wait do not all come back at the same moment.
+        await sleep(pause * random.uniform(0.5, 1))  # noqa: S311  nobody gains by guessing
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+async def in_daemon_thread(function: Callable[[], T]) -> T:
+    """The result of a function that blocks.
+
+    Its thread does not keep the process alive: what waits for the lock of a file waits for seconds.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = function()
+        except BaseException as raised:  # noqa: BLE001  the caller gets it
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:
+            # The loop has ended meanwhile, and the process is about to.
+            log.debug("nobody waits for %s any more", function)
+
+    threading.Thread(target=run, name="startup", daemon=True).start()
+    return await done

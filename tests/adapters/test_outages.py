@@ -1,0 +1,87 @@
+"""Failures that may pass, and failures that somebody has to repair."""
+
+import errno
+import sqlite3
+import ssl
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from imprint.adapters.outages import failure_reason, may_pass
+
+
+def _locked(folder: Path) -> sqlite3.Error:
+    path = folder / "locked.db"
+    with sqlite3.connect(path, isolation_level=None) as holder:
+        holder.execute("CREATE TABLE t (x)")
+        holder.execute("BEGIN EXCLUSIVE")
+        other = sqlite3.connect(path, timeout=0)
+        with pytest.raises(sqlite3.OperationalError) as raised:
+            other.execute("SELECT * FROM t")
+        other.close()
+        holder.execute("ROLLBACK")
+    holder.close()
+    return raised.value
+
+
+def _damaged(folder: Path) -> sqlite3.Error:
+    path = folder / "damaged.db"
+    path.write_bytes(b"This is no database." * 500)
+    connection = sqlite3.connect(path)
+    with pytest.raises(sqlite3.DatabaseError) as raised:
+        connection.execute("SELECT * FROM t")
+    connection.close()
+    return raised.value
+
+
+def test_a_locked_file_may_be_free_later_and_a_damaged_one_stays_damaged(tmp_path: Path) -> None:
+    assert may_pass(_locked(tmp_path))
+    assert not may_pass(_damaged(tmp_path))
+
+
+PASSING = [
+    ConnectionRefusedError(errno.ECONNREFUSED, "refused"),
+    FileNotFoundError(errno.ENOENT, "the socket of a server that does not run"),
+    OSError(errno.ENOSPC, "full"),
+    OSError(errno.EIO, "broken"),
+    TimeoutError(),
+    asyncpg.CannotConnectNowError("starting up"),
+    asyncpg.TooManyConnectionsError("too many"),
+    asyncpg.DiskFullError("full"),
+    asyncpg.ReadOnlySQLTransactionError("a standby"),
+    asyncpg.ConnectionDoesNotExistError("gone"),
+    asyncpg.InterfaceError("closed"),
+]
+LASTING = [
+    PermissionError(errno.EACCES, "not allowed"),
+    NotADirectoryError(errno.ENOTDIR, "a file"),
+    OSError(errno.EROFS, "read only"),
+    ssl.SSLCertVerificationError(1, "unknown authority"),
+    ValueError("an invalid address"),
+    asyncpg.InvalidPasswordError("wrong"),
+    asyncpg.InvalidCatalogNameError("no such database"),
+    asyncpg.InsufficientPrivilegeError("not allowed"),
+    asyncpg.ClientConfigurationError("wrong"),
+    None,
+]
+
+
+@pytest.mark.parametrize("error", PASSING, ids=lambda error: type(error).__name__)
+def test_what_may_pass(error: Exception) -> None:
+    assert may_pass(error)
+
+
+@pytest.mark.parametrize("error", LASTING, ids=lambda error: type(error).__name__)
+def test_what_does_not_pass(error: Exception | None) -> None:
+    assert not may_pass(error)
+
+
+def test_a_reason_quotes_nothing_that_a_server_said() -> None:
+    assert failure_reason(asyncpg.InvalidPasswordError("for user alice")) == (
+        "InvalidPasswordError 28P01"
+    )
+    assert failure_reason(ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")) == (
+        "Connection refused"
+    )
+    assert failure_reason(TimeoutError()) == "TimeoutError"

@@ -1,0 +1,237 @@
+"""Restarts under load and at bad moments: nothing that was sent is dropped, and nothing hangs."""
+
+import asyncio
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.faults.scene import LONG, Replica, Scene, open_scene
+from tests.processes import PLAIN, free_port
+
+from imprint.domain.errors import CannotStart
+from imprint.server.listeners import listen
+
+ROLLING_RESTARTS = 10 if LONG else 1
+READERS = 4
+WRITERS = 2
+SECONDS = 60.0
+
+
+async def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        await asyncio.sleep(0.02)
+
+
+def workers_of(replica: Replica) -> set[int]:
+    """The ids of the workers that a supervisor has now."""
+    pid = replica.process.pid
+    return {int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+def is_alive(pid: int) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    return False
+
+
+class Balancer(httpx2.AsyncBaseTransport):
+    """Sends to the replicas in turn; only a refused connection is tried elsewhere."""
+
+    def __init__(self, replicas: Sequence[Replica]) -> None:
+        self.ports = [replica.port for replica in replicas]
+        self.refused = 0
+        self._to = {port: httpx2.AsyncHTTPTransport(verify=PLAIN) for port in self.ports}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        for attempt in range(200):
+            port = self.ports[0]
+            self.ports = [*self.ports[1:], port]
+            request.url = request.url.copy_with(scheme="http", host="127.0.0.1", port=port)
+            try:
+                return await self._to[port].handle_async_request(request)
+            except httpx2.ConnectError:
+                self.refused += 1
+                await asyncio.sleep(0.02 if attempt else 0)
+        raise AssertionError("every replica refuses connections")
+
+    async def aclose(self) -> None:
+        for transport in self._to.values():
+            await transport.aclose()
+
+
+@dataclass(slots=True)
+class Load:
+    """Reads and signed writes through a balancer, and what became of them."""
+
+    scene: Scene
+    replicas: Sequence[Replica]
+    done: Counter[str] = field(default_factory=Counter)
+    dropped: list[str] = field(default_factory=list)
+    cids: list[str] = field(default_factory=list)
+    _ends: bool = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(self._read(index)) for index in range(READERS)]
+        tasks += [asyncio.create_task(self._write(index)) for index in range(WRITERS)]
+        try:
+            yield
+        finally:
+            self._ends = True
+            await asyncio.gather(*tasks)
+
+    async def go_on(self) -> None:
+        """Wait for some more reads and writes."""
+        reads, writes = self.done["read"] + 8, self.done["write"] + 8
+        await until(lambda: self.done["read"] > reads and self.done["write"] > writes)
+
+    async def _read(self, index: int) -> None:
+        # Half of the readers keep their connections, the others make a new one for each request.
+        headers = {"Connection": "close"} if index % 2 else {}
+        async with self._client() as client:
+            while not self._ends:
+                with self._noting("read"):
+                    response = await client.get("/filesMetaData", headers=headers)
+                    assert response.status_code == 200, response.text
+
+    async def _write(self, index: int) -> None:
+        wallet = self.scene.world.wallet(index)
+        async with self._client() as client:
+            while not self._ends:
+                with self._noting("write"):
+                    body = wallet.sign("create") | {"content": "Kept through a restart."}
+                    response = await client.post("/create/group", json=body)
+                    assert response.status_code == 200, response.text
+                    self.cids.append(response.json()["updatedUpload"]["cid"])
+                await asyncio.sleep(0.02)
+
+    def _client(self) -> httpx2.AsyncClient:
+        balancer = Balancer(self.replicas)
+        return httpx2.AsyncClient(transport=balancer, base_url="http://balancer", timeout=30)
+
+    @contextmanager
+    def _noting(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (httpx2.TransportError, AssertionError) as error:
+            self.dropped.append(f"{what}: {error!r}")
+        else:
+            self.done[what] += 1
+
+
+async def stop(replica: Replica) -> None:
+    assert await asyncio.to_thread(replica.process.stop, 60) == 0, replica.process.tail()
+
+
+@pytest.mark.timeout(900 if LONG else 120)
+async def test_a_rolling_restart_drops_no_request(tmp_path: Path, records: None):
+    async with open_scene(tmp_path, WORKERS="2") as scene:
+        replicas = [scene.replica() for _ in range(2)]
+        for replica in replicas:
+            await replica.start()
+        load = Load(scene, replicas)
+        async with load.running():
+            for _ in range(ROLLING_RESTARTS):
+                for replica in replicas:
+                    # Both are in use, so that the one that stops has something to drop.
+                    await load.go_on()
+                    await stop(replica)
+                    await replica.start()
+        assert load.dropped == []
+        for cid in load.cids:
+            assert (await scene.world.metadata(cid))["cid"] == cid
+
+
+def free_ports() -> int:
+    """The first of two ports in a row that nobody listens on."""
+    while True:
+        with suppress(CannotStart, OverflowError):
+            port = free_port()
+            for each in (port, port + 1):
+                listen("127.0.0.1", each).close()
+            return port
+
+
+async def test_a_hangup_under_load_drops_no_request(tmp_path: Path):
+    metrics = free_ports()
+    async with open_scene(tmp_path, WORKERS="2", METRICS_PORT=str(metrics)) as scene:
+        replica = scene.replica()
+        await replica.start()
+        load = Load(scene, [replica])
+        async with load.running():
+            await load.go_on()
+            old = workers_of(replica)
+            os.kill(replica.process.pid, signal.SIGHUP)
+            await until(lambda: not any(map(is_alive, old)))
+            await load.go_on()
+        assert load.dropped == []
+        assert len(workers_of(replica)) == 2
+        async with httpx2.AsyncClient(verify=PLAIN, timeout=20) as client:
+            for port in (metrics, metrics + 1):
+                assert (await client.get(f"http://127.0.0.1:{port}/")).status_code == 200
+
+
+async def test_connections_that_wait_for_a_worker_are_served_before_the_end(tmp_path: Path):
+    async with open_scene(tmp_path, WORKERS="2") as scene:
+        replica = scene.replica()
+        await replica.start()
+        workers = workers_of(replica)
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        waiting = [await asyncio.open_connection("127.0.0.1", replica.port) for _ in range(20)]
+        for _, writer in waiting:
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+        os.kill(replica.process.pid, signal.SIGTERM)
+        await asyncio.sleep(0.2)
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+        for reader, writer in waiting:
+            async with asyncio.timeout(SECONDS):
+                response = await reader.read()
+            assert response.startswith(b"HTTP/1.1 200 "), response
+            writer.close()
+        assert await asyncio.to_thread(replica.process.wait, 60) == 0
+
+
+@pytest.mark.parametrize("workers", ["2", "1"] if LONG else ["2"])
+async def test_a_body_that_does_not_arrive_holds_no_stop(tmp_path: Path, workers: str):
+    async with open_scene(tmp_path, WORKERS=workers, BODY_TIMEOUT_SECONDS="600") as scene:
+        replica = scene.replica()
+        await replica.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", replica.port)
+        head = b"POST /create/group HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        writer.write(head + b"Content-Length: 1000\r\n\r\n{")
+        await writer.drain()
+        # Until the service has read it: a later request of another connection has its response.
+        await replica.wait_for(200)
+        stopping = asyncio.create_task(stop(replica))
+        async with asyncio.timeout(SECONDS):
+            response = await reader.read()
+        assert response.startswith(b"HTTP/1.1 503 "), response
+        assert b'"overloaded"' in response
+        assert b"connection: close" in response
+        assert b"retry-after" in response.lower()
+        writer.close()
+        await stopping
+
+
+async def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path):
+    async with open_scene(tmp_path, WORKERS="2") as scene:
+        replica = scene.replica()
+        await replica.start()
+        workers = workers_of(replica)
+        assert len(workers) == 2
+        replica.process.kill()
+        await until(lambda: not any(map(is_alive, workers)))
+        # The address is free for the next one.
+        listen("127.0.0.1", replica.port).close()

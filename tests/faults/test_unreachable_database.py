@@ -1,0 +1,166 @@
+"""A database that cannot be reached: the service waits for it, and those who serve go on."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.faults.scene import LONG, Replica, Scene, open_scene
+from tests.faults.test_restarts import SECONDS, is_alive, until, workers_of
+from tests.postgresql import Server, keeping_records_on
+from tests.processes import PLAIN
+
+WAITS = "start-up waits for a dependency"
+GOES_ON = "start-up goes on"
+
+
+WORKERS = ["2", "1"] if LONG else ["2"]
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[Server]:
+    """A PostgreSQL server that the tests may kill."""
+    server = Server()
+    server.make()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(own_server: Server) -> Iterator[Server]:
+    """The same; the scene of the test keeps its records there."""
+    with keeping_records_on(own_server):
+        yield own_server
+
+
+async def fetch(replica: Replica, path: str, method: str = "GET", **more: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=replica.url, timeout=20, verify=PLAIN) as client:
+        return await client.request(method, path, **more)
+
+
+async def expect_waiting(scene: Scene, replica: Replica) -> None:
+    """It is alive, not ready, and refuses everything else with the code of its database."""
+    await replica.wait_for(503)
+    assert (await fetch(replica, "/healthz")).status_code == 200
+    ready = (await fetch(replica, "/readyz")).json()
+    assert ready["status"] == "unavailable"
+    assert ready["checks"]["database"] == "unavailable"
+    body = scene.world.wallet(0).sign("create") | {"content": "Too early."}
+    for response in (
+        await fetch(replica, "/filesMetaData"),
+        await fetch(replica, "/create/group", "POST", json=body),
+        await fetch(replica, "/nowhere"),
+    ):
+        assert response.status_code == 503, response.text
+        assert response.json()["code"] == "database_unavailable"
+        assert int(response.headers["Retry-After"]) >= 1
+        assert response.headers["Content-Type"] == "application/problem+json"
+    assert WAITS in replica.log
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+async def test_a_service_starts_when_its_server_does(tmp_path: Path, server: Server, workers: str):
+    async with open_scene(tmp_path, WORKERS=workers) as scene:
+        server.kill()
+        replica = scene.replica()
+        replica.process.spawn()
+        await expect_waiting(scene, replica)
+        # A connection from before stays open and gets the real service.
+        async with httpx2.AsyncClient(base_url=replica.url, verify=PLAIN) as client:
+            assert (await client.get("/readyz")).status_code == 503
+            server.start()
+            await until(lambda: replica.log.count(GOES_ON) == int(workers))
+            async with asyncio.timeout(SECONDS):
+                while (await client.get("/readyz")).status_code != 200:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+        await replica.wait_for(200)
+        await scene.world.create(scene.world.wallet(0))
+        assert replica.log.count(WAITS) == int(workers)
+        assert await asyncio.to_thread(replica.process.stop, 60) == 0
+
+
+async def test_a_service_starts_when_the_file_is_no_longer_locked(tmp_path: Path):
+    async with open_scene(tmp_path, WORKERS="2") as scene:
+        replica = scene.replica()
+        await replica.start()
+        await asyncio.to_thread(replica.process.stop, 60)
+        with closing(sqlite3.connect(tmp_path / "data" / "imprint.db", isolation_level=None)) as db:
+            db.execute("BEGIN EXCLUSIVE")
+            replica.process.spawn()
+            await expect_waiting(scene, replica)
+            db.execute("ROLLBACK")
+        await until(lambda: replica.log.count(GOES_ON) == 2)
+        await scene.world.create(scene.world.wallet(0))
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+async def test_a_service_that_waits_stops_at_once(tmp_path: Path, workers: str):
+    nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
+    async with open_scene(tmp_path, WORKERS=workers, DATABASE_URL=nowhere) as scene:
+        replica = scene.replica()
+        replica.process.spawn()
+        await expect_waiting(scene, replica)
+        assert await asyncio.to_thread(replica.process.stop, 60) == 0
+        assert "a-long-password" not in replica.log
+
+
+async def test_a_worker_that_dies_without_its_server_ends_nothing(tmp_path: Path, server: Server):
+    async with open_scene(tmp_path, WORKERS="2") as scene:
+        replica = scene.replica()
+        await replica.start()
+        await scene.world.create(scene.world.wallet(0))
+        server.kill()
+        died, stayed = sorted(workers_of(replica))
+        os.kill(died, signal.SIGKILL)
+        await until(lambda: WAITS in replica.log)
+        # The connections are for the one that serves; without its database it refuses, too.
+        response = await fetch(replica, "/filesMetaData")
+        assert response.json()["code"] == "database_unavailable"
+        server.start()
+        await until(lambda: GOES_ON in replica.log)
+        await replica.wait_for(200)
+        assert is_alive(stayed)
+        assert len(workers_of(replica)) == 2
+        await scene.world.create(scene.world.wallet(0))
+
+
+async def test_a_hangup_without_the_server_keeps_the_old_workers(tmp_path: Path, server: Server):
+    async with open_scene(tmp_path, WORKERS="2") as scene:
+        replica = scene.replica()
+        await replica.start()
+        old = workers_of(replica)
+        server.kill()
+        os.kill(replica.process.pid, signal.SIGHUP)
+        await until(lambda: replica.log.count(WAITS) == 2)
+        assert old < workers_of(replica)
+        server.start()
+        await until(lambda: not any(map(is_alive, old)))
+        await scene.world.create(scene.world.wallet(0))
+        assert len(workers_of(replica)) == 2
+
+
+async def test_a_worker_that_finds_a_newer_schema_leaves_the_others_alone(tmp_path: Path):
+    async with open_scene(tmp_path, WORKERS="2") as scene:
+        replica = scene.replica()
+        await replica.start()
+        _execute(scene, "INSERT INTO schema_migrations VALUES (9999, 'of tomorrow')")
+        died, stayed = sorted(workers_of(replica))
+        os.kill(died, signal.SIGKILL)
+        await until(lambda: "worker cannot start; the others go on" in replica.log)
+        await scene.world.create(scene.world.wallet(0))
+        assert is_alive(stayed)
+        _execute(scene, "DELETE FROM schema_migrations WHERE number = 9999")
+        await until(lambda: len(workers_of(replica)) == 2 and died not in workers_of(replica))
+
+
+def _execute(scene: Scene, text: str) -> None:
+    with closing(sqlite3.connect(scene.folder / "data" / "imprint.db")) as database:
+        database.execute(text)
+        database.commit()

@@ -1,0 +1,73 @@
+"""A service that waits for a dependency: alive, not ready, and one refusal for everything else."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.world import open_world
+
+from imprint.bootstrap import build_starting_service
+from imprint.domain.errors import Unavailable
+from imprint.web.app import StartingApp
+
+
+@pytest.fixture
+async def starting(tmp_path: Path) -> AsyncIterator[tuple[StartingApp, httpx2.AsyncClient]]:
+    async with open_world(tmp_path) as world:
+        app = build_starting_service(world.settings)
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://imprint.test"
+        ) as client:
+            yield app, client
+
+
+Starting = tuple[StartingApp, httpx2.AsyncClient]
+
+
+async def test_it_is_alive(starting: Starting) -> None:
+    response = await starting[1].get("/healthz")
+    assert (response.status_code, response.json()) == (200, {"status": "alive"})
+
+
+@pytest.mark.parametrize(
+    ("missing", "name"), [(Unavailable.database(), "database"), (Unavailable.storage(), "storage")]
+)
+async def test_readiness_names_the_dependency(
+    starting: Starting, missing: Unavailable, name: str
+) -> None:
+    app, client = starting
+    app.wait_for(missing)
+    response = await client.get("/readyz")
+    assert response.status_code == 503
+    ready = response.json()
+    assert ready["status"] == "unavailable"
+    assert ready["checks"][name] == "unavailable"
+    assert {word for check, word in ready["checks"].items() if check != name} == {"unknown"}
+
+
+async def test_readiness_has_the_members_that_it_has_later(
+    starting: Starting, tmp_path: Path
+) -> None:
+    ready = (await starting[1].get("/readyz")).json()
+    async with open_world(tmp_path / "later") as world:
+        later = (await world.client.get("/readyz")).json()
+    assert ready["checks"].keys() == later["checks"].keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/filesMetaData"), ("POST", "/create/group"), ("GET", "/none"), ("PUT", "/healthz")],
+)
+async def test_everything_else_is_refused_with_the_code_of_the_dependency(
+    starting: Starting, method: str, path: str
+) -> None:
+    app, client = starting
+    app.wait_for(Unavailable.storage())
+    response = await client.request(method, path, json={"content": "Too early."})
+    assert response.status_code == 503
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.json()["code"] == "storage_unavailable"
+    assert int(response.headers["Retry-After"]) >= 1
+    assert "X-Request-Id" in response.headers
