@@ -13,7 +13,12 @@ from starlette.applications import Starlette
 from tests.world import World, open_world
 
 from imprint.bootstrap.adapters import Adapters
-from imprint.bootstrap.background import BackgroundTasks, build_follower, build_monitors
+from imprint.bootstrap.background import (
+    BackgroundTasks,
+    build_follower,
+    build_monitors,
+    build_stray_scan,
+)
 from imprint.services.entitlement import Entitlement
 from imprint.services.labels import LabelUpdater
 
@@ -76,7 +81,8 @@ def background(
     adapters = adapters or world.adapters
     entitlement = Entitlement(adapters.marketplace, adapters.monotonic, timedelta(seconds=5))
     labels = labels or LabelUpdater(adapters.catalog, adapters.content)
-    return BackgroundTasks(world.settings, adapters, entitlement, labels)
+    strays = build_stray_scan(world.settings, adapters)
+    return BackgroundTasks(world.settings, adapters, entitlement, labels, strays=strays)
 
 
 @asynccontextmanager

@@ -17,7 +17,12 @@ from imprint.bootstrap.adapters import (
     has_network_name,
     open_adapters,
 )
-from imprint.bootstrap.background import BackgroundTasks, build_follower, build_monitors
+from imprint.bootstrap.background import (
+    BackgroundTasks,
+    build_follower,
+    build_monitors,
+    build_stray_scan,
+)
 from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
 from imprint.bootstrap.well_known import describe_service
 from imprint.domain.files import Quota
@@ -63,6 +68,9 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     labels = LabelUpdater(catalog, content)
     monitors = build_monitors(settings, adapters)
     checks = [(name, monitor.is_running) for name, monitor in monitors.items()]
+    strays = build_stray_scan(settings, adapters)
+    if strays is not None:
+        checks.append(("collector", strays.holds_nothing))
     history = partial(examine_history, adapters.chain, catalog, chain.id)
     health = WriteHealth()
     services = Services(
@@ -101,7 +109,9 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             health,
         ),
     )
-    background = BackgroundTasks(settings, adapters, entitlement, labels, tuple(monitors.values()))
+    background = BackgroundTasks(
+        settings, adapters, entitlement, labels, tuple(monitors.values()), strays
+    )
     facts = describe_service(settings, rpc_url)
     return build_app(
         services,

@@ -53,6 +53,15 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
     return monitors
 
 
+def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None:
+    """The scan for strays, if garbage is collected and the content store is not shared."""
+    retention = settings.retention
+    if not retention.janitor_seconds or adapters.inventory is None:
+        return None
+    age = timedelta(seconds=retention.lease_seconds)
+    return StrayScan(adapters.catalog, adapters.inventory, adapters.clock, age)
+
+
 @dataclass(frozen=True, slots=True)
 class BackgroundTasks:
     """Tasks that run as long as the application; the adapters are closed after them."""
@@ -62,6 +71,7 @@ class BackgroundTasks:
     entitlement: Entitlement
     labels: LabelUpdater
     monitors: Sequence[LeaseMonitor] = ()
+    strays: StrayScan | None = None
 
     @asynccontextmanager
     async def lifespan(self, app: ASGIApp) -> AsyncIterator[None]:
@@ -82,9 +92,8 @@ class BackgroundTasks:
             grace = timedelta(hours=retention.grace_hours)
             yield GarbageCollector(catalog, content, clock, grace).run(retention.janitor_seconds)
             yield UsageRecount(catalog).run()
-            if adapters.inventory is not None:
-                age = timedelta(seconds=retention.lease_seconds)
-                yield StrayScan(catalog, adapters.inventory, clock, age).run()
+        if self.strays is not None:
+            yield self.strays.run()
         for monitor in self.monitors:
             yield monitor.run()
         yield adapters.claim.run()

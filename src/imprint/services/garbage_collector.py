@@ -215,6 +215,10 @@ class StrayScan:
         await asyncio.sleep(age)
         await run_periodically("stocktaking", self._scan_and_wait, 0.0, retry_after=age)
 
+    def holds_nothing(self) -> bool:
+        """Whether no strays wait for an operator."""
+        return not self.held
+
     async def _scan_and_wait(self) -> None:
         await self.scan()
         left = STRAY_SECONDS
