@@ -117,6 +117,22 @@ class Unavailable(Problem):
         return cls(Code.DATABASE_UNAVAILABLE, "The database cannot be reached right now.")
 
 
+class Damaged(Unavailable):
+    """What is stored is not what was stored there; `what` names it for the operator."""
+
+    def __init__(self, code: Code, what: str) -> None:
+        super().__init__(code, "What is stored for this request is damaged.")
+        self.what = what
+
+    @classmethod
+    def record(cls, what: str) -> "Damaged":
+        return cls(Code.DATABASE_UNAVAILABLE, what)
+
+    @classmethod
+    def document(cls, what: str) -> "Damaged":
+        return cls(Code.STORAGE_UNAVAILABLE, what)
+
+
 class CannotStart(Exception):
     """The service must not start; the text is the reason, for the operator."""
 

@@ -12,5 +12,5 @@ from imprint.adapters.catalog.schema import known_migrations, migrate
 def test_the_columns_of_a_file_are_selected_in_the_order_in_which_it_is_built():
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, known_migrations())
-        selected = connection.execute(sql.FILE_BY_ID, {"id": "any"}).description
+        selected = connection.execute(sql.VERSION_BY_ID, {"id": "any"}).description
     assert [column[0] for column in selected] == list(signature(build_file).parameters)

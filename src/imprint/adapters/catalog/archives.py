@@ -9,7 +9,8 @@ from imprint.adapters.catalog.files import (
     count_usage,
     file_among,
     find_by_post_id,
-    find_file,
+    find_version,
+    group_checksum_of,
     hashtags_text,
     reattach,
 )
@@ -17,6 +18,7 @@ from imprint.adapters.catalog.garbage import read_fence
 from imprint.adapters.catalog.transaction import Row, Transaction, micros
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.errors import Damaged
 from imprint.domain.exports import ExportedFile, number_of
 from imprint.domain.files import File, Network, State
 from imprint.ports.catalog import FenceRaised, ImportConflict, ImportOutcome, StoredDocument
@@ -47,7 +49,7 @@ async def documents_after(
 async def compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:
     """The outcome that importing a file would have. Raises `ImportConflict`."""
     file = exported.file
-    here = await find_file(tx, sql.VERSION_BY_CID, cid=file.cid)
+    here = await find_version(tx, sql.VERSION_BY_CID, cid=file.cid)
     if here is not None:
         if (here.id, here.name, here.owner) != (file.id, file.name, file.owner):
             raise ImportConflict(f"The document {file.cid} belongs to the file {here.id} here.")
@@ -59,7 +61,7 @@ async def compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome
     group = await tx.fetchone(sql.OWNER_OF_GROUP, id=file.group_id)
     if group is not None and group["owner"] != file.owner:
         raise ImportConflict(f"The group {file.group_id} belongs to {group['owner']} here.")
-    other = await find_file(tx, sql.LIVE_IN_GROUP, group_id=file.group_id)
+    other = await find_version(tx, sql.LIVE_IN_GROUP, group_id=file.group_id)
     if other is not None:
         raise ImportConflict(f"The group {file.group_id} has another version here, {other.cid}.")
     if exported.event is not None:
@@ -95,14 +97,21 @@ async def import_file(
 
 async def _add(tx: Transaction, file: File, thumbnail_size: int) -> None:
     if await tx.fetchone(sql.OWNER_OF_GROUP, id=file.group_id) is None:
-        created_at = micros(file.created_at)
-        await tx.execute(sql.ADD_GROUP, id=file.group_id, owner=file.owner, created_at=created_at)
+        await tx.execute(
+            sql.ADD_GROUP,
+            id=file.group_id,
+            owner=file.owner,
+            created_at=micros(file.created_at),
+            checksum=None,
+        )
+    hashtags = hashtags_text(file.hashtags)
     await tx.execute(
         sql.PREPARE_GROUP,
         id=file.group_id,
-        hashtags=hashtags_text(file.hashtags),
+        hashtags=hashtags,
         thumbnail_cid=file.thumbnail_cid,
         thumbnail_size=thumbnail_size,
+        checksum=group_checksum_of(file.group_id, hashtags, file.thumbnail_cid),
     )
     await tx.execute(sql.RESERVE_NUMBER, owner=file.owner, number=number_of(file))
     await reattach(tx, file.cid, Network.PRIVATE)
@@ -114,4 +123,13 @@ async def _add(tx: Transaction, file: File, thumbnail_size: int) -> None:
 
 def _exported(row: Row) -> ExportedFile:
     file = file_among(row)
-    return ExportedFile(file, event_of(row, "event_") if file.state is State.ONCHAIN else None)
+    if file.publication is None:
+        return ExportedFile(file, None)
+    event = event_of(row, "event_")
+    if (event.post_id, event.author, event.cid) != (
+        file.publication.post_id,
+        file.owner,
+        file.cid,
+    ):
+        raise Damaged.record(f"the event of file {file.id!a}")
+    return ExportedFile(file, event)

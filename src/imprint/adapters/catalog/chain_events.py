@@ -16,10 +16,15 @@ from uuid import NAMESPACE_OID, uuid5
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.files import (
+    UNREADABLE,
+    checksum_of,
     count_usage,
     draft_size,
     file_of,
-    find_file,
+    find_by_post_id,
+    find_version,
+    group_checksum_of,
+    hashtags_text,
     next_position,
     reattach,
     retag,
@@ -38,6 +43,7 @@ from imprint.adapters.catalog.transaction import (
 )
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.errors import Damaged
 from imprint.domain.files import File, Network, Publication, State
 from imprint.domain.posts import (
     Advance,
@@ -106,7 +112,7 @@ async def apply_kept(tx: Transaction, draft: File) -> File:
         sql.KEPT_FOR_CID, cid=draft.cid, author=draft.owner, limit=_KEPT_AT_ONCE
     )
     for row in rows:
-        at = max(moment_of(row["seen_at"]), draft.created_at)
+        at = max(_seen_at(row), draft.created_at)
         await _apply_again(tx, event_of(row), at)
     if not rows:
         return draft
@@ -160,7 +166,7 @@ async def report_events(tx: Transaction, limit: int) -> EventReport:
 
 
 def event_of(row: Row, prefix: str = "") -> PostCreated:
-    """The event of a row whose columns have this prefix."""
+    """The event of a row whose columns have this prefix. Raises `Damaged`."""
     place = LogPlace(
         chain_id=row[f"{prefix}chain_id"],
         block_hash=row[f"{prefix}block_hash"],
@@ -169,9 +175,13 @@ def event_of(row: Row, prefix: str = "") -> PostCreated:
         tx_hash=row[f"{prefix}tx_hash"],
     )
     cid = row[f"{prefix}cid"]
+    try:
+        post_id = int(row[f"{prefix}post_id"])
+    except UNREADABLE as error:
+        raise _damaged(place.block_hash, place.log_index) from error
     return PostCreated(
         place=place,
-        post_id=int(row[f"{prefix}post_id"]),
+        post_id=post_id,
         author=Address(row[f"{prefix}author"]),
         spelled_cid=row[f"{prefix}spelled_cid"],
         cid=None if cid is None else Cid(cid),
@@ -230,8 +240,17 @@ async def _keep_and_apply(
             await apply_kept(tx, unbound)
         return status
     if canonical:
-        await tx.execute(sql.CORRECT_FILE, id=bound, tx_hash=event.place.tx_hash)
+        await _correct(tx, bound, event.place.tx_hash)
     return EventStatus.ALREADY_ONCHAIN
+
+
+async def _correct(tx: Transaction, file_id: str, tx_hash: str | None) -> None:
+    """Correct the transaction of a post: a delivery may have named another one."""
+    file = await find_version(tx, sql.VERSION_BY_ID, id=file_id)
+    if file is None or file.publication is None or file.publication.tx_hash == tx_hash:
+        return
+    checksum = checksum_of(replace(file, publication=replace(file.publication, tx_hash=tx_hash)))
+    await tx.execute(sql.CORRECT_FILE, id=file_id, tx_hash=tx_hash, checksum=checksum)
 
 
 async def _lock_known(tx: Transaction, event: PostCreated) -> Row | None:
@@ -255,7 +274,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
     """Apply a stored event that is not bound to a file."""
     file = None
     if event.cid is not None:
-        file = await find_file(tx, sql.VERSION_BY_CID, cid=event.cid)
+        file = await find_version(tx, sql.VERSION_BY_CID, cid=event.cid)
     status, displaced = await _judge(tx, event, file, canonical)
     bound = None
     if status is EventStatus.ONCHAIN and file is not None:
@@ -294,7 +313,7 @@ async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
     """The file that is bound to the post id of a claim; its owner is locked."""
     locked = {claim.author}
     while True:
-        holder = await find_file(tx, sql.FILE_BY_POST, post_id=str(claim.post_id))
+        holder = await find_by_post_id(tx, claim.post_id)
         if holder is None or holder.owner in locked:
             return holder
         await tx.lock(owner_lock(holder.owner))
@@ -306,9 +325,11 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
         # A post does not count: its author paid for it on the chain.
         await count_usage(tx, file.owner, -await draft_size(tx, file), drafts=-1)
     else:
-        await _make_room(tx, file)
+        file = await _make_room(tx, file)
         await _reattach(tx, file)
     position = await next_position(tx)
+    publication = Publication(event.post_id, at, event.place.tx_hash)
+    post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
     await tx.execute(
         sql.PUBLISH_FILE,
         id=file.id,
@@ -316,35 +337,41 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
         post_id=str(event.post_id),
         published_at=micros(at),
         tx_hash=event.place.tx_hash,
+        checksum=checksum_of(post),
     )
-    publication = Publication(event.post_id, at, event.place.tx_hash)
-    post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
     await retag(tx, file, post)
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
     """Make a post a draft again, where it was before, and its event no longer canonical."""
-    (row,) = await tx.fetchall(sql.FILE_BY_ID, id=file_id)
+    (row,) = await tx.fetchall(sql.VERSION_BY_ID, id=file_id)
     post = file_of(row)
     await tx.execute(sql.RELEASE_EVENT, file_id=file_id)
     (row,) = await tx.fetchall(sql.UNPUBLISH_FILE, id=file_id)
     draft = replace(post, state=State.PENDING, position=row["position"], publication=None)
+    await tx.execute(sql.SET_CHECKSUM, id=file_id, checksum=checksum_of(draft))
     await retag(tx, post, draft)
     await count_usage(tx, draft.owner, await draft_size(tx, draft), drafts=1)
     return draft
 
 
-async def _make_room(tx: Transaction, restored: File) -> None:
-    """Move a newer draft to a group of its own; a post stays, and the restored file moves."""
-    newer = await find_file(tx, sql.LIVE_IN_GROUP, group_id=restored.group_id)
+async def _make_room(tx: Transaction, restored: File) -> File:
+    """Move a newer draft to a group of its own; a post stays, and the restored file moves.
+
+    Returns the restored file in the group that it is in now.
+    """
+    newer = await find_version(tx, sql.LIVE_IN_GROUP, group_id=restored.group_id)
     if newer is None:
-        return
+        return restored
     mover = newer if newer.state is State.PENDING else restored
     # A file never returns to a group and never keeps a position there, so this id is new.
     label = f"{mover.group_id} {mover.id} {mover.position}"
     group_id = str(uuid5(NAMESPACE_OID, label))
-    await tx.execute(sql.COPY_GROUP, id=group_id, group_id=mover.group_id)
-    await tx.execute(sql.MOVE_FILE, id=mover.id, group_id=group_id)
+    checksum = group_checksum_of(group_id, hashtags_text(mover.hashtags), mover.thumbnail_cid)
+    await tx.execute(sql.COPY_GROUP, id=group_id, group_id=mover.group_id, checksum=checksum)
+    moved = replace(mover, group_id=group_id)
+    await tx.execute(sql.MOVE_FILE, id=mover.id, group_id=group_id, checksum=checksum_of(moved))
+    return moved if mover is restored else restored
 
 
 async def _reattach(tx: Transaction, restored: File) -> None:
@@ -380,7 +407,7 @@ async def _apply_claims(tx: Transaction, post_id: str) -> None:
     await tx.lock(event_locks(map(event_of, rows)))
     for row in await tx.fetchall(sql.KEPT_FOR_POST, post_id=post_id, limit=_KEPT_AT_ONCE):
         if row["file_id"] is None:
-            await _apply_again(tx, event_of(row), moment_of(row["seen_at"]))
+            await _apply_again(tx, event_of(row), _seen_at(row))
 
 
 async def _set_mark(tx: Transaction, chain_id: int, kind: str, block: BlockRef) -> None:
@@ -437,9 +464,20 @@ def _values(event: PostCreated) -> dict[str, Value]:
 
 
 def _known_event_of(row: Row) -> KnownEvent:
-    return KnownEvent(event_of(row), moment_of(row["seen_at"]), bool(row["confirmed"]))
+    return KnownEvent(event_of(row), _seen_at(row), bool(row["confirmed"]))
 
 
 def _letter_of(row: Row) -> KeptLetter:
-    seen_at = moment_of(row["seen_at"])
+    seen_at = _seen_at(row)
     return KeptLetter(row["identity"], row["reason"], row["payload"], row["source"], seen_at)
+
+
+def _seen_at(row: Row) -> datetime:
+    try:
+        return moment_of(row["seen_at"])
+    except UNREADABLE as error:
+        raise Damaged.record("an event or a dead letter") from error
+
+
+def _damaged(block_hash: object, log_index: object) -> Damaged:
+    return Damaged.record(f"the event {log_index!a} of block {block_hash!a}")

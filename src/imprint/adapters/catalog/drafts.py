@@ -16,8 +16,11 @@ from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.chain_events import apply_kept
 from imprint.adapters.catalog.files import (
     UNPLACED,
+    checksum_of,
     count_usage,
-    find_file,
+    find_draft,
+    find_live,
+    group_checksum_of,
     hashtags_text,
     next_position,
     reattach,
@@ -30,6 +33,9 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Code, NonceUsed, Refusal, Unavailable
 from imprint.domain.files import Action, File, Intent, Network, Quota, State, Version, Write
+
+NO_HASHTAGS = hashtags_text(())
+"""The hashtags of a new group."""
 
 _NO_LIMIT = 2**62
 """More bytes, and more drafts, than anybody has."""
@@ -95,6 +101,7 @@ async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Vers
         id=version.group_id,
         owner=version.owner,
         created_at=micros(version.created_at),
+        checksum=group_checksum_of(version.group_id, NO_HASHTAGS, None),
     )
     file = await add_file(tx, _draft_of(version, version.group_id))
     await _spend_nonce(tx, write, file)
@@ -109,7 +116,7 @@ async def replace_draft(
     The group is the one that the draft is in now: an event may have moved it since it was read.
     """
     await refuse_spent(tx, write.signer, write.nonce)
-    draft = await find_file(tx, sql.DRAFT_OF_OWNER, cid=old, owner=write.signer)
+    draft = await find_draft(tx, old, write.signer)
     if draft is None:
         return None
     await _end_intent(tx, intent)
@@ -126,19 +133,21 @@ async def prepare_draft(
 ) -> File | None:
     """Give a draft its thumbnail and hashtags; None if `cid` is not a draft of the signer."""
     await refuse_spent(tx, write.signer, write.nonce)
-    draft = await find_file(tx, sql.DRAFT_OF_OWNER, cid=cid, owner=write.signer)
+    draft = await find_draft(tx, cid, write.signer)
     if draft is None:
         return None
     await _end_intent(tx, intent)
     await _drop_thumbnail(tx, draft, write, intent.cid)
     await reattach(tx, intent.cid, Network.PUBLIC)
     prepared = replace(draft, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
+    text = hashtags_text(prepared.hashtags)
     await tx.execute(
         sql.PREPARE_GROUP,
         id=draft.group_id,
-        hashtags=hashtags_text(prepared.hashtags),
+        hashtags=text,
         thumbnail_cid=intent.cid,
         thumbnail_size=intent.size,
+        checksum=group_checksum_of(draft.group_id, text, intent.cid),
     )
     await retag(tx, draft, prepared)
     await _spend_nonce(tx, write, prepared)
@@ -148,7 +157,7 @@ async def prepare_draft(
 async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
     """Delete a draft and return it as it was; None if `cid` is not a draft of the signer."""
     await refuse_spent(tx, write.signer, write.nonce)
-    draft = await find_file(tx, sql.DRAFT_OF_OWNER, cid=cid, owner=write.signer)
+    draft = await find_draft(tx, cid, write.signer)
     if draft is None:
         return None
     await _retire(tx, draft, State.DELETED, write)
@@ -172,6 +181,7 @@ async def add_file(tx: Transaction, draft: File) -> File:
         created_at=micros(draft.created_at),
         position=draft.position,
         wrapped_key=draft.wrapped_key,
+        checksum=checksum_of(draft),
     )
     await retag(tx, None, draft)
     return await apply_kept(tx, draft)
@@ -181,7 +191,7 @@ async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
     """Raise `NonceUsed` if the signer has spent this nonce, with its file if that is still live."""
     spent = await tx.fetchone(sql.SPENT_NONCE, signer=signer, nonce=key_text(nonce))
     if spent is not None:
-        raise NonceUsed(await find_file(tx, sql.FILE_BY_ID, id=spent["file_id"]))
+        raise NonceUsed(await find_live(tx, sql.VERSION_BY_ID, id=spent["file_id"]))
 
 
 async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
@@ -231,7 +241,8 @@ async def _end_intent(tx: Transaction, intent: Intent) -> None:
 
 
 async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> None:
-    await tx.execute(sql.RETIRE_FILE, id=draft.id, state=state.value)
+    checksum = checksum_of(replace(draft, state=state))
+    await tx.execute(sql.RETIRE_FILE, id=draft.id, state=state.value, checksum=checksum)
     await retag(tx, draft, None)
     await _detach(tx, draft.cid, draft.size, Network.PRIVATE, write)
 

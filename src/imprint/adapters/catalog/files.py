@@ -1,15 +1,23 @@
-"""Rules for files: building them from rows, queries, lists, positions, hashtags, usage, keys."""
+"""Rules for files: building them from rows, queries, lists, positions, hashtags, usage, keys.
+
+Every record has a checksum over the values that clients see. It is verified when the file of a row
+is built, so that a damaged record is `Damaged` and never shown: docs/decisions/record-checksums.md.
+"""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
+from zlib import crc32
+
+import msgspec
 
 from imprint.adapters.catalog import sql
-from imprint.adapters.catalog.transaction import Row, Transaction, Value, moment_of
+from imprint.adapters.catalog.transaction import Row, Transaction, Value, micros, moment_of
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
+from imprint.domain.errors import Damaged
 from imprint.domain.files import File, Network, Publication, State
 from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
 from imprint.ports.catalog import KeyRecord
@@ -21,6 +29,44 @@ _END = 2**63 - 1
 """Above every position, for a list from its beginning."""
 
 _STATES = {state.value: state for state in State}
+
+_encode = msgspec.msgpack.Encoder().encode
+"""Writes values so that different ones never look the same, on every database and release."""
+
+UNREADABLE = (TypeError, ValueError, KeyError, AttributeError, OverflowError)
+"""What a value of the wrong type or form raises when it is read."""
+
+
+def file_checksum(*columns: Value) -> int:
+    """The checksum of a row of `files`: of id to tx_hash, as `build_file` takes them.
+
+    The wrapped key is not part of it: it proves itself when it is unwrapped.
+    """
+    return crc32(_encode(columns))
+
+
+def group_checksum_of(id: str, hashtags: str, thumbnail_cid: str | None) -> int:  # noqa: A002
+    """The checksum of a row of `file_groups`."""
+    return crc32(_encode((id, hashtags, thumbnail_cid)))
+
+
+def checksum_of(file: File) -> int:
+    """The checksum of the row of a file."""
+    post = file.publication
+    return file_checksum(
+        file.id,
+        file.group_id,
+        file.owner,
+        file.name,
+        file.cid,
+        file.size,
+        micros(file.created_at),
+        file.state.value,
+        file.position,
+        None if post is None else str(post.post_id),
+        None if post is None else micros(post.published_at),
+        None if post is None else post.tx_hash,
+    )
 
 
 @lru_cache(maxsize=512)
@@ -40,30 +86,47 @@ def build_file(  # noqa: PLR0917  one parameter for each column
     hashtags: str,
     thumbnail_cid: Cid | None,
     wrapped_key: bytes | None,
+    checksum: int | None,
+    group_checksum: int | None,
 ) -> File:
-    """The file of a row with `sql.FILE_COLUMNS`.
+    """The file of a row with `sql.FILE_COLUMNS`. Raises `Damaged` for one that was not stored so.
 
     Successive lists show mostly the same rows, and finding one in the cache takes a twentieth of
     the time of building its file: see docs/decisions/query-cache.md.
     """
-    publication = None
-    if post_id is not None:
-        publication = Publication(int(post_id), moment_of(published_at), tx_hash)
-    return File(
-        id,
-        group_id,
-        owner,
-        name,
-        cid,
-        size,
-        moment_of(created_at),
-        _STATES[state],
-        position,
-        tuple(json.loads(hashtags)),
-        thumbnail_cid,
-        publication,
-        wrapped_key,
-    )
+    found = file_checksum(
+        id, group_id, owner, name, cid, size, created_at, state, position,
+        post_id, published_at, tx_hash,
+    )  # fmt: skip
+    if checksum not in (found, None):
+        raise _damaged(id, position)
+    if group_checksum not in (group_checksum_of(group_id, hashtags, thumbnail_cid), None):
+        raise _damaged(id, position)
+    try:
+        publication = None
+        if post_id is not None:
+            publication = Publication(int(post_id), moment_of(published_at), tx_hash)
+        return File(
+            id,
+            group_id,
+            owner,
+            name,
+            cid,
+            size,
+            moment_of(created_at),
+            _STATES[state],
+            position,
+            tuple(json.loads(hashtags)),
+            thumbnail_cid,
+            publication,
+            wrapped_key,
+        )
+    except UNREADABLE as error:
+        raise _damaged(id, position) from error
+
+
+def _damaged(id: object, position: object) -> Damaged:  # noqa: A002
+    return Damaged.record(f"file {id!a} at position {position!a}")
 
 
 _COLUMNS = tuple(signature(build_file).parameters)
@@ -84,20 +147,34 @@ def hashtags_text(hashtags: tuple[str, ...]) -> str:
     return json.dumps(hashtags, ensure_ascii=False)
 
 
-async def find_file(tx: Transaction, statement: str, **values: Value) -> File | None:
-    """The first file that a statement finds."""
+async def find_version(tx: Transaction, statement: str, **values: Value) -> File | None:
+    """The first file that a statement finds, in any state."""
     row = await tx.fetchone(statement, **values)
     return None if row is None else file_of(row)
 
 
+async def find_live(tx: Transaction, statement: str, **values: Value) -> File | None:
+    """The first file that a statement finds, if it is live."""
+    file = await find_version(tx, statement, **values)
+    return file if file is not None and file.state.live else None
+
+
+async def find_draft(tx: Transaction, cid: Cid, owner: Address) -> File | None:
+    """The draft of this owner with this cid."""
+    file = await find_version(tx, sql.VERSION_BY_CID, cid=cid)
+    if file is None or file.owner != owner or file.state is not State.PENDING:
+        return None
+    return file
+
+
 async def find_by_cid(tx: Transaction, cid: Cid) -> File | None:
     """The live file with this cid."""
-    return await find_file(tx, sql.FILE_BY_CID, cid=cid)
+    return await find_live(tx, sql.VERSION_BY_CID, cid=cid)
 
 
 async def find_by_post_id(tx: Transaction, post_id: int) -> File | None:
     """The file that is bound to this post id."""
-    return await find_file(tx, sql.FILE_BY_POST, post_id=str(post_id))
+    return await find_live(tx, sql.VERSION_BY_POST, post_id=str(post_id))
 
 
 async def public_size(tx: Transaction, cid: Cid) -> int | None:

@@ -359,8 +359,8 @@ WITH found AS MATERIALIZED (
     SELECT t.position FROM file_tags t WHERE t.tag = :tag0 AND t.position < :before {also}
     ORDER BY t.position DESC LIMIT :limit
 ) {columns} FROM found
-CROSS JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f
-CROSS JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g
+LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f ON true
+LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
 ORDER BY found.position DESC"""
 """Positions are found before any file is read, and each file with a subquery of its own, so the
 tags are walked in the order of the list whatever the planner estimates."""

@@ -9,10 +9,12 @@ from functools import lru_cache
 
 FILE_COLUMNS = """
 SELECT f.id, f.group_id, f.owner, f.name, f.cid, f.size, f.created_at, f.state, f.position,
-       f.post_id, f.published_at, f.tx_hash, g.hashtags, g.thumbnail_cid, f.wrapped_key"""
+       f.post_id, f.published_at, f.tx_hash, g.hashtags, g.thumbnail_cid, f.wrapped_key,
+       f.checksum, g.checksum AS group_checksum"""
 """The columns of a file, in the order of the parameters of `files.build_file`."""
 
-_FILE = FILE_COLUMNS + " FROM files f JOIN file_groups g ON g.id = f.group_id"
+_FILE = FILE_COLUMNS + " FROM files f LEFT JOIN file_groups g ON g.id = f.group_id"
+"""Every file has a group. One that is not found is damaged, and must not be left out in silence."""
 
 _EVENT = """
 SELECT chain_id, block_hash, block_number, log_index, tx_hash, post_id, author, spelled_cid, cid,
@@ -21,11 +23,11 @@ FROM events"""
 
 # Files, read
 
-FILE_BY_CID = _FILE + " WHERE f.cid = :cid AND f.state IN ('pending', 'onchain')"
-FILE_BY_POST = _FILE + " WHERE f.post_id = :post_id AND f.state = 'onchain'"
-FILE_BY_ID = _FILE + " WHERE f.id = :id AND f.state IN ('pending', 'onchain')"
-DRAFT_OF_OWNER = _FILE + " WHERE f.cid = :cid AND f.owner = :owner AND f.state = 'pending'"
+# The rules look at the states of single files: a damaged state would make a file seem absent.
+
 VERSION_BY_CID = _FILE + " WHERE f.cid = :cid"
+VERSION_BY_POST = _FILE + " WHERE f.post_id = :post_id"
+VERSION_BY_ID = _FILE + " WHERE f.id = :id"
 LIVE_IN_GROUP = _FILE + " WHERE f.group_id = :group_id AND f.state IN ('pending', 'onchain')"
 
 LIST_POSTS = (
@@ -51,17 +53,17 @@ AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.posi
 def list_tagged(tags: int, drafts_too: bool) -> str:
     """The list of files that carry all of `tags` tags: the index is walked by :tag0.
 
-    SQLite keeps the order of cross joins: it walks the index of tags, then finds each file.
+    SQLite keeps the order of left joins: it walks the index of tags, then finds each file.
     """
     wanted = "" if drafts_too else " AND t.state = 'onchain'"
     others = "".join(_ALSO_TAGGED.replace(":tag", f":tag{n}") for n in range(1, tags))
     return (
         FILE_COLUMNS
-        + " FROM file_tags t CROSS JOIN files f CROSS JOIN file_groups g"
+        + " FROM file_tags t LEFT JOIN files f ON f.position = t.position"
+        + " LEFT JOIN file_groups g ON g.id = f.group_id"
         + " WHERE t.tag = :tag0 AND t.position < :before"
         + wanted
         + others
-        + " AND f.position = t.position AND g.id = f.group_id"
         + " ORDER BY t.position DESC LIMIT :limit"
     )
 
@@ -74,31 +76,36 @@ WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT 1"""
 
 NEXT_POSITION = "UPDATE counters SET value = value + 1 WHERE name = 'position' RETURNING value"
 ADD_GROUP = """
-INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at)
-VALUES (:id, :owner, '[]', NULL, :created_at)"""
+INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at, checksum)
+VALUES (:id, :owner, '[]', NULL, :created_at, :checksum)"""
 COPY_GROUP = """
-INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size)
-SELECT :id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size
+INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size, checksum)
+SELECT :id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size, CAST(:checksum AS BIGINT)
 FROM file_groups WHERE id = :group_id"""
 PREPARE_GROUP = """
 UPDATE file_groups SET hashtags = :hashtags, thumbnail_cid = :thumbnail_cid,
-       thumbnail_size = :thumbnail_size
+       thumbnail_size = :thumbnail_size, checksum = :checksum
 WHERE id = :id"""
 THUMBNAIL_SIZE = "SELECT thumbnail_size FROM file_groups WHERE id = :id"
 ADD_FILE = """
-INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position, wrapped_key)
+INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position, wrapped_key,
+       checksum)
 VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :position,
-       :wrapped_key)"""
-RETIRE_FILE = "UPDATE files SET state = :state WHERE id = :id"
-MOVE_FILE = "UPDATE files SET group_id = :group_id WHERE id = :id"
+       :wrapped_key, :checksum)"""
+RETIRE_FILE = "UPDATE files SET state = :state, checksum = :checksum WHERE id = :id"
+MOVE_FILE = "UPDATE files SET group_id = :group_id, checksum = :checksum WHERE id = :id"
 PUBLISH_FILE = """
 UPDATE files SET state = 'onchain', position = :position, draft_position = position,
-       post_id = :post_id, published_at = :published_at, tx_hash = :tx_hash
+       post_id = :post_id, published_at = :published_at, tx_hash = :tx_hash, checksum = :checksum
 WHERE id = :id"""
 UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
-       draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL
+       draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
+SET_CHECKSUM = "UPDATE files SET checksum = :checksum WHERE id = :id"
+SET_GROUP_CHECKSUM = """
+UPDATE file_groups SET checksum = :checksum
+WHERE id = :id AND hashtags = :hashtags AND coalesce(thumbnail_cid, '') = :thumbnail_cid"""
 ADD_TAG = "INSERT INTO file_tags (tag, position, state) VALUES (:tag, :position, :state)"
 DROP_TAG = "DELETE FROM file_tags WHERE tag = :tag AND position = :position"
 RECOUNT_TAG = """
@@ -114,7 +121,7 @@ _WALK = (
        e.block_number AS event_block_number, e.log_index AS event_log_index,
        e.tx_hash AS event_tx_hash, e.post_id AS event_post_id, e.author AS event_author,
        e.spelled_cid AS event_spelled_cid, e.cid AS event_cid
-FROM files f JOIN file_groups g ON g.id = f.group_id LEFT JOIN events e ON e.file_id = f.id
+FROM files f LEFT JOIN file_groups g ON g.id = f.group_id LEFT JOIN events e ON e.file_id = f.id
 WHERE f.state IN ('pending', 'onchain') AND f.position > :after"""
 )
 WALK_FILES = _WALK + " ORDER BY f.position LIMIT :limit"
@@ -128,6 +135,21 @@ WHERE thumbnail_cid > :after ORDER BY thumbnail_cid LIMIT :limit"""
 CONFLICTING_FILES = """
 SELECT id FROM files WHERE id = :id UNION ALL SELECT id FROM files WHERE name = :name"""
 OWNER_OF_GROUP = "SELECT owner FROM file_groups WHERE id = :id"
+
+# Checks of what is stored
+
+ALL_VERSIONS = _FILE + " WHERE f.position > :after ORDER BY f.position LIMIT :limit"
+HAS_TAG = "SELECT state FROM file_tags WHERE tag = :tag AND position = :position"
+WRONG_TAGS = """
+SELECT count(*) AS count FROM file_tags t LEFT JOIN files f ON f.position = t.position
+WHERE f.position IS NULL OR f.state <> t.state"""
+MISCOUNTED_TAGS = """
+SELECT count(*) AS count FROM tags LEFT JOIN (
+    SELECT tag, sum(CASE state WHEN 'onchain' THEN 1 ELSE 0 END) AS posts, count(*) AS live
+    FROM file_tags GROUP BY tag
+) AS found ON found.tag = tags.tag
+WHERE coalesce(found.posts, 0) <> tags.posts OR coalesce(found.live, 0) <> tags.posts + tags.drafts
+   OR tags.posts < 0 OR tags.drafts < 0"""
 
 # The keys of documents
 
@@ -344,7 +366,7 @@ CORRECT_EVENT = """
 UPDATE events SET confirmed = 1, block_number = :block_number, tx_hash = :tx_hash,
        post_id = :post_id, author = :author, spelled_cid = :spelled_cid, cid = :cid
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
-CORRECT_FILE = "UPDATE files SET tx_hash = :tx_hash WHERE id = :id AND state = 'onchain'"
+CORRECT_FILE = "UPDATE files SET tx_hash = :tx_hash, checksum = :checksum WHERE id = :id"
 KNOWN_EVENTS = _EVENT + (
     " WHERE chain_id = :chain_id AND block_number BETWEEN :first AND :last AND canonical = 1"
     " ORDER BY block_number, block_hash"

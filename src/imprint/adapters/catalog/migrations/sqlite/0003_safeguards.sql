@@ -15,18 +15,24 @@ ALTER TABLE detached ADD COLUMN fence INTEGER NOT NULL DEFAULT 0;
 -- For how long a lease is taken: one that ends later than that from now was taken by a wrong clock.
 ALTER TABLE leases ADD COLUMN length INTEGER NOT NULL DEFAULT 600000000;
 
--- Checksums of records. Whoever changes a record without its checksum leaves none.
+-- Checksums of records. Whoever changes what they cover without the checksum leaves none.
 ALTER TABLE files ADD COLUMN checksum INTEGER;
 ALTER TABLE file_groups ADD COLUMN checksum INTEGER;
 
 CREATE TRIGGER files_without_checksum AFTER UPDATE ON files
 WHEN new.checksum = old.checksum
+ AND (new.position, new.id, new.group_id, new.owner, new.name, new.cid, new.size, new.created_at,
+      new.state, new.post_id, new.published_at, new.tx_hash)
+     IS NOT
+     (old.position, old.id, old.group_id, old.owner, old.name, old.cid, old.size, old.created_at,
+      old.state, old.post_id, old.published_at, old.tx_hash)
 BEGIN
     UPDATE files SET checksum = NULL WHERE position = new.position;
 END;
 
 CREATE TRIGGER file_groups_without_checksum AFTER UPDATE ON file_groups
 WHEN new.checksum = old.checksum
+ AND (new.id, new.hashtags, new.thumbnail_cid) IS NOT (old.id, old.hashtags, old.thumbnail_cid)
 BEGIN
     UPDATE file_groups SET checksum = NULL WHERE id = new.id;
 END;
