@@ -62,6 +62,12 @@ STRAYS_HELD = Gauge(
     "imprint_strays_held",
     "Documents that the catalog does not know, held because there are too many of them.",
 )
+DAMAGED_RECORDS = Gauge(
+    "imprint_damaged_records", "Records, and structures of the database, that are damaged."
+)
+DAMAGED_DOCUMENTS = Gauge(
+    "imprint_damaged_documents", "Documents that are missing from the store or damaged there."
+)
 ROUNDS_PUT_OFF = Counter(
     "imprint_chores_put_off", "Rounds that a dependency did not allow.", ["chore"]
 )

@@ -115,7 +115,7 @@ class GroupCommit(Generic[W]):
             self._watching = None
 
     def _work(self) -> None:
-        _lower_scheduling()
+        lower_scheduling()
         more = True
         while more:
             jobs: list[Job[W]] = []
@@ -139,7 +139,7 @@ class GroupCommit(Generic[W]):
         return False
 
 
-def _lower_scheduling() -> None:
+def lower_scheduling() -> None:
     """Keep this thread from preempting others: what queues up meanwhile shares a commit.
 
     Otherwise every job would interrupt the event loop that submitted it, only to wait for the

@@ -1,8 +1,14 @@
-"""Connections to a SQLite file, and the settings that each of them needs."""
+"""Connections to a SQLite file, the settings that each of them needs, and the files behind them."""
 
+import errno
+import logging
+import os
 import sqlite3
 import time
 from pathlib import Path
+from typing import NoReturn
+
+_log = logging.getLogger(__name__)
 
 _OLDEST = (3, 37, 0)
 """The first SQLite with STRICT tables."""
@@ -24,6 +30,10 @@ CACHE_KILOBYTES = 16_000
 
 _LOG_SIZE = 64 * 1024 * 1024
 """Bytes to which the write-ahead log is truncated after a checkpoint."""
+
+_SETTLED = 3.0
+"""Seconds after which a folder that changes gets another time of change: some file systems count
+in steps of two seconds."""
 
 
 class TooOldSqlite(Exception):
@@ -97,3 +107,77 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
             time.sleep(_WAL_PAUSE)
         else:
             return
+
+
+class OpenedFiles:
+    """Notices that a database or its log was deleted, moved or replaced while it is open.
+
+    SQLite goes on with the files that it has opened: what is committed then is gone when the
+    process ends. A check costs one system call as long as nothing changes in the folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Remember the files of a database that is open and has been read or written."""
+        self._path = str(path)
+        self._folder = str(path.parent)
+        names = (self._path, f"{self._path}-wal", f"{self._path}-shm")
+        self._known = {name: _identity(os.stat(name)) for name in names if Path(name).exists()}
+        self._seen: tuple[int, ...] | None = None
+        self._seen_at = 0.0
+        self._settled: tuple[int, ...] | None = None
+        self.missing: str | None = None
+
+    @property
+    def log_is_gone(self) -> bool:
+        """Whether the log was deleted and the database is still in its place."""
+        return (
+            self.missing == f"{self._path}-wal"
+            and not Path(self.missing).exists()
+            and _identity(os.stat(self._path)) == self._known[self._path]
+        )
+
+    def check(self) -> None:
+        """Raise `OSError` if a file at its path is not the one that was opened.
+
+        This is logged once. Files that come back are accepted again.
+        """
+        try:
+            folder = os.stat(self._folder)
+        except FileNotFoundError:
+            self._miss(self._path, replaced=False)
+        sign = (folder.st_dev, folder.st_ino, folder.st_mtime_ns)
+        if sign == self._settled and self.missing is None:
+            return
+        for name, known in self._known.items():
+            try:
+                found = _identity(os.stat(name))
+            except FileNotFoundError:
+                found = None
+            if found != known:
+                self._miss(name, found is not None)
+        if self.missing is not None:
+            _log.warning("The files of the database %s are in their place again.", self._path)
+            self.missing = None
+        now = time.monotonic()
+        if sign != self._seen:
+            self._seen, self._seen_at = sign, now
+        elif now - self._seen_at > _SETTLED:
+            # A later change of the folder cannot have the same time.
+            self._settled = sign
+
+    def _miss(self, name: str, replaced: bool) -> NoReturn:
+        what = "replaced" if replaced else "deleted or moved"
+        if self.missing is None:
+            self._settled = None
+            self.missing = name
+            _log.critical(
+                "The file %s was %s while the service runs. Nothing is read or written until it is"
+                " back. Stop the service, put the file back or restore a backup, and start again.",
+                name,
+                what,
+            )
+        raise FileNotFoundError(errno.ENOENT, f"The file was {what}.", name)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino

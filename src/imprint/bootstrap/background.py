@@ -1,4 +1,4 @@
-"""Background tasks: garbage collection, labels, disk space, the follower, the watcher, monitors."""
+"""Background tasks: garbage collection, scrub, labels, disk space, follower, watcher, monitors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
@@ -16,6 +16,7 @@ from imprint.services.entitlement import Entitlement, EntitlementWatcher
 from imprint.services.garbage_collector import GarbageCollector, StrayScan, UsageRecount
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, LeaseMonitor
+from imprint.services.scrub import Examination, Scrub, watch_files
 from imprint.settings import Settings
 
 
@@ -97,6 +98,10 @@ class BackgroundTasks:
         for monitor in self.monitors:
             yield monitor.run()
         yield adapters.claim.run()
+        yield watch_files(catalog)
+        if retention.scrub_seconds:
+            yield Examination(catalog).run()
+            yield Scrub(catalog, content, clock).run(retention.scrub_seconds)
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -13,8 +14,10 @@ import click
 from imprint.bootstrap import examine_chain, has_network_name
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
+from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.services.chain_sync import History, examine_history
+from imprint.services.scrub import verify_everything, verify_some
 
 CLOCK_TOLERANCE = timedelta(seconds=15)
 """How far this clock may be behind the newest block; beyond it, fresh signatures seem to be from
@@ -22,6 +25,9 @@ the future."""
 
 OLD_HEAD = timedelta(minutes=10)
 """How old the newest block may be before the check warns."""
+
+MOST_LISTED = 100
+"""How many damaged records and documents are listed one by one."""
 
 
 class Level(Enum):
@@ -43,22 +49,28 @@ class Finding:
 
 @click.command()
 @config_option
-def check(config: Path | None) -> None:
-    """Look at settings, database, store, node, contract, webhooks and clock."""
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Also verify every record and every document; the service may run meanwhile.",
+)
+def check(config: Path | None, deep: bool) -> None:
+    """Look at settings, database, records, store, node, contract, webhooks and clock."""
     with reporting_errors():
-        findings = asyncio.run(_check(config))
+        findings = asyncio.run(_check(config, deep))
     for finding in findings:
         symbol, color = finding.level.value
         click.echo(f"{click.style(symbol, fg=color)} {finding.subject:<10} {finding.message}")
     sys.exit(FAILED if any(finding.level is Level.BAD for finding in findings) else 0)
 
 
-async def _check(config: Path | None) -> list[Finding]:
+async def _check(config: Path | None, deep: bool) -> list[Finding]:
     async with open_installation(config, verify=False) as installation:
         adapters = installation.adapters
         return [
             _check_settings(installation),
-            await _probe("database", adapters.catalog.probe, "It can be written to."),
+            await _check_database(installation),
+            *await _check_records(installation, deep),
             await _probe("store", adapters.content.probe, "Documents can be stored and read."),
             await _check_claim(installation),
             await _check_node(installation),
@@ -72,6 +84,51 @@ def _check_settings(installation: Installation) -> Finding:
     if warnings := installation.settings.warnings:
         return Finding("settings", Level.WARNING, " ".join(warnings))
     return Finding("settings", Level.GOOD, "They can be read, and no secret is weak.")
+
+
+async def _check_database(installation: Installation) -> Finding:
+    catalog = installation.adapters.catalog
+    finding = await _probe("database", catalog.probe, "It can be written to.")
+    if finding.level is Level.GOOD and (warnings := await catalog.warnings()):
+        return Finding("database", Level.WARNING, " ".join(warnings))
+    return finding
+
+
+async def _check_records(installation: Installation, deep: bool) -> list[Finding]:
+    """Verify all records and documents, or some records and the structure of a small database."""
+    catalog, content = installation.adapters.catalog, installation.adapters.content
+    damage, verified = [], 0
+    try:
+        if deep:
+            damage += await catalog.examine()
+        elif catalog.damage.structure is not None:
+            damage.append(catalog.damage.structure)
+        with show_progress("records") if deep else nullcontext() as progress:
+            walk = verify_everything(catalog, content) if deep else verify_some(catalog)
+            async for verified, found in walk:
+                damage += [] if found is None else [f"Damaged: {found}."]
+                if progress is not None:
+                    progress(verified, verified + 1)
+    except Unavailable as problem:
+        message = f"After {verified} records: {problem.detail}"
+        return [*_list_damage(damage), Finding("records", Level.BAD, message)]
+    if damage:
+        return _list_damage(damage)
+    if deep:
+        message = f"{verified} records and their documents are as they were stored."
+    elif catalog.damage.examined:
+        message = f"The database is intact, and {verified} records are. --deep reads documents."
+    else:
+        message = f"{verified} records are as they were stored. --deep looks at everything."
+    return [Finding("records", Level.GOOD, message)]
+
+
+def _list_damage(damage: list[str]) -> list[Finding]:
+    shown = [Finding("records", Level.BAD, each) for each in damage[:MOST_LISTED]]
+    if len(damage) > MOST_LISTED:
+        message = f"… and {len(damage) - MOST_LISTED} more."
+        shown.append(Finding("records", Level.BAD, message))
+    return shown
 
 
 async def _probe(subject: str, probe: Callable[[], Awaitable[None]], good: str) -> Finding:

@@ -23,6 +23,7 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.domain.rate_limits import Rate
+from imprint.ports.damage import Damage
 
 NO_QUOTA = Quota()
 """Refuses nothing."""
@@ -107,13 +108,32 @@ class Lease:
     """Negative if it has ended: then it was held last that long ago."""
 
 
+@dataclass(frozen=True, slots=True)
+class VerifiedRecord:
+    """A record that was verified: its file, or what is damaged; `unchecked` without a checksum."""
+
+    position: int
+    file: File | None
+    damage: str | None = None
+    unchecked: bool = False
+
+
 class Catalog(Protocol):
     """The records of files, nonces and events. Every change is one transaction.
 
     A nonce is spent in the transaction of the effect that it signs: a method that takes a `Write`
     raises `NonceUsed` if its signer has spent its nonce, and otherwise spends it if, and only if,
     the change takes effect. A change is durable before its method returns.
+
+    A record that is damaged raises `Damaged`. While the structure of the database is known to be
+    damaged, what is not found may exist: `file_by_cid`, `file_by_post_id` and `public_size` raise
+    `Unavailable` then instead of returning None, and so do lists.
     """
+
+    @property
+    def damage(self) -> Damage:
+        """What this process knows to be damaged."""
+        ...
 
     # Signed writes
 
@@ -321,6 +341,29 @@ class Catalog(Protocol):
 
     async def prune_replays(self, before: datetime) -> None:
         """Delete older records of deliveries, logins and rate limits; they are no longer needed."""
+
+    # Checks of what is stored
+
+    async def check_files(self) -> None:
+        """Raise `Unavailable` if the database is not in the files that were opened."""
+
+    async def examine(self) -> list[str]:
+        """What is damaged in the structure of the database, up to some findings; notes it.
+
+        A server examines itself: nothing is found there.
+        """
+
+    async def warnings(self) -> list[str]:
+        """What an operator should change about the database, in sentences."""
+
+    async def verify_records(self, after: int, limit: int) -> list[VerifiedRecord]:
+        """Verify up to `limit` records above a position, in any state, by rising position."""
+
+    async def fill_checksums(self, file: File) -> None:
+        """Set the checksums of a file, as it is now, that have none."""
+
+    async def compare_tags(self) -> list[str]:
+        """Where the index of tags differs from the files; reads all of it."""
 
     # Archives
 

@@ -463,6 +463,13 @@ class Retention:
         seconds(0, _DAY),
         "60",
     )
+    scrub_seconds: float = setting(
+        "SCRUB_SECONDS",
+        "How long after reading all records and documents, to find damage, they are read again;"
+        " 0 switches it off.",
+        seconds(0, 365 * _DAY),
+        "86400",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 from imprint.adapters.catalog.sqlite import Writer
 from imprint.adapters.catalog.transaction import Unstorable
-from imprint.adapters.sqlite_connections import connect_writer
+from imprint.adapters.sqlite_connections import OpenedFiles, connect_writer
 from imprint.domain.errors import Code, Refusal, Unavailable
 
 FULL, NORMAL = 2, 1
@@ -23,8 +23,8 @@ async def connection(tmp_path):
 
 
 @pytest.fixture
-async def writer(connection):
-    writer = Writer(connection)
+async def writer(connection, tmp_path):
+    writer = Writer(connection, OpenedFiles(tmp_path / "notes.db"))
     yield writer
     await writer.close()
 

@@ -15,6 +15,7 @@ from imprint.adapters.catalog import (
     files,
     garbage,
     installation,
+    records,
     sql,
 )
 from imprint.adapters.catalog.transaction import (
@@ -27,6 +28,7 @@ from imprint.adapters.catalog.transaction import (
     event_locks,
     file_locks,
     micros,
+    owner_lock,
     write_locks,
 )
 from imprint.domain.addresses import Address
@@ -56,7 +58,9 @@ from imprint.ports.catalog import (
     Lease,
     PurgeOutcome,
     StoredDocument,
+    VerifiedRecord,
 )
+from imprint.ports.damage import Damage
 
 _UNKNOWN_REACH = 1_000_000
 """The `reach` of a read that may visit any number of rows."""
@@ -85,6 +89,7 @@ class CatalogBase(ABC):
     """`Catalog` for a database that can run rules in transactions."""
 
     identity: Identity
+    damage: Damage
 
     @abstractmethod
     async def transact(
@@ -164,12 +169,25 @@ class CatalogBase(ABC):
     # Files and lists
 
     async def file_by_cid(self, cid: Cid) -> File | None:
-        return await self.cached(cid, lambda: self.read(files.find_by_cid, cid))
+        file = await self.cached(cid, lambda: self.read(files.find_by_cid, cid))
+        if file is None:
+            self._refuse_miss()
+        return file
 
     async def file_by_post_id(self, post_id: int) -> File | None:
-        return await self.cached(post_id, lambda: self.read(files.find_by_post_id, post_id))
+        file = await self.cached(post_id, lambda: self.read(files.find_by_post_id, post_id))
+        if file is None:
+            self._refuse_miss()
+        return file
+
+    def _refuse_miss(self) -> None:
+        """Raise `Unavailable` if what was not found may be there: an index is damaged."""
+        if self.damage.structure is not None:
+            raise Unavailable.database()
 
     async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+        self._refuse_miss()
+
         async def read_list() -> list[File]:
             plan = await self.read(files.plan_list, which, before, limit)
             if plan is None:
@@ -179,7 +197,10 @@ class CatalogBase(ABC):
         return await self.cached((which, before, limit), read_list)
 
     async def public_size(self, cid: Cid) -> int | None:
-        return await self.read(files.public_size, cid)
+        size = await self.read(files.public_size, cid)
+        if size is None:
+            self._refuse_miss()
+        return size
 
     async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
         return await self.read(files.list_keys, after, limit)
@@ -284,6 +305,30 @@ class CatalogBase(ABC):
 
     async def prune_replays(self, before: datetime) -> None:
         await self.transact((), garbage.prune_replays, before)
+
+    # Checks of what is stored
+
+    async def check_files(self) -> None:
+        """Return: a server looks after its own files."""
+        return
+
+    async def examine(self) -> list[str]:
+        return []
+
+    async def warnings(self) -> list[str]:
+        return []
+
+    async def verify_records(self, after: int, limit: int) -> list[VerifiedRecord]:
+        async with self.snapshot() as snapshot:
+            return await snapshot.read(records.verify_records, after, limit)
+
+    async def fill_checksums(self, file: File) -> None:
+        locks = owner_lock(file.owner)
+        await self.transact(locks, records.fill_checksums, file.id, durable=False)
+
+    async def compare_tags(self) -> list[str]:
+        async with self.snapshot() as snapshot:
+            return await snapshot.read(records.compare_tags)
 
     # Archives
 

@@ -43,10 +43,11 @@ from imprint.adapters.catalog.postgresql_pool import (
 from imprint.adapters.catalog.postgresql_schema import migrate
 from imprint.adapters.catalog.schema import known_migrations
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
-from imprint.domain.errors import Unavailable
+from imprint.domain.errors import Damaged, Unavailable
 from imprint.domain.installation import Identity, new_installation_id
 from imprint.domain.tags import MAX_TAGS
 from imprint.ports import Monotonic
+from imprint.ports.damage import Damage
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
@@ -87,6 +88,9 @@ _REFUSED = (
     UnicodeEncodeError,
 )
 """Errors about the values of a statement, rather than about the database."""
+
+_MALFORMED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
+"""Errors about the pages of the database."""
 
 
 def open_catalog(
@@ -218,6 +222,7 @@ class PostgresqlCatalog(CatalogBase):
         self, url: str, connections: int, identity: Identity, clock: Monotonic | None = None
     ) -> None:
         self.identity = identity
+        self.damage = Damage()
         self._clock = clock
         self._pool = Pool(url, connections)
         self._local_locks = KeyedLocks()
@@ -242,7 +247,11 @@ class PostgresqlCatalog(CatalogBase):
         task = asyncio.create_task(self._commit(frozenset(locks), rule, args, durable))
         self._running.add(task)
         task.add_done_callback(self._forget)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except Unavailable as problem:
+            self._note(problem)
+            raise
 
     async def probe(self, *, grow: bool = False) -> None:
         await super().probe()
@@ -253,19 +262,45 @@ class PostgresqlCatalog(CatalogBase):
                     await connection.execute(_GROW.format(pid=connection.get_server_pid()))
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
-        with translated():
-            try:
-                return await self._read(rule, args)
-            except LOST:
-                return await self._read(rule, args)
+        try:
+            with translated():
+                try:
+                    return await self._read(rule, args)
+                except LOST:
+                    return await self._read(rule, args)
+        except Unavailable as problem:
+            self._note(problem)
+            raise
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[_Snapshot]:
+        try:
+            with translated():
+                async with self._pool.connection() as connection:
+                    await connection.execute(_SNAPSHOT)
+                    yield _Snapshot(PostgresqlTransaction(connection, last=True))
+                    await connection.execute("ROLLBACK")
+        except Unavailable as problem:
+            self._note(problem)
+            raise
+
+    async def warnings(self) -> list[str]:
         with translated():
             async with self._pool.connection() as connection:
-                await connection.execute(_SNAPSHOT)
-                yield _Snapshot(PostgresqlTransaction(connection, last=True))
-                await connection.execute("ROLLBACK")
+                checksums = await connection.fetchval("SHOW data_checksums")
+        if checksums == "on":
+            return []
+        return [
+            "The server does not notice damaged pages: enable data_checksums with pg_checksums"
+            " while it is stopped."
+        ]
+
+    def _note(self, problem: Unavailable) -> None:
+        """Note damage that a record or the server tells of."""
+        if isinstance(problem, Damaged):
+            self.damage.note_record(problem.what)
+        elif isinstance(problem.__cause__, _MALFORMED):
+            self.damage.note_structure(type(problem.__cause__).__name__)
 
     async def _read(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
         async with self._pool.connection() as connection:
@@ -392,6 +427,7 @@ _OWN: Mapping[str, str] = {
         for text in (sql.TAKE_LEASE, sql.RELEASE_LEASE, sql.FIND_LEASE, sql.NOW)
     },
     sql.NEXT_POSITION: "SELECT nextval('positions') AS value",
+    sql.MISCOUNTED_TAGS: "SELECT 0 AS count",
     sql.COUNT_TAG: f"SELECT {_count_in('onchain')} AS posts, {_count_in('pending')} AS drafts",
     **{
         sql.list_tagged(tags, drafts_too): _list_tagged(tags, drafts_too)

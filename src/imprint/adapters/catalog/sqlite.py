@@ -8,6 +8,7 @@ after a while and then runs in a separate thread. Between two commits no list is
 import asyncio
 import logging
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -19,14 +20,16 @@ from typing import Any
 from imprint import failpoints
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.installation import identify
+from imprint.adapters.catalog.integrity import SMALL_CATALOG, examine_catalog, keep_damaged_log
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
-from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job
-from imprint.adapters.sqlite_connections import connect_reader, connect_writer
-from imprint.domain.errors import Problem, Unavailable
+from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
+from imprint.adapters.sqlite_connections import OpenedFiles, connect_reader, connect_writer
+from imprint.domain.errors import Damaged, Problem, Unavailable
 from imprint.domain.installation import new_installation_id
 from imprint.ports import Monotonic, monotonic
+from imprint.ports.damage import Damage
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +45,12 @@ _LARGEST_COMMIT = 256
 _REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
 """Errors about the values of a statement, rather than about the database."""
 
+_MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""Errors about the pages of the database."""
+
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""The clock that counts the seconds since the machine was started."""
+
 _CACHE_SIZE = 4096
 """How many results the query cache keeps at once."""
 
@@ -54,16 +63,20 @@ def open_catalog(path: Path, clock: Monotonic = monotonic) -> "SqliteCatalog":
 
     Leases use `clock`, which all processes that share the file must have in common.
 
-    Raises `NewerSchema` for one that a newer version wrote.
+    A small one is examined first. Raises `NewerSchema` for one that a newer version wrote.
     """
     try:
+        keep_damaged_log(path, time.time() - time.clock_gettime(_SINCE_BOOT))
         writer = connect_writer(path)
         try:
             migrate(writer, known_migrations())
-            return SqliteCatalog(path, writer, clock=clock)
+            catalog = SqliteCatalog(path, writer, clock=clock)
         except BaseException:
             writer.close()
             raise
+        if path.stat().st_size <= SMALL_CATALOG:
+            catalog.note_findings(examine_catalog(path))
+        return catalog
     except (sqlite3.Error, OSError) as error:
         # Whoever opens it says why it cannot, and may try again for hours.
         _log.debug("The catalog cannot be opened: %s", error)
@@ -133,14 +146,18 @@ class Writer:
     run any more: its caller has been told that the database is unavailable.
     """
 
-    def __init__(self, connection: sqlite3.Connection, seconds: float = CALL_SECONDS) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, files: OpenedFiles, seconds: float = CALL_SECONDS
+    ) -> None:
         self._connection = connection
+        self._files = files
         self._tx = SqliteTransaction(connection)
         self._commits = GroupCommit[_Change](
             "catalog-writer", self._commit, _LARGEST_COMMIT, Unavailable.database, seconds
         )
         self._closed = False
         self._synchronous: bool | None = None
+        self._saved = False
         self.commits = 0
 
     async def transact(self, rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool) -> T:
@@ -166,8 +183,9 @@ class Writer:
                 self._commit_once(jobs, self._run_in_savepoint)
         except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
             _log.error("The database refused a commit: %s: %s", type(error).__name__, error)
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, OSError):
                 self._roll_back()
+                self._save_log()
             for job in jobs:
                 job.error = _unavailable(error)
 
@@ -175,6 +193,7 @@ class Writer:
         self, jobs: Sequence[Job[_Change]], run: Callable[[Job[_Change]], None]
     ) -> None:
         self._roll_back()
+        self._files.check()
         self._synchronize(any(job.work.durable for job in jobs))
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
@@ -184,7 +203,17 @@ class Writer:
                 run(job)
         failpoints.reach("during_commit")
         self._connection.execute("COMMIT")
+        # What went to a deleted file is gone with this process, so nobody may rely on it.
+        self._files.check()
         self.commits += 1
+
+    def _save_log(self) -> None:
+        """Move what only a deleted log has into the database, which is still in its place."""
+        if self._files.log_is_gone and not self._saved:
+            (row,) = self._connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
+            self._saved = row["busy"] == 0
+            if self._saved:
+                _log.critical("All commits of the deleted log were moved into the database.")
 
     def _run(self, job: Job[_Change]) -> None:
         before = self._connection.total_changes
@@ -275,11 +304,13 @@ class SqliteCatalog(CatalogBase):
         long_reach: int = _LONG_REACH,
         clock: Monotonic = monotonic,
     ) -> None:
+        self.damage = Damage()
         self._path = path
         self._clock = clock
+        self._files = OpenedFiles(path)
         self._writing = writer
         self.identity = run_rule(SqliteTransaction(writer), identify, (new_installation_id(),))
-        self._writer = Writer(writer)
+        self._writer = Writer(writer, self._files)
         self._reading = connect_reader(path)
         self._reader = SqliteTransaction(self._reading)
         self._cache = QueryCache(self._reading)
@@ -311,17 +342,55 @@ class SqliteCatalog(CatalogBase):
     async def transact(
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
     ) -> T:
-        return await self._writer.transact(rule, args, durable)
+        try:
+            return await self._writer.transact(rule, args, durable)
+        except Damaged as damaged:
+            self._note(damaged)
+            raise
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
-        if reach <= self._long_reach:
-            return _translated(run_rule, self._reader, rule, args)
+        if self._files.missing is not None:
+            raise Unavailable.database()
         try:
-            return _translated(self._read_briefly, rule, args)
-        except _TooLong:
-            return await self._read_in_thread(rule, args)
+            if reach <= self._long_reach:
+                return _translated(run_rule, self._reader, rule, args)
+            try:
+                return _translated(self._read_briefly, rule, args)
+            except _TooLong:
+                return await self._read_in_thread(rule, args)
+        except Damaged as damaged:
+            self._note(damaged)
+            raise
+
+    async def check_files(self) -> None:
+        try:
+            self._files.check()
+        except OSError as error:
+            # The writer moves what only a deleted log has.
+            await self.probe()
+            raise Unavailable.database() from error
+
+    async def examine(self) -> list[str]:
+        """What is damaged in the file, up to some findings; takes seconds for a large one."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
+            findings = await loop.run_in_executor(thread, examine_catalog, self._path)
+        self.note_findings(findings)
+        return findings
+
+    def note_findings(self, findings: Sequence[str]) -> None:
+        """Note the findings of an examination."""
+        self.damage.note_structure(findings[0] if findings else None)
+
+    def _note(self, damaged: Damaged) -> None:
+        if isinstance(damaged, _Malformed):
+            self.damage.note_structure(damaged.what)
+        else:
+            self.damage.note_record(damaged.what)
 
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        if self._files.missing is not None:
+            raise Unavailable.database()
         version = _translated(self._cache.refresh)
         result: T = self._cache.find(key, _MISSING)
         if result is _MISSING:
@@ -331,11 +400,15 @@ class SqliteCatalog(CatalogBase):
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["_Snapshot"]:
+        _translated(self._files.check)
         connection = await asyncio.to_thread(_translated, partial(connect_reader, self._path))
         try:
             # The first read inside fixes the moment.
             connection.execute("BEGIN")
             yield _Snapshot(SqliteTransaction(connection))
+        except Damaged as damaged:
+            self._note(damaged)
+            raise
         finally:
             connection.close()
 
@@ -379,11 +452,22 @@ def _translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
     except FileExistsError:
         raise
     except (sqlite3.Error, OSError, Unstorable) as error:
-        _log.error("The database failed: %s", error)
-        raise Unavailable.database() from error
+        _log.error("The database failed: %s", type(error).__name__)
+        raise _unavailable(error) from error
+
+
+class _Malformed(Damaged):
+    """A page of the database is damaged, or the file is no database at all."""
 
 
 def _unavailable(cause: Exception) -> Unavailable:
     problem = Unavailable.database()
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", None)
+        if code is None and isinstance(cause, sqlite3.OperationalError):
+            # Raised by Python's module, which quotes the text.
+            problem = Damaged.record("a text that is not UTF-8")
+        elif code is not None and code & 0xFF in _MALFORMED:
+            problem = _Malformed(problem.code, cause.sqlite_errorname)
     problem.__cause__ = cause
     return problem

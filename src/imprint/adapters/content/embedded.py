@@ -7,7 +7,6 @@ may share has files only, because the write-ahead log of SQLite needs shared mem
 """
 
 import asyncio
-import errno
 import logging
 import math
 import re
@@ -27,10 +26,10 @@ from imprint import failpoints
 from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
 from imprint.adapters.content.installation_marker import InstallationMarker
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job
-from imprint.adapters.sqlite_connections import connect_reader, connect_writer
+from imprint.adapters.sqlite_connections import OpenedFiles, connect_reader, connect_writer
 from imprint.domain.cids import Cid, Codec, codec_of, document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
-from imprint.domain.errors import Unavailable
+from imprint.domain.errors import Damaged, Unavailable
 from imprint.domain.files import Label, Network
 from imprint.ports import Clock
 
@@ -291,19 +290,21 @@ class SmallDocuments:
         # Overwrites deleted documents, so that their bytes cannot be recovered from the disk.
         self._writer.execute("PRAGMA secure_delete = ON")
         self._make_table()
-        self._inode = path.stat().st_ino
+        self._files = OpenedFiles(path)
         self._thread = local()
         self._readers: list[sqlite3.Connection] = []
         self._readers_lock = Lock()
 
     def commit(self, changes: Sequence[Callable[[], None]]) -> None:
         """Make changes in one durable transaction."""
-        self._check_file()
+        self._files.check()
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             for change in changes:
                 change()
             self._writer.execute("COMMIT")
+            # What went to a deleted file is gone with this process, so nobody may rely on it.
+            self._files.check()
         except BaseException:
             with suppress(sqlite3.Error):
                 if self._writer.in_transaction:
@@ -329,7 +330,7 @@ class SmallDocuments:
         """The bytes stored under a cid, or None."""
         row = self._reader().execute(_LOAD, (cid,)).fetchone()
         if row is None:
-            self._check_file()
+            self._files.check()
             return None
         return bytes(row["document"])
 
@@ -361,11 +362,6 @@ class SmallDocuments:
                 self._readers.append(connection)
         return connection
 
-    def _check_file(self) -> None:
-        """Raise `OSError` if the file is gone or replaced, as when its disk is not mounted."""
-        if self._path.stat().st_ino != self._inode:
-            raise FileNotFoundError(errno.ENOENT, "The file small.db was replaced.")
-
 
 def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
     """Whether only this machine can have the folder mounted; assumed to be so without /proc."""
@@ -390,11 +386,11 @@ def _file_system_of(folder: Path, mounts: str) -> str:
 def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
     """The document, if it has this cid.
 
-    Raises `Unavailable` for other bytes and logs it as critical: only a fault causes that.
+    Raises `Damaged` for other bytes and logs it as critical: only a fault causes that.
     """
     if document_cid(document) != cid:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
-        raise Unavailable.storage()
+        raise Damaged.document(f"the {network} document {cid}")
     return document
 
 

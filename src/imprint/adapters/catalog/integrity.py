@@ -1,0 +1,125 @@
+"""The integrity of a SQLite catalog: its pages, its indexes and its write-ahead log."""
+
+import logging
+import sqlite3
+import struct
+from contextlib import closing, suppress
+from pathlib import Path
+
+from imprint.adapters.sqlite_connections import connect_reader
+
+SMALL_CATALOG = 64 * 1024 * 1024
+"""Bytes of a catalog up to which it is examined before it is used: about half a second."""
+
+MOST_FINDINGS = 20
+"""How many findings are reported at most; one is enough for an alarm."""
+
+LONGEST_LOG = 256 * 1024 * 1024
+"""Bytes of a write-ahead log beyond which it is not examined; SQLite truncates it far below."""
+
+_log = logging.getLogger(__name__)
+
+_HEADER = struct.Struct(">8I")
+_FRAME = struct.Struct(">6I")
+_MAGIC = 0x377F0682
+
+
+def examine_catalog(path: Path, most: int = MOST_FINDINGS) -> list[str]:
+    """What is damaged in the catalog in this file; empty if nothing is.
+
+    Reads every page of it, at about 200 MB in a second. Others may write meanwhile; the log grows
+    until the examination ends.
+    """
+    lost = [_LOST] if damaged_log(path).exists() else []
+    try:
+        with closing(connect_reader(path)) as connection:
+            connection.execute("PRAGMA cell_size_check = ON")
+            rows = connection.execute(f"PRAGMA integrity_check({most})").fetchall()
+            dangling = connection.execute("PRAGMA foreign_key_check").fetchone()
+    except sqlite3.Error as error:
+        return [*lost, str(error)]
+    # The list can contain texts of damaged rows.
+    found = [ascii(text)[1:201] for (text,) in rows if text != "ok"]
+    return [*lost, *found, *(["A file has no group."] if dangling is not None else [])]
+
+
+_LOST = "Commits in the write-ahead log were damaged, and SQLite has dropped them."
+
+
+def damaged_log(path: Path) -> Path:
+    """Where the damaged write-ahead log of this catalog is kept. Until it is removed, some of what
+    was acknowledged counts as missing."""
+    return path.with_name(f"{path.name}-wal.damaged")
+
+
+def keep_damaged_log(path: Path, booted_at: float) -> None:
+    """Keep a copy of the write-ahead log if SQLite is about to drop commits from it.
+
+    SQLite reads the log up to the first frame with a wrong checksum and writes over the rest. That
+    is right for a commit that a crash interrupted, which is the last one. If more commits follow,
+    the frame was written well and damaged later, unless the machine lost power: then it may have
+    written some of them only. Damage of the very last commit cannot be told from a crash.
+
+    `booted_at` is when the machine was started, in seconds since 1970.
+    """
+    log, kept = path.with_name(f"{path.name}-wal"), damaged_log(path)
+    with suppress(FileNotFoundError):
+        written = log.stat()
+        if kept.exists() or not 0 < written.st_size <= LONGEST_LOG:
+            return
+        content = log.read_bytes()
+        # Another process may have begun the log anew meanwhile.
+        with log.open("rb") as file:
+            unchanged = content.startswith(file.read(_HEADER.size))
+        dropped = count_dropped_commits(content, _page_size(path)) if unchanged else 0
+        if dropped and written.st_mtime < booted_at:
+            _log.warning("The write-ahead log ends with commits that a loss of power broke off.")
+        elif dropped:
+            partial = kept.with_name(f"{kept.name}.partial")
+            partial.write_bytes(content)
+            partial.chmod(0o600)
+            partial.rename(kept)
+
+
+def count_dropped_commits(log: bytes, page_size: int) -> int:
+    """How many commits of a write-ahead log SQLite drops although they were complete."""
+    frame = _FRAME.size + page_size
+    starts = range(_HEADER.size, len(log) - frame + 1, frame)
+    if not starts:
+        return 0
+    magic, _, _, _, *salts = _HEADER.unpack_from(log)[:6]
+    order = ">" if magic & 1 else "<"
+    sums = _sum(order, log[: _HEADER.size - 8], (0, 0))
+    valid = sums == _HEADER.unpack_from(log)[6:] and magic & ~1 == _MAGIC
+    interrupted = 1 if valid else 0
+    if not valid:
+        # SQLite ignores the whole log then. A crash does not cause that: the header is synced
+        # before anything follows it.
+        salts = list(_FRAME.unpack_from(log, starts[0])[2:4])
+    commits = 0
+    for start in starts:
+        _, size, *found = _FRAME.unpack_from(log, start)
+        if valid:
+            body = start + _FRAME.size
+            sums = _sum(order, log[start : start + 8], sums)
+            sums = _sum(order, log[body : start + frame], sums)
+            valid = found[:2] == salts and tuple(found[2:]) == sums
+        if not valid and found[:2] == salts:
+            commits += size != 0
+    return max(0, commits - interrupted)
+
+
+def _sum(order: str, data: bytes, sums: tuple[int, int]) -> tuple[int, int]:
+    """The checksum of a write-ahead log, continued over some more of it."""
+    first, second = sums
+    for one, other in struct.iter_unpack(f"{order}2I", data):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + other + first) & 0xFFFFFFFF
+    return first, second
+
+
+def _page_size(path: Path) -> int:
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(18)[16:], "big")
+    # 65536 does not fit into two bytes.
+    return 65536 if size == 1 else size

@@ -1,0 +1,66 @@
+"""What is known to be damaged, of the records and documents of an installation."""
+
+import logging
+from dataclasses import dataclass, field
+
+from imprint.metrics import DAMAGED_DOCUMENTS, DAMAGED_RECORDS
+
+log = logging.getLogger(__name__)
+
+MOST = 1000
+"""How many damaged records, and documents, are remembered and logged one by one."""
+
+
+@dataclass(slots=True)
+class Damage:
+    """Damage that this process has found; each piece is logged once.
+
+    With `structure`, records may be missing from indexes: what is not found may exist.
+    """
+
+    structure: str | None = None
+    examined: bool = False
+    records: set[str] = field(default_factory=set)
+    documents: set[str] = field(default_factory=set)
+
+    @property
+    def found(self) -> bool:
+        """Whether anything is known to be damaged."""
+        return bool(self.structure or self.records or self.documents)
+
+    def note_structure(self, finding: str | None) -> None:
+        """Note what an integrity check found first, or with None that it found nothing."""
+        if finding is not None and self.structure is None:
+            log.critical(
+                "The database is damaged (%s). What is not found is 503 until it is repaired:"
+                " run imprint check --deep, and see docs/operating.md.",
+                finding,
+            )
+        elif finding is None and self.structure is not None:
+            log.warning("The integrity check of the database finds no damage any more.")
+        self.structure, self.examined = finding, True
+        self._count()
+
+    def note_record(self, what: str) -> None:
+        """Note a damaged record."""
+        if what not in self.records and len(self.records) < MOST:
+            log.critical("A record is damaged and not shown: %s.", what)
+            self.records.add(what)
+            self._count()
+
+    def note_document(self, what: str) -> None:
+        """Note a document that is missing or whose bytes are damaged."""
+        if what not in self.documents and len(self.documents) < MOST:
+            log.error("A document is missing or damaged: %s.", what)
+            self.documents.add(what)
+            self._count()
+
+    def keep_only(self, records: set[str], documents: set[str]) -> None:
+        """Forget what a complete pass over everything did not find again."""
+        self.records &= records
+        self.documents &= documents
+        self._count()
+
+    def _count(self) -> None:
+        DAMAGED_RECORDS.set(len(self.records) + (self.structure is not None))
+        DAMAGED_DOCUMENTS.set(len(self.documents))
