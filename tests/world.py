@@ -427,6 +427,7 @@ async def open_world(
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": ORIGIN,
         "IMPRINT_JANITOR_SECONDS": "0",
+        "IMPRINT_SCRUB_SECONDS": "0",
         **await records_of(folder),
     } | {f"IMPRINT_{name}": value for name, value in given.items()}
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}

@@ -22,8 +22,8 @@ from imprint.bootstrap.background import (
 from imprint.services.entitlement import Entitlement
 from imprint.services.labels import LabelUpdater
 
-IDLE = {"JANITOR_SECONDS": "0", "CHAIN_FOLLOW_SECONDS": "0"}
-ALWAYS = {"LabelUpdater.run", "LocalDiskSpace.run", "InstallationClaim.run"}
+IDLE = {"JANITOR_SECONDS": "0", "CHAIN_FOLLOW_SECONDS": "0", "SCRUB_SECONDS": "0"}
+ALWAYS = {"LabelUpdater.run", "LocalDiskSpace.run", "InstallationClaim.run", "watch_files"}
 CLOSED = ["images closed", "marketplace closed", "content closed", "catalog closed"]
 
 
@@ -114,8 +114,9 @@ async def wait_until(happened: Callable[[], bool]) -> None:
             IDLE | {"CHAIN_FOLLOW_SECONDS": "60"},
             ALWAYS | {"Follower.run", "EntitlementWatcher.run"},
         ),
+        (IDLE | {"SCRUB_SECONDS": "60"}, ALWAYS | {"Scrub.run", "Examination.run"}),
     ],
-    ids=["idle", "collecting", "following"],
+    ids=["idle", "collecting", "following", "scrubbing"],
 )
 async def test_the_settings_decide_which_tasks_run(
     tmp_path: Path, given: dict[str, str], expected: set[str]
@@ -162,7 +163,7 @@ async def test_every_task_is_cancelled_at_shutdown(tmp_path: Path) -> None:
         async with started(background(world)) as tasks:
             await asyncio.sleep(0)
         assert {name for name, task in tasks.items() if not task.cancelled()} == set()
-        assert len(tasks) == 8
+        assert len(tasks) == 11
 
 
 async def test_the_adapters_are_closed_only_after_the_last_task_has_ended(tmp_path: Path) -> None:

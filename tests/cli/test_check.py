@@ -10,7 +10,10 @@ from tests.world import MovableClock, World, open_world
 from imprint.domain.posts import Advance, BlockRef
 
 WEBHOOK_SECRET = "5f0c1b7a93e84d26a1f47c3b9e60d815"
-SUBJECTS = ["settings", "database", "store", "documents", "node", "contract", "webhooks", "clock"]
+SUBJECTS = [
+    *("settings", "database", "records", "store", "documents", "node", "contract", "webhooks"),
+    "clock",
+]
 
 
 async def check(world: World, **given: str) -> tuple[int, dict[str, str]]:

@@ -131,6 +131,7 @@ async def open_scene(
         "WEBHOOK_B_SECRET": "",
         "CHAIN_FOLLOW_SECONDS": "0",
         "JANITOR_SECONDS": "0",
+        "SCRUB_SECONDS": "0",
         "WRITE_LEASE_SECONDS": str(LEASE_SECONDS),
         **given,
     }

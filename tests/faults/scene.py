@@ -154,6 +154,7 @@ async def open_scene(folder: Path, **given: str) -> AsyncIterator[Scene]:
         "WEBHOOK_B_SECRET": "",
         "CHAIN_FOLLOW_SECONDS": "0",
         "JANITOR_SECONDS": "0",
+        "SCRUB_SECONDS": "0",
         **{name.removeprefix("IMPRINT_"): text for name, text in database.items()},
         **given,
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.integrity import DamagedLog
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
@@ -226,7 +227,7 @@ def open_database(
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = database.path
         return open_with_reserve(path.parent, lambda: open_catalog(path, seconds or monotonic))
-    except NewerSchema as error:
+    except (NewerSchema, DamagedLog) as error:
         raise CannotStart(str(error)) from error
     except (Unavailable, OSError, ValueError) as error:
         # The URL of a server contains a password.

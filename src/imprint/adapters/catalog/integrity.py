@@ -30,30 +30,36 @@ def examine_catalog(path: Path, most: int = MOST_FINDINGS) -> list[str]:
     Reads every page of it, at about 200 MB in a second. Others may write meanwhile; the log grows
     until the examination ends.
     """
-    lost = [_LOST] if damaged_log(path).exists() else []
     try:
         with closing(connect_reader(path)) as connection:
             connection.execute("PRAGMA cell_size_check = ON")
             rows = connection.execute(f"PRAGMA integrity_check({most})").fetchall()
             dangling = connection.execute("PRAGMA foreign_key_check").fetchone()
     except sqlite3.Error as error:
-        return [*lost, str(error)]
+        return [str(error)]
     # The list can contain texts of damaged rows.
     found = [ascii(text)[1:201] for (text,) in rows if text != "ok"]
-    return [*lost, *found, *(["A file has no group."] if dangling is not None else [])]
+    return [*found, *(["A file has no group."] if dangling is not None else [])]
 
 
-_LOST = "Commits in the write-ahead log were damaged, and SQLite has dropped them."
+class DamagedLog(Exception):
+    """SQLite would drop commits from the write-ahead log that were acknowledged."""
+
+    def __init__(self, log: Path, dropped: int) -> None:
+        super().__init__(
+            f"The write-ahead log {log} is damaged: {dropped} commits in it would be lost. Restore"
+            " a backup or run imprint repair. To go on with what comes before the damage, copy the"
+            f" file to {accepted_log(log).name} beside it and start again."
+        )
 
 
-def damaged_log(path: Path) -> Path:
-    """Where the damaged write-ahead log of this catalog is kept. Until it is removed, some of what
-    was acknowledged counts as missing."""
-    return path.with_name(f"{path.name}-wal.damaged")
+def accepted_log(log: Path) -> Path:
+    """The copy of a damaged write-ahead log by which an operator accepts the loss."""
+    return log.with_name(f"{log.name}.damaged")
 
 
-def keep_damaged_log(path: Path, booted_at: float) -> None:
-    """Keep a copy of the write-ahead log if SQLite is about to drop commits from it.
+def check_log(path: Path, booted_at: float) -> None:
+    """Raise `DamagedLog` if SQLite would drop commits from the write-ahead log of a catalog.
 
     SQLite reads the log up to the first frame with a wrong checksum and writes over the rest. That
     is right for a commit that a crash interrupted, which is the last one. If more commits follow,
@@ -62,10 +68,10 @@ def keep_damaged_log(path: Path, booted_at: float) -> None:
 
     `booted_at` is when the machine was started, in seconds since 1970.
     """
-    log, kept = path.with_name(f"{path.name}-wal"), damaged_log(path)
+    log = path.with_name(f"{path.name}-wal")
     with suppress(FileNotFoundError):
         written = log.stat()
-        if kept.exists() or not 0 < written.st_size <= LONGEST_LOG:
+        if not 0 < written.st_size <= LONGEST_LOG:
             return
         content = log.read_bytes()
         # Another process may have begun the log anew meanwhile.
@@ -74,11 +80,13 @@ def keep_damaged_log(path: Path, booted_at: float) -> None:
         dropped = count_dropped_commits(content, _page_size(path)) if unchanged else 0
         if dropped and written.st_mtime < booted_at:
             _log.warning("The write-ahead log ends with commits that a loss of power broke off.")
-        elif dropped:
-            partial = kept.with_name(f"{kept.name}.partial")
-            partial.write_bytes(content)
-            partial.chmod(0o600)
-            partial.rename(kept)
+        elif dropped and not _is_accepted(log, content):
+            raise DamagedLog(log, dropped)
+
+
+def _is_accepted(log: Path, content: bytes) -> bool:
+    accepted = accepted_log(log)
+    return accepted.exists() and accepted.read_bytes() == content
 
 
 def count_dropped_commits(log: bytes, page_size: int) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 from imprint import failpoints
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.installation import identify
-from imprint.adapters.catalog.integrity import SMALL_CATALOG, examine_catalog, keep_damaged_log
+from imprint.adapters.catalog.integrity import SMALL_CATALOG, check_log, examine_catalog
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
@@ -63,10 +63,11 @@ def open_catalog(path: Path, clock: Monotonic = monotonic) -> "SqliteCatalog":
 
     Leases use `clock`, which all processes that share the file must have in common.
 
-    A small one is examined first. Raises `NewerSchema` for one that a newer version wrote.
+    A small one is examined first. Raises `NewerSchema` for one that a newer version wrote, and
+    `DamagedLog` for one that would lose commits.
     """
     try:
-        keep_damaged_log(path, time.time() - time.clock_gettime(_SINCE_BOOT))
+        check_log(path, time.time() - time.clock_gettime(_SINCE_BOOT))
         writer = connect_writer(path)
         try:
             migrate(writer, known_migrations())
