@@ -158,7 +158,7 @@ async def test_an_enqueued_label_is_updated_in_the_background(tmp_path: Path) ->
 
 
 async def test_every_task_is_cancelled_at_shutdown(tmp_path: Path) -> None:
-    given = {"JANITOR_SECONDS": "60", "CHAIN_FOLLOW_SECONDS": "60"}
+    given = {"JANITOR_SECONDS": "60", "CHAIN_FOLLOW_SECONDS": "60", "SCRUB_SECONDS": "60"}
     async with open_world(tmp_path, **given) as world:
         async with started(background(world)) as tasks:
             await asyncio.sleep(0)

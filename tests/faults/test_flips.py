@@ -23,8 +23,8 @@ from tests.faults.scene import LONG, Scene, open_scene
 
 from imprint.settings import PostgresqlDatabase
 
-FLIPS = 100 if LONG else 50
-VALUES = 100 if LONG else 20
+FLIPS = 100 if LONG else 25
+VALUES = 100 if LONG else 15
 
 
 @asynccontextmanager
