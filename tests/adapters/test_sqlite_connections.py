@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 
 from imprint.adapters.sqlite_connections import (
+    OpenedFiles,
     TooOldSqlite,
     connect_copier,
     connect_reader,
@@ -96,3 +97,56 @@ def test_an_sqlite_without_strict_tables_is_refused_before_a_file_is_made(tmp_pa
     with pytest.raises(TooOldSqlite, match=r"3\.37\.0"):
         connect_writer(tmp_path / "new" / "notes.db")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def opened(tmp_path):
+    path = tmp_path / "data" / "notes.db"
+    with closing(connect_writer(path)) as connection:
+        connection.execute("CREATE TABLE notes (note TEXT)")
+        yield path
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_file_that_is_gone_or_replaced_is_noticed(opened, suffix, settled):
+    seconds = iter(range(0, 1000, 10))
+    files = OpenedFiles(opened, lambda: next(seconds))
+    for _ in range(3 if settled else 1):
+        files.check()
+    path = opened.with_name(opened.name + suffix)
+    aside = path.with_name("aside")
+    path.rename(aside)
+    with pytest.raises(FileNotFoundError, match="deleted or moved"):
+        files.check()
+    assert files.missing == str(path)
+    path.write_bytes(b"another file")
+    with pytest.raises(FileNotFoundError, match="replaced"):
+        files.check()
+    aside.rename(path)
+    files.check()
+    assert files.missing is None
+
+
+def test_a_missing_file_is_logged_once(opened, caplog):
+    files = OpenedFiles(opened)
+    opened.rename(opened.with_name("aside"))
+    for _ in range(3):
+        with pytest.raises(FileNotFoundError):
+            files.check()
+    assert [record.levelname for record in caplog.records] == ["CRITICAL"]
+
+
+def test_a_folder_that_is_moved_is_noticed(opened):
+    files = OpenedFiles(opened)
+    opened.parent.rename(opened.parent.with_name("moved"))
+    with pytest.raises(FileNotFoundError):
+        files.check()
+    assert files.missing == str(opened)
+
+
+def test_other_files_in_the_folder_do_no_harm(opened):
+    files = OpenedFiles(opened)
+    for number in range(3):
+        (opened.parent / f"other {number}").touch()
+        files.check()

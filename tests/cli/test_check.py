@@ -1,12 +1,16 @@
 """`imprint check`."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.cli.installations import environment_beside, environment_of, run
 from tests.world import MovableClock, World, open_world
 
+from imprint.domain.cids import Cid
+from imprint.domain.files import Network
 from imprint.domain.posts import Advance, BlockRef
 
 WEBHOOK_SECRET = "5f0c1b7a93e84d26a1f47c3b9e60d815"
@@ -16,10 +20,10 @@ SUBJECTS = [
 ]
 
 
-async def check(world: World, **given: str) -> tuple[int, dict[str, str]]:
+async def check(world: World, *options: str, **given: str) -> tuple[int, dict[str, str]]:
     """The exit status, and the mark of each subject."""
     environ = environment_beside(world) | {f"IMPRINT_{name}": text for name, text in given.items()}
-    result = await asyncio.to_thread(run, environ, "check")
+    result = await asyncio.to_thread(run, environ, "check", *options)
     lines = [line.split() for line in result.output.splitlines()]
     return result.exit_code, {line[1]: line[0] for line in lines}
 
@@ -91,3 +95,36 @@ async def test_a_node_without_what_was_final_fails_the_command(world: World, fin
     await world.adapters.catalog.advance(31337, step, world.clock.now())
     status, marks = await check(world)
     assert (status, marks["node"]) == (1, "✗")
+
+
+async def test_a_damaged_record_fails_the_command(world: World):
+    await world.create(world.wallet(1))
+    assert (await check(world))[1]["records"] == "✓"
+    spoil(world, "UPDATE files SET size = size + 1")
+    status, marks = await check(world)
+    assert (status, marks["records"]) == (1, "✗")
+
+
+async def test_a_damaged_index_fails_the_command(world: World):
+    await world.create(world.wallet(1))
+    spoil(
+        world, "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'files_posts'"
+    )
+    status, marks = await check(world)
+    assert (status, marks["records"]) == (1, "✗")
+
+
+async def test_only_a_deep_check_reads_documents(world: World):
+    file = await world.create(world.wallet(1))
+    await world.adapters.content.remove(Cid(file["cid"]), Network.PRIVATE)
+    assert (await check(world))[1]["records"] == "✓"
+    status, marks = await check(world, "--deep")
+    assert (status, marks["records"]) == (1, "✗")
+
+
+def spoil(world: World, statements: str) -> None:
+    """Change the catalog as damage does, without its triggers."""
+    path = world.settings.storage.data_dir / "imprint.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER IF EXISTS files_without_checksum")
+        connection.executescript(statements)

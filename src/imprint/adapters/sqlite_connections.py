@@ -5,6 +5,7 @@ import logging
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -116,8 +117,9 @@ class OpenedFiles:
     process ends. A check costs one system call as long as nothing changes in the folder.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         """Remember the files of a database that is open and has been read or written."""
+        self._clock = clock
         self._path = str(path)
         self._folder = str(path.parent)
         names = (self._path, f"{self._path}-wal", f"{self._path}-shm")
@@ -158,7 +160,7 @@ class OpenedFiles:
         if self.missing is not None:
             _log.warning("The files of the database %s are in their place again.", self._path)
             self.missing = None
-        now = time.monotonic()
+        now = self._clock()
         if sign != self._seen:
             self._seen, self._seen_at = sign, now
         elif now - self._seen_at > _SETTLED:

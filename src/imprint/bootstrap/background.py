@@ -101,7 +101,7 @@ class BackgroundTasks:
         yield watch_files(catalog)
         if retention.scrub_seconds:
             yield Examination(catalog).run()
-            yield Scrub(catalog, content, clock).run(retention.scrub_seconds)
+            yield Scrub(catalog, content).run(retention.scrub_seconds)
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:

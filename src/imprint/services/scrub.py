@@ -10,13 +10,13 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from uuid import uuid4
 
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Damaged
 from imprint.domain.files import File, Network
-from imprint.ports import Catalog, Clock, ContentStore
+from imprint.ports import Catalog, ContentStore
 from imprint.ports.catalog import VerifiedRecord
+from imprint.services.leases import hold_lease, name_holder
 from imprint.services.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ SCRUB_LEASE = "scrub"
 """The lease of the process that scrubs."""
 
 LEASE_TIME = timedelta(seconds=60)
-"""How long a batch may take, with its pause."""
+"""How long the lease lasts after it was prolonged."""
 
 FILES_SECONDS = 1.0
 """Seconds between two looks at the files of the database."""
@@ -58,9 +58,8 @@ class Scrub:
 
     catalog: Catalog
     content: ContentStore
-    clock: Clock
     rate: float = RATE
-    holder: str = field(default_factory=lambda: uuid4().hex)
+    holder: str = field(default_factory=lambda: name_holder("scrub"))
     _after: int = field(default=-1, init=False)
     _records: set[str] = field(default_factory=set, init=False)
     _documents: set[str] = field(default_factory=set, init=False)
@@ -68,15 +67,21 @@ class Scrub:
     async def run(self, interval: float) -> None:
         """Scrub until cancelled; a pass that was interrupted goes on where it stopped."""
         await asyncio.sleep(FIRST_PASS_SECONDS)
-        await run_periodically("scrub", self.scrub, interval, retry_after=RETRY_SECONDS)
+        await run_periodically("scrub", self._scrub_in_turn, interval, retry_after=RETRY_SECONDS)
 
     async def scrub(self) -> bool:
         """Run one pass, or what is left of it; False if another process has the lease."""
-        while await self._hold_lease():
-            if not await self._scrub_batch():
-                await self._finish()
-                return True
+        async with hold_lease(self.catalog, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
+            while lease is not None and not lease.lost:
+                if not await self._scrub_batch():
+                    await self._finish()
+                    return True
         return False
+
+    async def _scrub_in_turn(self) -> None:
+        """Run one pass after those of other processes: each of them knows only what it has read."""
+        while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _scrub_batch(self) -> bool:
         try:
@@ -110,15 +115,10 @@ class Scrub:
             extra={"records": len(self._records), "documents": len(self._documents)},
         )
         self._after, self._records, self._documents = -1, set(), set()
-        await self.catalog.release_lease(SCRUB_LEASE, self.holder)
 
     def _note_record(self, what: str) -> None:
         self._records.add(what)
         self.catalog.damage.note_record(what)
-
-    async def _hold_lease(self) -> bool:
-        now = self.clock()
-        return await self.catalog.take_lease(SCRUB_LEASE, self.holder, now, now + LEASE_TIME)
 
 
 async def verify_documents(catalog: Catalog, content: ContentStore, file: File) -> list[str]:

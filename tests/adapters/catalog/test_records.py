@@ -1,0 +1,139 @@
+"""Checksums of records: verified wherever a file is read, and filled where there is none."""
+
+import sqlite3
+from contextlib import closing
+
+import asyncpg
+import pytest
+
+from imprint.domain.errors import Damaged, Unavailable
+from imprint.domain.lists import PublicList
+
+EVERYTHING = PublicList((), drafts_too=True)
+
+
+async def spoil(database, statement):
+    """Change rows as damage does: without triggers and foreign keys."""
+    if database.address.startswith("sqlite"):
+        with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
+            for table in ("files", "file_groups"):
+                connection.execute(f"DROP TRIGGER IF EXISTS {table}_without_checksum")
+            connection.execute(statement)
+        return
+    connection = await asyncpg.connect(database.address)
+    try:
+        await connection.execute("SET session_replication_role = replica")
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def change(database, statement):
+    """Change rows past the catalog, as an operator or an older version may."""
+    if database.address.startswith("sqlite"):
+        with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
+            connection.execute(statement)
+    else:
+        await database.rows(statement)
+
+
+async def unchecked(world):
+    records = await world.catalog.verify_records(-1, 9)
+    return [record.position for record in records if record.unchecked]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE files SET name = name || 'x'",
+        "UPDATE files SET size = size + 1",
+        "UPDATE files SET created_at = created_at + 1",
+        "UPDATE files SET group_id = id",
+        "UPDATE file_groups SET hashtags = '[\"other\"]'",
+        "UPDATE file_groups SET thumbnail_cid = NULL",
+        "UPDATE file_groups SET hashtags = '[', checksum = NULL",
+        "UPDATE files SET created_at = 9000000000000000000, checksum = NULL",
+        "UPDATE files SET checksum = checksum + 1",
+        "DELETE FROM file_groups",
+    ],
+)
+async def test_a_damaged_record_is_never_shown(world, database, change):
+    file = await world.draft()
+    await world.prepare(file, "letters")
+    await spoil(database, change)
+    with pytest.raises(Damaged):
+        await world.catalog.file_by_cid(file.cid)
+    with pytest.raises(Damaged):
+        await world.catalog.list_files(EVERYTHING, None, 10)
+    with pytest.raises(Damaged):
+        await world.update(file)
+    (record,) = await world.catalog.verify_records(-1, 9)
+    assert record.file is None
+    assert file.id in str(record.damage)
+    assert len(world.catalog.damage.records) == 1
+
+
+async def test_a_damaged_state_does_not_make_a_file_absent(world, database):
+    if not database.address.startswith("sqlite"):
+        pytest.skip("A server checks the states that it is given.")
+    file = await world.draft()
+    with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("UPDATE files SET state = 'pendinG'")
+    with pytest.raises(Damaged):
+        await world.catalog.file_by_cid(file.cid)
+
+
+async def test_a_record_that_a_tag_names_is_not_left_out_of_a_list(world, database):
+    file = await world.post("letters")
+    await world.post("letters")
+    await spoil(database, f"DELETE FROM files WHERE id = '{file.id}'")
+    with pytest.raises(Damaged):
+        await world.catalog.list_files(PublicList(("letters",)), None, 10)
+
+
+async def test_a_change_that_does_not_know_the_checksum_leaves_none(world, database):
+    await world.draft()
+    assert await unchecked(world) == []
+    await change(database, "UPDATE files SET size = size + 1")
+    assert len(await unchecked(world)) == 1
+
+
+async def test_missing_checksums_are_filled_and_found_to_be_right(world, database):
+    file = await world.draft()
+    await world.prepare(file, "letters")
+    await spoil(database, "UPDATE files SET checksum = NULL")
+    await spoil(database, "UPDATE file_groups SET checksum = NULL")
+    (record,) = await world.catalog.verify_records(-1, 9)
+    assert record.unchecked
+    await world.catalog.fill_checksums(record.file)
+    assert await unchecked(world) == []
+    await spoil(database, "UPDATE files SET size = size + 1")
+    with pytest.raises(Damaged):
+        await world.catalog.file_by_cid(file.cid)
+
+
+async def test_a_tag_without_its_file_is_found(world, database):
+    file = await world.post("letters")
+    assert await world.catalog.compare_tags() == []
+    await spoil(database, "INSERT INTO file_tags VALUES ('letters', 999, 'onchain')")
+    assert len(await world.catalog.compare_tags()) >= 1
+    await spoil(database, "DELETE FROM file_tags")
+    (record,) = await world.catalog.verify_records(-1, 9)
+    assert record.damage == f"the tags of file {file.id!a}"
+
+
+async def test_what_is_not_found_is_unavailable_while_the_structure_is_damaged(world):
+    file = await world.draft()
+    world.catalog.damage.note_structure("page 7 is damaged")
+    assert await world.catalog.file_by_cid(file.cid) == file
+    with pytest.raises(Unavailable):
+        await world.catalog.file_by_cid("bafkreiabsent")
+    with pytest.raises(Unavailable):
+        await world.catalog.file_by_post_id(77)
+    with pytest.raises(Unavailable):
+        await world.catalog.public_size("bafkreiabsent")
+    with pytest.raises(Unavailable):
+        await world.catalog.list_files(EVERYTHING, None, 10)
+    world.catalog.damage.note_structure(None)
+    assert await world.catalog.file_by_cid("bafkreiabsent") is None
