@@ -107,9 +107,8 @@ async def test_a_damaged_record_fails_the_command(world: World):
 
 async def test_a_damaged_index_fails_the_command(world: World):
     await world.create(world.wallet(1))
-    spoil(
-        world, "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'files_posts'"
-    )
+    drop = "DELETE FROM sqlite_schema WHERE name = 'files_posts'"
+    spoil(world, f"PRAGMA writable_schema = ON; {drop}")
     status, marks = await check(world)
     assert (status, marks["records"]) == (1, "✗")
 

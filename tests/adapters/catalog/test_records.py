@@ -20,12 +20,12 @@ async def spoil(database, statement):
                 connection.execute(f"DROP TRIGGER IF EXISTS {table}_without_checksum")
             connection.execute(statement)
         return
-    connection = await asyncpg.connect(database.address)
+    session = await asyncpg.connect(database.address)
     try:
-        await connection.execute("SET session_replication_role = replica")
-        await connection.execute(statement)
+        await session.execute("SET session_replication_role = replica")
+        await session.execute(statement)
     finally:
-        await connection.close()
+        await session.close()
 
 
 async def change(database, statement):

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from imprint.adapters.sqlite_connections import connect_reader
 
-SMALL_CATALOG = 64 * 1024 * 1024
-"""Bytes of a catalog up to which it is examined before it is used: about half a second."""
+SMALL_CATALOG = 16 * 1024 * 1024
+"""Bytes of a catalog up to which it is examined before it is used: a quarter of a second."""
+
+_CACHE_KILOBYTES = 64_000
+"""The page cache of an examination, which looks up every row in every index."""
 
 MOST_FINDINGS = 20
 """How many findings are reported at most; one is enough for an alarm."""
@@ -27,11 +30,11 @@ _MAGIC = 0x377F0682
 def examine_catalog(path: Path, most: int = MOST_FINDINGS) -> list[str]:
     """What is damaged in the catalog in this file; empty if nothing is.
 
-    Reads every page of it, at about 200 MB in a second. Others may write meanwhile; the log grows
-    until the examination ends.
+    Looks up every row in every index, 70 MB in a second if the file fits into the cache. Others may
+    write meanwhile; the log grows until the examination ends.
     """
     try:
-        with closing(connect_reader(path)) as connection:
+        with closing(connect_reader(path, _CACHE_KILOBYTES)) as connection:
             connection.execute("PRAGMA cell_size_check = ON")
             rows = connection.execute(f"PRAGMA integrity_check({most})").fetchall()
             dangling = connection.execute("PRAGMA foreign_key_check").fetchone()
