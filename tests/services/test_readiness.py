@@ -8,7 +8,6 @@ import pytest
 from tests.world import MovableClock
 
 from imprint.domain.errors import Unavailable
-from imprint.ports.damage import Damage
 from imprint.services import readiness
 from imprint.services.chain_sync import History
 from imprint.services.readiness import CACHE_TIME, Condition, Readiness
@@ -34,7 +33,6 @@ class Dependency:
 
     behaviour: Callable[[], Awaitable[object]] = respond
     probed: int = 0
-    damage: Damage = field(default_factory=Damage)
 
     async def probe(self) -> None:
         self.probed += 1
@@ -220,16 +218,3 @@ async def test_what_writes_get_is_shown_at_once_whatever_the_probe_says(probed: 
     probed.readiness.writes.succeeded += 1
     assert await probed.readiness.check() == ALL_WELL
     assert probed.storage.probed == 1
-
-
-@pytest.mark.parametrize("found", ["a record", "a document", "the structure"])
-async def test_known_damage_is_degraded(probed: Probed, found: str):
-    damage = probed.database.damage
-    if found == "a record":
-        damage.note_record("file 7")
-    elif found == "a document":
-        damage.note_document("document 7")
-    else:
-        damage.note_structure("page 7")
-    condition = await probed.readiness.check()
-    assert (condition.records, condition.status, condition.ready) == (False, "degraded", True)

@@ -71,6 +71,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     strays = build_stray_scan(settings, adapters)
     if strays is not None:
         checks.append(("collector", strays.holds_nothing))
+    checks.append(("records", lambda: not catalog.damage.found))
     history = partial(examine_history, adapters.chain, catalog, chain.id)
     health = WriteHealth()
     services = Services(
