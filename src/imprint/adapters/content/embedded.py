@@ -7,6 +7,7 @@ may share has files only, because the write-ahead log of SQLite needs shared mem
 """
 
 import asyncio
+import errno
 import logging
 import math
 import re
