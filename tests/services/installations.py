@@ -16,6 +16,10 @@ from imprint.services.exports import Export, Import, check_export, open_export
 KEY = ExportKey(bytes(range(32)))
 
 
+def say_nothing(sentence: str) -> None:
+    """Show nothing."""
+
+
 def ignore(done: int, total: int) -> None:
     """Ignore the progress."""
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.services.installations import files_of, ignore
+from tests.services.installations import files_of, ignore, say_nothing
 from tests.services.test_exports import fill
 from tests.world import World, open_world
 
@@ -27,14 +27,12 @@ DRILL_SECONDS = 1.0
 
 
 async def save(world: World, out: Path) -> BackupManifest:
-    scratch = out.parent / f"scratch-{out.name}"
-    scratch.mkdir()
-    with open_backup_writer(out) as writer:
+    with open_backup_writer(out, say_nothing) as (writer, scratch):
         return await build_backup(world.adapters).run(writer, scratch, ignore)
 
 
 async def restore(saved: Path, folder: Path) -> BackupManifest:
-    with open_restore(folder) as (service, store):
+    with open_restore(folder, say_nothing) as (service, store):
         try:
             return await service.run(open_backup(saved), ignore)
         finally:
@@ -143,10 +141,9 @@ async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path
             return await content.read(cid, network)
 
     backup = build_backup(world.adapters)
-    (tmp_path / "scratch").mkdir()
-    with open_backup_writer(out) as writer:
+    with open_backup_writer(out, say_nothing) as (writer, scratch):
         watched = replace(backup, content=Watched())
-        manifest = await watched.run(writer, tmp_path / "scratch", ignore)
+        manifest = await watched.run(writer, scratch, ignore)
     assert (collected, manifest.documents.private) == ([0], 1)
     assert await collector.collect() == 1
 

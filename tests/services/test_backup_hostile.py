@@ -16,7 +16,7 @@ from tests.services.backup_parts import (
     write_tar,
 )
 from tests.services.hostile_backups import BACKUPS
-from tests.services.installations import ignore
+from tests.services.installations import ignore, say_nothing
 
 from imprint.bootstrap.archives import open_backup, open_restore
 from imprint.domain.cids import Cid, document_cid
@@ -50,7 +50,7 @@ class CountedStore:
 
 async def restore(saved: Path, folder: Path) -> dict[Cid, bytes]:
     """Restore a backup, and return the documents that it stored."""
-    with open_restore(folder) as (service, store):
+    with open_restore(folder, say_nothing) as (service, store):
         counted = CountedStore(store)
         try:
             await replace(service, content=counted).run(open_backup(saved), ignore)
@@ -94,7 +94,7 @@ async def test_a_catalog_is_not_written_beyond_its_size(tmp_path):
         def read(self, size):
             return self.data
 
-    with open_restore(tmp_path / "restored") as (service, store):
+    with open_restore(tmp_path / "restored", say_nothing) as (service, store):
         try:
             with pytest.raises(NotABackup, match="another size"):
                 await service.run([Manifest(), Endless()], ignore)
@@ -113,7 +113,7 @@ async def test_a_manifest_that_grows_is_read_to_its_limit(tmp_path):
             asked.append(size)
             return b"[" * size
 
-    with open_restore(tmp_path / "restored") as (service, store):
+    with open_restore(tmp_path / "restored", say_nothing) as (service, store):
         try:
             with pytest.raises(NotABackup, match="damaged"):
                 await service.run([Growing()], ignore)

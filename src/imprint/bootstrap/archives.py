@@ -1,7 +1,7 @@
 """Wiring of exports, imports, content migrations and backups."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -122,20 +122,30 @@ def build_backup(adapters: Adapters) -> Backup:
 
 
 @contextmanager
-def open_backup_writer(path: Path) -> Iterator[BackupWriter]:
-    """A new backup. Raises `CannotStart` if it cannot be written there."""
+def open_backup_writer(
+    path: Path, report: Callable[[str], None]
+) -> Iterator[tuple[BackupWriter, Path]]:
+    """A new backup, and a folder for its copy of the catalog; `report` shows a sentence.
+
+    Raises `CannotStart` if it cannot be written there.
+    """
     try:
-        with create_backup(path) as writer:
-            yield writer
+        with create_backup(path, report) as opened:
+            yield opened
     except BackupUnusable as error:
         raise CannotStart(str(error)) from error
 
 
 @contextmanager
-def open_restore(folder: Path) -> Iterator[tuple[Restore, ContentStore]]:
-    """A restoration into a folder that is empty or does not exist. Raises `CannotStart`."""
+def open_restore(
+    folder: Path, report: Callable[[str], None]
+) -> Iterator[tuple[Restore, ContentStore]]:
+    """A restoration into a folder that is empty or does not exist; `report` shows a sentence.
+
+    Raises `CannotStart`.
+    """
     try:
-        with make_folder(folder) as partial:
+        with make_folder(folder, report) as partial:
             store = EmbeddedStore(partial / "content", utc_now)
             yield Restore(store, partial / CATALOG_ENTRY, _open_checked), store
     except BackupUnusable as error:
@@ -151,11 +161,15 @@ def open_backup(path: Path) -> Iterable[BackupEntry]:
 
 
 def _open_own(path: Path) -> Catalog:
-    """Open the copy of our own catalog, if it could be restored. Raises `CannotStart`."""
+    """Open the copy of our own catalog, if it could be restored.
+
+    Raises `CannotStart` for another schema, and `CatalogDamaged`.
+    """
     try:
         check_schema(path)
     except DamagedCopy as error:
         raise CannotStart(f"A backup of this catalog could not be restored. {error}") from error
+    check_copy(path)
     return open_catalog(path)
 
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "migrate-catalog": ("migrate", "migrate_catalog"),
     "migrate-content": ("migrate", "migrate_content"),
     "reconcile": ("reconcile", "reconcile"),
+    "repair": ("repair", "repair"),
     "restore": ("backup", "restore"),
     "rotate-key": ("rotate_key", "rotate_key"),
     "serve": ("serve", "serve"),

@@ -1,7 +1,6 @@
 """`imprint backup` and `imprint restore`: all records and documents of one moment."""
 
 import asyncio
-import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ import click
 from imprint.bootstrap.archives import build_backup, open_backup, open_backup_writer, open_restore
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
-from imprint.cli.progress import show_progress
+from imprint.cli.progress import report_progress, show_progress
 from imprint.domain.exports import read_instant
 from imprint.services.backup import BackupManifest
 
@@ -27,7 +26,8 @@ from imprint.services.backup import BackupManifest
 def backup(out: Path, config: Path | None) -> None:
     """Save everything that the service keeps: records, nonces, documents.
 
-    It may run beside a running service, and holds the state of the moment when it began. Settings,
+    It may run beside a running service, and holds the state of the moment when it began. A damaged
+    catalog or document is refused, so that what was saved can be restored. Settings,
     secrets and the key for exports are not in it. `imprint restore` brings it back.
     """
     began = time.monotonic()
@@ -44,11 +44,10 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
     async with open_installation(config) as installation:
         service = build_backup(installation.adapters)
         with (
-            open_backup_writer(out) as writer,
-            tempfile.TemporaryDirectory(dir=out.parent, prefix=".imprint-") as scratch,
+            open_backup_writer(out, report_progress) as (writer, scratch),
             show_progress("Saving documents") as progress,
         ):
-            return await service.run(writer, Path(scratch), progress)
+            return await service.run(writer, scratch, progress)
 
 
 @click.command()
@@ -83,7 +82,7 @@ def restore(saved: Path, folder: Path) -> None:
 
 async def _restore(saved: Path, folder: Path) -> BackupManifest:
     with (
-        open_restore(folder) as (service, store),
+        open_restore(folder, report_progress) as (service, store),
         show_progress("Checking documents") as progress,
     ):
         try:

@@ -10,7 +10,7 @@ from imprint.domain.errors import CannotStart, Problem
 from imprint.domain.exports import NotAnExport
 from imprint.ports.catalog import ImportConflict
 from imprint.server.supervisor import MISCONFIGURED
-from imprint.services.backup import NotABackup
+from imprint.services.backup import NotABackup, NotSaved
 from imprint.services.content_migration import NotMigrated
 from imprint.services.exports import DocumentMissing, ImportConflicts
 from imprint.services.leases import CollectionNotPaused
@@ -26,6 +26,7 @@ _FAILURES = (
     NotABackup,
     NotAnExport,
     NotMigrated,
+    NotSaved,
 )
 """Errors whose message is printed as it is."""
 

@@ -14,6 +14,11 @@ REDRAW_SECONDS = 0.1
 """Seconds between two redraws; commands report progress far more often."""
 
 
+def report_progress(sentence: str) -> None:
+    """Show a sentence about a command that goes on."""
+    Console(stderr=True).print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def show_progress(label: str) -> Iterator[Progress]:
     """Show a bar while the block runs, moved by the callback."""

@@ -43,6 +43,10 @@ class ImportConflict(Exception):
     """An exported file contradicts the records of this installation; the text says how."""
 
 
+class CatalogDamaged(Exception):
+    """The records, or a copy of them, are damaged; the text says where."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
     """A document that the catalog refers to; it is readable if its file has no wrapped key."""

@@ -6,6 +6,7 @@ the garbage collector destroys it, which is paused. In the other order the catal
 documents that did not exist yet when documents were copied.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from imprint.domain.cids import Cid, NotACid, document_cid, parse_cid
+from imprint.domain.errors import Unavailable
 from imprint.domain.exports import read_instant, write_instant
 from imprint.domain.files import Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import BackupEntry, BackupWriter
-from imprint.ports.catalog import StoredDocument
+from imprint.ports.catalog import CatalogDamaged, StoredDocument
 from imprint.services.exports import MAX_THUMBNAIL, DocumentMissing
 from imprint.services.installation import InstallationClaim
 from imprint.services.leases import pause_collection
@@ -47,11 +49,22 @@ class NotABackup(ValueError):
     """What was read is not a backup, or is damaged or incomplete."""
 
 
+class NotSaved(Exception):
+    """No backup was made, because something is damaged: the text says what, and what to do."""
+
+    def __init__(self, damage: str) -> None:
+        super().__init__(
+            f"{damage} Nothing was saved, and earlier backups stay as they are. See all of the "
+            "damage with `imprint check --deep`, and mend it with `imprint repair --backup` and "
+            "the newest backup."
+        )
+
+
 class CopyableCatalog(Catalog, Protocol):
     """A catalog that can write a copy of itself."""
 
     async def backup_to(self, path: Path) -> None:
-        """Write a consistent copy while others write."""
+        """Write a consistent copy while others write. Raises `CatalogDamaged`."""
         ...
 
 
@@ -112,7 +125,11 @@ def _read_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """Makes backups; `open_copy` opens the copy of a catalog."""
+    """Makes backups.
+
+    `open_copy` opens the copy of a catalog after checking it as a restoration would, and raises
+    `CatalogDamaged`.
+    """
 
     catalog: CopyableCatalog
     content: ContentStore
@@ -120,14 +137,20 @@ class Backup:
     open_copy: Callable[[Path], Catalog]
 
     async def run(self, writer: BackupWriter, scratch: Path, progress: Progress) -> BackupManifest:
-        """Write a backup, with a copy of the catalog in `scratch`. Raises `DocumentMissing`."""
+        """Write a backup, with a copy of the catalog in `scratch`.
+
+        Raises `NotSaved` for a damaged catalog or document, and `DocumentMissing`.
+        """
         async with pause_collection(self.catalog, "backup", self.clock):
             made_at = write_instant(self.clock())
             copy = scratch / CATALOG_ENTRY
-            await self.catalog.backup_to(copy)
-            writer.add_file(CATALOG_ENTRY, copy)
-            size, digest = _measure_file(copy)
-            catalog = self.open_copy(copy)
+            try:
+                await self.catalog.backup_to(copy)
+                writer.add_file(CATALOG_ENTRY, copy)
+                size, digest = _measure_file(copy)
+                catalog = await asyncio.to_thread(self.open_copy, copy)
+            except CatalogDamaged as error:
+                raise NotSaved(str(error)) from error
             try:
                 documents = await self._write_documents(catalog, writer, progress)
             finally:
@@ -139,15 +162,28 @@ class Backup:
     async def _write_documents(
         self, catalog: Catalog, writer: BackupWriter, progress: Progress
     ) -> DocumentCount:
-        (count, _), done = await _measure_documents(catalog), 0
+        try:
+            (count, _), done = await _measure_documents(catalog), 0
+        except NotABackup as error:
+            raise NotSaved(str(error)) from error
         async for stored, network in _named_documents(catalog):
-            document = await self.content.read(stored.cid, network)
-            if document is None:
-                raise DocumentMissing(stored.cid)
-            writer.add(_document_entry(stored.cid, network), document)
+            writer.add(_document_entry(stored.cid, network), await self._read(stored, network))
             done += 1
             progress(done, count.total)
         return count
+
+    async def _read(self, stored: StoredDocument, network: Network) -> bytes:
+        try:
+            document = await self.content.read(stored.cid, network)
+        except Unavailable as error:
+            raise NotSaved(f"The document {stored.cid} cannot be read, or is damaged.") from error
+        if document is None:
+            raise DocumentMissing(stored.cid)
+        if stored.size not in (None, len(document)):
+            raise NotSaved(f"The document {stored.cid} has another size in the catalog.")
+        if network is Network.PUBLIC and len(document) > MAX_THUMBNAIL:
+            raise NotSaved(f"The thumbnail {stored.cid} is too large.")
+        return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +207,7 @@ class Restore:
         than they say.
         """
         entries = iter(entries)
-        manifest = _read_manifest(next(entries, None))
+        manifest = read_manifest_entry(next(entries, None))
         self._restore_catalog(next(entries, None), manifest)
         catalog = self.open_copy(self.catalog_path)
         try:
@@ -205,7 +241,7 @@ class Restore:
     ) -> None:
         """Restore up to `count` documents; the private ones have up to `size` bytes together."""
         for entry in entries:
-            cid, network = _read_document_entry(entry.name)
+            cid, network = read_document_entry(entry.name)
             if count == 0:
                 raise NotABackup("There are more documents than the manifest counts.")
             if entry.size > (size if network is Network.PRIVATE else MAX_THUMBNAIL):
@@ -234,7 +270,8 @@ class Restore:
             progress(done, total)
 
 
-def _read_manifest(entry: BackupEntry | None) -> BackupManifest:
+def read_manifest_entry(entry: BackupEntry | None) -> BackupManifest:
+    """The manifest in the first entry of a backup. Raises `NotABackup`."""
     if entry is None or entry.name != MANIFEST_ENTRY:
         raise NotABackup(f"There is no {MANIFEST_ENTRY}: the backup was never finished.")
     if entry.size > MAX_MANIFEST:
@@ -242,7 +279,8 @@ def _read_manifest(entry: BackupEntry | None) -> BackupManifest:
     return read_backup_manifest(entry.read(MAX_MANIFEST))
 
 
-def _read_document_entry(name: str) -> tuple[Cid, Network]:
+def read_document_entry(name: str) -> tuple[Cid, Network]:
+    """The document that an entry with this name is. Raises `NotABackup`."""
     try:
         _, network_name, _, text = name.split("/")
         network, cid = Network(network_name), parse_cid(text)

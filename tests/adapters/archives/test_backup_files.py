@@ -15,6 +15,10 @@ from imprint.adapters.archives.backup_files import (
 )
 
 
+def ignore(sentence: str) -> None:
+    """Show nothing."""
+
+
 @pytest.fixture(params=["saved", "saved.tar"])
 def out(request, tmp_path):
     return tmp_path / request.param
@@ -22,7 +26,7 @@ def out(request, tmp_path):
 
 def test_entries_are_read_as_they_were_written(out, tmp_path):
     (tmp_path / "file").write_bytes(b"from a file")
-    with create_backup(out) as backup:
+    with create_backup(out, ignore) as (backup, _):
         backup.add_file("a", tmp_path / "file")
         backup.add("b/c/d", b"from memory")
     found = [(entry.name, entry.read(5), entry.read(100)) for entry in read_entries(out)]
@@ -31,7 +35,7 @@ def test_entries_are_read_as_they_were_written(out, tmp_path):
 
 def test_an_unfinished_backup_is_removed(out):
     def interrupt():
-        with create_backup(out) as backup:
+        with create_backup(out, ignore) as (backup, _):
             backup.add("a", b"1")
             raise KeyboardInterrupt
 
@@ -40,14 +44,44 @@ def test_an_unfinished_backup_is_removed(out):
     assert not list(out.parent.iterdir())
 
 
-def test_the_leftovers_of_another_attempt_are_not_touched(out):
-    partial = out.with_name(out.name + ".partial")
-    partial.mkdir()
-    (partial / "precious").touch()
-    for make in (create_backup, make_folder):
-        with pytest.raises(BackupUnusable), make(out):
+@pytest.fixture(params=[create_backup, make_folder])
+def make(request):
+    return request.param
+
+
+@pytest.mark.parametrize("left", ["file", "folder"])
+def test_what_a_killed_attempt_has_left_is_removed_and_that_is_said(out, make, left):
+    partial, scratch = out.with_name(f"{out.name}.partial"), out.with_name(f".imprint-{out.name}")
+    if left == "file":
+        partial.write_text("half")
+    else:
+        partial.mkdir()
+        (partial / "half").touch()
+    scratch.mkdir()
+    (scratch / "imprint.db.partial").touch()
+    said = []
+    with make(out, said.append):
+        pass
+    assert [sentence for sentence in said if str(partial) in sentence] == said != []
+    assert out.exists()
+    assert not partial.exists()
+    assert make is make_folder or not scratch.exists()
+
+
+def test_what_another_attempt_holds_is_not_touched(out, make):
+    with make(out, ignore):
+        partial = out.with_name(f"{out.name}.partial")
+        assert partial.exists()
+        with pytest.raises(BackupUnusable, match="being written"), make(out, ignore):
             pass
-    assert (partial / "precious").exists()
+        assert partial.exists()
+    assert out.exists()
+
+
+def test_the_scratch_folder_is_gone_at_the_end(out):
+    with create_backup(out, ignore) as (_, scratch):
+        (scratch / "imprint.db").touch()
+    assert list(out.parent.iterdir()) == [out]
 
 
 def test_a_written_tar_file_keeps_no_list_of_its_members(tmp_path):
@@ -63,7 +97,7 @@ def names(path, *first):
 
 
 def test_some_entries_can_be_read_first(out):
-    with create_backup(out) as backup:
+    with create_backup(out, ignore) as (backup, _):
         for name in ("a", "b", "c/d"):
             backup.add(name, name.encode())
     found = [(entry.name, entry.size, entry.read(9)) for entry in read_entries(out, ["c/d", "b"])]
@@ -72,7 +106,7 @@ def test_some_entries_can_be_read_first(out):
 
 
 def test_an_entry_is_not_read_beyond_its_end(out):
-    with create_backup(out) as backup:
+    with create_backup(out, ignore) as (backup, _):
         backup.add("a", b"1")
         backup.add("b", b"2")
     assert [entry.read(1000) + entry.read(1000) for entry in read_entries(out)] == [b"1", b"2"]
@@ -117,7 +151,7 @@ def test_a_folder_that_is_not_made_leaves_no_folders_above_it(tmp_path):
     (tmp_path / "here").mkdir()
 
     def interrupt():
-        with make_folder(tmp_path / "here" / "new" / "more" / "data"):
+        with make_folder(tmp_path / "here" / "new" / "more" / "data", ignore):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

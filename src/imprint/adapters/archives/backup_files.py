@@ -1,15 +1,18 @@
 """Backups as folders, with the layout of a data folder, and as tar files with the same names.
 
 A backup is written under a temporary name and renamed when it is complete. Only its owner can
-read it.
+read it. The process that writes holds a lock on what it writes: what nobody holds was left by a
+process that was killed, and the next one removes it and begins again.
 """
 
+import errno
+import fcntl
 import io
 import os
 import shutil
 import stat
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +23,16 @@ from imprint.ports.archives import BackupEntry, BackupWriter
 
 DEPTH = 3
 """Folders inside each other in a backup: content, a network, and two letters of CIDs."""
+
+
+PARTIAL = ".partial"
+"""The end of a name whose file or folder is not complete yet."""
+
+_ATTEMPTS = 10
+"""How often a temporary name is tried before another process must be using it."""
+
+Report = Callable[[str], None]
+"""Shows the operator a sentence."""
 
 
 class BackupUnusable(Exception):
@@ -99,22 +112,28 @@ class FileEntry:
 
 
 @contextmanager
-def create_backup(path: Path) -> Iterator[BackupWriter]:
-    """A new backup: a tar file if the path ends in `.tar`, otherwise a folder.
+def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Path]]:
+    """A new backup, and a folder for what is needed meanwhile, which is removed at the end.
 
-    Raises `BackupUnusable`, also for a path that exists.
+    It is a tar file if the path ends in `.tar`, otherwise a folder. What a killed backup to the
+    same path has left is removed, and `report` gets a sentence about it. Raises `BackupUnusable`,
+    also for a path that exists and for one that another process is writing.
     """
-    partial = path.with_name(path.name + ".partial")
-    if path.exists() or partial.exists():
-        raise BackupUnusable(f"{path if path.exists() else partial} exists already.")
-    with _renamed_when_complete(partial, path):
-        if path.suffix == ".tar":
-            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as file, StreamedTar.open(fileobj=file, mode="w") as tar:
-                yield TarBackup(tar)
-        else:
-            partial.mkdir(mode=0o700)
-            yield FolderBackup(partial)
+    if os.path.lexists(path):
+        raise BackupUnusable(f"{path} exists already.")
+    is_tar = path.suffix == ".tar"
+    scratch = path.with_name(f".imprint-{path.name}")
+    with _partial(path, report, _create_file if is_tar else _create_folder) as partial:
+        try:
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir(mode=0o700)
+            if is_tar:
+                with partial.open("wb") as file, StreamedTar.open(fileobj=file, mode="w") as tar:
+                    yield TarBackup(tar), scratch
+            else:
+                yield FolderBackup(partial), scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]:
@@ -135,20 +154,17 @@ def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]
 
 
 @contextmanager
-def make_folder(path: Path) -> Iterator[Path]:
+def make_folder(path: Path, report: Report) -> Iterator[Path]:
     """A new folder, which is renamed from a temporary name when it is complete.
 
-    Raises `BackupUnusable`, also for a folder that exists and is not empty.
+    What a killed attempt has left is removed, and `report` gets a sentence about it. Raises
+    `BackupUnusable`, also for a folder that exists and is not empty.
     """
-    partial = path.with_name(path.name + ".partial")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise BackupUnusable(f"{path} is not empty.")
-    if partial.exists():
-        raise BackupUnusable(f"{partial} is left over from another attempt; remove it first.")
-    missing = [each for each in partial.parents if not each.exists()]
+    missing = [each for each in path.parents if not each.exists()]
     try:
-        with _renamed_when_complete(partial, path):
-            partial.mkdir(mode=0o700, parents=True)
+        with _partial(path, report, _create_folder) as partial:
             yield partial
     except BaseException:
         for each in missing:
@@ -158,20 +174,83 @@ def make_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _renamed_when_complete(partial: Path, path: Path) -> Iterator[None]:
-    """Sync what the block has written and give it its name; if the block fails, remove it."""
+def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iterator[Path]:
+    """What becomes `path` when the block ends; it is locked meanwhile, and removed on failure."""
+    partial = path.with_name(path.name + PARTIAL)
     try:
-        yield
+        lock = _create_locked(partial, report, create)
+    except OSError as error:
+        raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
+    try:
+        yield partial
         # One sync of everything instead of one for each of many documents.
         os.sync()
         partial.rename(path)
     except OSError as error:
         raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
     finally:
-        if partial.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            partial.unlink(missing_ok=True)
+        _remove(partial)
+        os.close(lock)
+
+
+def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]) -> int:
+    """Create the file or folder and lock it; removes one that no process holds.
+
+    Another process may remove it as left over before it is locked, so it may take a few attempts.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            create(partial)
+        except FileExistsError:
+            with suppress(FileNotFoundError):
+                lock = _lock(partial)
+                try:
+                    _remove(partial)
+                finally:
+                    os.close(lock)
+                report(f"{partial} was left over from an attempt that was killed: begun again.")
+            continue
+        with suppress(FileNotFoundError):
+            lock = _lock(partial)
+            if os.path.lexists(partial) and os.path.samestat(os.fstat(lock), partial.lstat()):
+                return lock
+            os.close(lock)
+    raise _held(partial)
+
+
+def _lock(partial: Path) -> int:
+    """Lock a file or folder until the descriptor is closed. Raises `BackupUnusable` if it is."""
+    handle = os.open(partial, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
+            raise _held(partial) from error
+        raise
+    return handle
+
+
+def _held(partial: Path) -> BackupUnusable:
+    return BackupUnusable(
+        f"{partial} is being written by another process. Wait for its end, or choose another name."
+    )
+
+
+def _create_file(path: Path) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _create_folder(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.mkdir(mode=0o700)
+
+
+def _remove(partial: Path) -> None:
+    if partial.is_dir() and not partial.is_symlink():
+        shutil.rmtree(partial, ignore_errors=True)
+    else:
+        partial.unlink(missing_ok=True)
 
 
 def _tar_entries(file: BinaryIO, first: Sequence[str]) -> Iterator[BackupEntry]:

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from imprint.adapters.catalog.record_checksums import CHECKED_TABLES, damaged_records
 from imprint.adapters.catalog.schema import (
     LATEST,
     Migration,
@@ -14,12 +15,22 @@ from imprint.adapters.catalog.schema import (
     migrate,
 )
 from imprint.adapters.sqlite_connections import CACHE_KILOBYTES, connect_copier, connect_untrusted
+from imprint.ports.catalog import CatalogDamaged
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+"""The errors of SQLite for bytes that are not those of a database."""
+
+
+class DamagedCopy(CatalogDamaged):
+    """The copy of a catalog cannot be read, or is damaged."""
 
 
 def copy_catalog(source: Path, target: Path) -> None:
     """Copy the catalog as it is at one moment; the copy gets its name when it is complete.
 
-    Raises `FileExistsError` for a target that exists.
+    Raises `FileExistsError` for a target that exists, and `DamagedCopy` for a damaged source. The
+    source is checked too: the copy is built from its tables, so it would not show that an index
+    knows rows which a damaged table no longer has.
     """
     if target.exists():
         raise FileExistsError(target)
@@ -27,7 +38,13 @@ def copy_catalog(source: Path, target: Path) -> None:
     partial.unlink(missing_ok=True)
     connection = connect_copier(source)
     try:
+        connection.execute("PRAGMA cell_size_check = ON")
+        _check_integrity(connection)
         connection.execute("VACUUM INTO ?", (str(partial),))
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF in _DAMAGE:
+            raise DamagedCopy(f"The catalog is damaged: {error}.") from error
+        raise
     finally:
         connection.close()
     partial.chmod(0o600)
@@ -57,12 +74,8 @@ _NUMBERS = "schema_migrations"
 _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
 
 
-class DamagedCopy(Exception):
-    """The copy of a catalog cannot be read, or is damaged."""
-
-
 def check_copy(path: Path) -> None:
-    """Raise `DamagedCopy` for a copy whose schema, pages, indexes or references are damaged.
+    """Raise `DamagedCopy` for a copy with damaged schema, pages, indexes, references or records.
 
     Raises `NewerSchema` for a copy of a newer version's catalog.
     """
@@ -70,12 +83,27 @@ def check_copy(path: Path) -> None:
     try:
         with closing(connect_untrusted(path)) as connection:
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
-            (integrity,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            _check_integrity(connection)
             dangling = connection.execute("PRAGMA foreign_key_check").fetchone()
+            if dangling is not None:
+                raise DamagedCopy(f"The catalog is damaged: a row of {dangling[0]} has no parent.")
+            _check_records(connection)
     except sqlite3.Error as error:
         raise DamagedCopy(f"The copy of the catalog cannot be read: {error}.") from error
-    if integrity != "ok" or dangling is not None:
-        raise DamagedCopy("The copy of the catalog is damaged.")
+
+
+def _check_integrity(connection: sqlite3.Connection) -> None:
+    (integrity,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if integrity != "ok":
+        found = " ".join(str(integrity).split())[:200]
+        raise DamagedCopy(f"The catalog is damaged: {found.encode('ascii', 'replace').decode()}.")
+
+
+def _check_records(connection: sqlite3.Connection) -> None:
+    """Compare every file and every group with its checksum."""
+    for table in CHECKED_TABLES:
+        for record in damaged_records(connection, table):
+            raise DamagedCopy(f"The catalog is damaged: the record {record} has changed.")
 
 
 def check_schema(path: Path) -> None:

@@ -56,6 +56,9 @@ MAX_BATCH = 64
 LIST_PAGE = 1000
 """Small documents listed with one query."""
 
+SMALL_DOCUMENTS = "small.db"
+"""The file of the small documents of a network."""
+
 _PAGE_BYTES = 8192
 """SQLite page size: most small documents fit in one page."""
 
@@ -115,7 +118,7 @@ class EmbeddedStore:
             for files in self._files.values():
                 files.remove_leftovers((clock() - LEFTOVER_AGE).timestamp())
             self._small = (
-                {network: SmallDocuments(root / network / "small.db") for network in Network}
+                {network: SmallDocuments(root / network / SMALL_DOCUMENTS) for network in Network}
                 if is_local(root)
                 else {}
             )

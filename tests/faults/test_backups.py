@@ -1,0 +1,160 @@
+"""Backups that are killed, and backups of damaged catalogs."""
+
+import asyncio
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.cli.installations import environment_of, files_in, run
+from tests.faults.broken_files import DAMAGES, flip_text, settle
+from tests.faults.scene import LONG, Scene, open_scene
+from tests.processes import Process
+from tests.world import open_world
+
+SECONDS = 60.0
+
+
+def start_backup(scene: Scene, out: Path, name: str) -> Process:
+    environ = {f"IMPRINT_{key}": text for key, text in scene.given.items()}
+    command = [sys.executable, "-m", "imprint", "backup", "--out", str(out)]
+    process = Process(command, scene.folder / f"{name}.log", environ)
+    process.spawn()
+    return process
+
+
+async def wait_until(condition: Callable[[], bool], process: Process) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert process.runs, process.tail()
+        assert time.monotonic() < deadline, process.tail()
+        await asyncio.sleep(0)
+
+
+def end_leases(folder: Path) -> None:
+    """What a minute without their holder does."""
+    with closing(sqlite3.connect(folder / "imprint.db", timeout=10)) as connection:
+        connection.execute("UPDATE leases SET held_until = 0")
+        connection.commit()
+
+
+def begun(out: Path, moment: str) -> bool:
+    partial, scratch = out.with_name(f"{out.name}.partial"), out.with_name(f".imprint-{out.name}")
+    if moment == "copying the catalog":
+        return (scratch / "imprint.db.partial").exists() or (scratch / "imprint.db").exists()
+    if moment == "writing":
+        return partial.is_dir() and any(partial.iterdir())
+    return partial.exists()
+
+
+def leftovers(folder: Path) -> list[Path]:
+    return [*folder.glob("*.partial"), *folder.glob(".imprint-*")]
+
+
+MOMENTS = ("waiting", "copying the catalog", "writing")
+
+
+async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path):
+    async with open_scene(tmp_path) as scene:
+        world, replica = scene.world, scene.replica()
+        await replica.start()
+        author = world.wallet(1)
+        for number in range(20):
+            await world.create(author, f"Draft {number}.")
+        for moment in MOMENTS:
+            out = tmp_path / "saved"
+            killed = start_backup(scene, out, f"killed-{moment.split()[0]}")
+            await wait_until(lambda at=moment, to=out: begun(to, at), killed)  # type: ignore[misc]
+            killed.kill()
+            again = start_backup(scene, out, f"again-{moment.split()[0]}")
+            if not LONG:
+                await asyncio.sleep(1)
+                end_leases(tmp_path / "data")
+            assert await asyncio.to_thread(again.wait, 120) == 0, again.tail()
+            assert "begun again" in again.tail()
+            assert leftovers(tmp_path) == []
+            restored = await asyncio.to_thread(run, {}, "restore", out, "--to", tmp_path / "new")
+            assert restored.exit_code == 0, restored.output
+            assert len(await asyncio.to_thread(files_in, tmp_path / "new")) == 20
+            shutil.rmtree(out)
+            shutil.rmtree(tmp_path / "new")
+
+
+async def test_the_wait_for_another_backup_is_said_with_its_end_and_its_name_is_refused(
+    tmp_path: Path,
+):
+    async with open_scene(tmp_path) as scene:
+        world, replica = scene.world, scene.replica()
+        await replica.start()
+        for number in range(50):
+            await world.create(world.wallet(1), f"Draft {number}.")
+        first = start_backup(scene, tmp_path / "one.tar", "first")
+        partial = tmp_path / "one.tar.partial"
+        await wait_until(lambda: partial.exists() and partial.stat().st_size > 4096, first)
+        first.freeze()
+        refused = start_backup(scene, tmp_path / "one.tar", "refused")
+        assert await asyncio.to_thread(refused.wait, 60) == 2
+        assert "is being written by another process" in refused.tail()
+        second = start_backup(scene, tmp_path / "two.tar", "second")
+        await wait_until(lambda: "waiting for backup" in second.tail(), second)
+        assert "UTC" in second.tail()
+        first.thaw()
+        assert await asyncio.to_thread(first.wait, 60) == 0, first.tail()
+        assert await asyncio.to_thread(second.wait, 60) == 0, second.tail()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of an installation with some drafts and posts."""
+    folder: Path = tmp_path_factory.mktemp("filled") / "data"
+    folder.mkdir()
+
+    async def fill() -> None:
+        async with open_world(folder) as world:
+            for number in range(40):
+                author = world.wallet(1 + number % 3)
+                if number % 5:
+                    await world.create(author, f"Draft {number}. " * 10)
+                else:
+                    await world.post(author, f"Post {number}.")
+
+    asyncio.run(fill())
+    settle(folder / "imprint.db")
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_backup_of_a_damaged_catalog_is_refused_or_can_be_restored(
+    filled: Path, tmp_path: Path, damage: str
+):
+    folder = tmp_path / "data"
+    shutil.copytree(filled, folder)
+    DAMAGES[damage](folder / "imprint.db")
+    (tmp_path / "earlier").mkdir()
+    saved = run(environment_of(folder), "backup", "--out", tmp_path / "saved")
+    assert saved.exception is None or isinstance(saved.exception, SystemExit), saved.exc_info
+    assert (tmp_path / "earlier").exists()
+    if saved.exit_code:
+        assert saved.output.strip()
+        assert not (tmp_path / "saved").exists()
+        assert leftovers(tmp_path) == []
+    else:
+        restored = run({}, "restore", tmp_path / "saved", "--to", tmp_path / "restored")
+        assert restored.exit_code == 0, restored.output
+        assert files_in(tmp_path / "restored") == files_in(filled)
+
+
+def test_a_damaged_document_is_named_and_the_next_step_too(filled: Path, tmp_path: Path):
+    folder = tmp_path / "data"
+    shutil.copytree(filled, folder)
+    settle(folder / "content" / "private" / "small.db")
+    flip_text(folder / "content" / "private" / "small.db", "Draft 7. Draft 7. ")
+    saved = run(environment_of(folder), "backup", "--out", tmp_path / "saved")
+    assert saved.exit_code == 1
+    assert "imprint repair" in saved.output
+    assert "cannot be read, or is damaged" in saved.output
+    assert not (tmp_path / "saved").exists()

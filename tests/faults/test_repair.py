@@ -1,0 +1,294 @@
+"""Damaged catalogs and stores are repaired from indexes, backups, documents and the chain."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.installations import environment_beside, run
+from tests.faults.broken_files import (
+    DAMAGES,
+    PAGE,
+    cut,
+    flip,
+    flip_text,
+    pages_of,
+    settle,
+    zero_page,
+)
+from tests.faults.scene import LONG, Scene, open_scene
+from tests.processes import Process
+from tests.world import World, open_world
+
+from imprint.adapters.catalog.record_checksums import CHECKED_TABLES, record_checksum
+
+FILES = 40
+POSTED = 8
+RECORDS = """
+SELECT f.*, g.hashtags, g.thumbnail_cid FROM files f JOIN file_groups g ON g.id = f.group_id"""
+EXACT = ("id", "group_id", "owner", "name", "size", "state", "post_id", "hashtags", "thumbnail_cid")
+KNOWN_WITHOUT_BACKUP = ("owner", "name", "size", "state", "post_id")
+
+
+async def fill(world: World) -> None:
+    """Drafts, some with versions, tags and thumbnails, and posts of three authors."""
+    for number in range(FILES):
+        author = world.wallet(1 + number % 3)
+        if number % (FILES // POSTED) == 0:
+            await world.post(author, f"Post {number}.")
+            continue
+        draft = await world.create(author, f"Draft {number}. " * (1 + number))
+        if number % 7 == 0:
+            await world.publish(author, draft["cid"], f"tag{number % 4}")
+        if number % 11 == 0:
+            await world.update(author, draft["cid"], f"Draft {number}, corrected.")
+
+
+def records(folder: Path) -> dict[str, dict[str, Any]]:
+    """Every version by its cid."""
+    with closing(sqlite3.connect(folder / "imprint.db")) as connection:
+        connection.row_factory = sqlite3.Row
+        return {row["cid"]: dict(row) for row in connection.execute(RECORDS)}
+
+
+def unchecked(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The same without checksums, which a repair fills in."""
+    return {cid: row | {"checksum": None} for cid, row in found.items()}
+
+
+def nonces(folder: Path) -> set[Any]:
+    with closing(sqlite3.connect(folder / "imprint.db")) as connection:
+        return set(connection.execute("SELECT signer, nonce, action, file_id FROM nonces"))
+
+
+async def copy_of(world: World, folder: Path) -> Path:
+    """A copy of the data folder, as it is in the files."""
+    source = world.settings.storage.data_dir
+    for path in source.rglob("*.db"):
+        settle(path)
+    shutil.rmtree(folder, ignore_errors=True)
+    await asyncio.to_thread(shutil.copytree, source, folder)
+    return folder
+
+
+async def repair(world: World, folder: Path, *arguments: str | Path) -> tuple[int, dict[str, Any]]:
+    """The exit status and the report."""
+    environ = environment_beside(world) | {"IMPRINT_DATA_DIR": str(folder)}
+    result = await asyncio.to_thread(run, environ, "repair", "--json", *arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    start = result.output.index("{")
+    return result.exit_code, json.loads(result.output[start:])
+
+
+def differences(
+    before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]], columns: tuple[str, ...]
+) -> list[str]:
+    """What is not as it was in live files; a version that is not live is nobody's business."""
+    found = []
+    for cid, row in before.items():
+        if row["state"] not in ("pending", "onchain"):
+            continue
+        now = after.get(cid)
+        if now is None:
+            found.append(f"{row['name']} is gone")
+            continue
+        found += [f"{row['name']}: {c} was {row[c]}" for c in columns if now[c] != row[c]]
+    return found
+
+
+async def test_with_a_backup_every_damage_is_undone(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        environ = environment_beside(world)
+        saved = await asyncio.to_thread(run, environ, "backup", "--out", tmp_path / "saved.tar")
+        assert saved.exit_code == 0, saved.output
+        before = records(world.settings.storage.data_dir)
+        spent = nonces(world.settings.storage.data_dir)
+        for name, damage in DAMAGES.items():
+            folder = await copy_of(world, tmp_path / "copy")
+            damage(folder / "imprint.db")
+            _, report = await repair(world, folder, "--backup", tmp_path / "saved.tar")
+            assert report["found"], name
+            after = records(folder)
+            assert differences(before, after, EXACT) == [], name
+            assert after.keys() == before.keys(), name
+            assert nonces(folder) == spent, name
+            assert all("onces" in each for each in report["lost"]), (name, report["lost"])
+            assert list(folder.glob("imprint.db.damaged-*")), name
+
+
+async def test_without_a_backup_every_known_file_comes_back_and_every_other_is_named(
+    tmp_path: Path,
+):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        before = records(world.settings.storage.data_dir)
+        for name, damage in DAMAGES.items():
+            folder = await copy_of(world, tmp_path / "copy")
+            damage(folder / "imprint.db")
+            _, report = await repair(world, folder)
+            assert report["followed_to"] is not None, name
+            after = records(folder)
+            assert differences(before, after, KNOWN_WITHOUT_BACKUP) == [], name
+            assert after.keys() <= before.keys(), name
+            if not any(tree in name for tree in ("files", "cut")):
+                assert differences(before, after, EXACT) == [], name
+
+
+async def test_damage_of_an_index_alone_costs_nothing(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        before = records(world.settings.storage.data_dir)
+        folder = await copy_of(world, tmp_path / "copy")
+        for index in ("files_by_id", "files_by_cid", "files_live", "events_by_cid"):
+            zero_page(folder / "imprint.db", pages_of(folder / "imprint.db", index)[-1])
+        status, report = await repair(world, folder)
+        assert (status, report["lost"], report["from_documents"]) == (0, [], 0)
+        assert unchecked(records(folder)) == unchecked(before)
+
+
+def set_checksums(path: Path) -> None:
+    """Give every file and group its checksum."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.row_factory = sqlite3.Row
+        for table in CHECKED_TABLES:
+            for row in connection.execute(f"SELECT * FROM {table}").fetchall():
+                connection.execute(
+                    f"UPDATE {table} SET checksum = ? WHERE id = ?",
+                    (record_checksum(table, row), row["id"]),
+                )
+
+
+@pytest.mark.parametrize("column", ["id", "cid", "name", "owner", "group_id", "tx_hash"])
+async def test_a_record_with_a_flipped_byte_becomes_what_it_was(tmp_path: Path, column: str):
+    async with open_world(tmp_path / "world") as world:
+        for number in range(3):
+            await world.post(world.wallet(1), f"Post {number}.")
+        folder = await copy_of(world, tmp_path / "copy")
+        catalog = folder / "imprint.db"
+        set_checksums(catalog)
+        settle(catalog)
+        before = records(folder)
+        row = before[min(before)]
+        page = pages_of(catalog, "files")[-1]
+        start = (page - 1) * PAGE
+        row_start = catalog.read_bytes().index(row["id"].encode(), start)
+        flip(catalog, catalog.read_bytes().index(row[column].encode(), row_start) + 20)
+        status, report = await repair(world, folder)
+        assert (status, report["lost"]) == (0, [])
+        assert report["found"] != []
+        assert unchecked(records(folder)) == unchecked(before)
+
+
+async def test_a_dry_run_changes_nothing(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        folder = await copy_of(world, tmp_path / "copy")
+        cut(folder / "imprint.db", 0.6)
+        contents = {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
+        _, report = await repair(world, folder, "--dry-run")
+        assert report["found"]
+        assert {path: path.read_bytes() for path in folder.glob("*") if path.is_file()} == contents
+
+
+@pytest.mark.parametrize("lost", ["catalog", "log"])
+async def test_a_catalog_that_is_gone_is_built_from_documents_and_the_chain(
+    tmp_path: Path, lost: str
+):
+    async with open_world(tmp_path / "world") as world:
+        source = world.settings.storage.data_dir
+        folder = tmp_path / "copy"
+        await world.post(world.wallet(1), "An early post.")
+        settle(source / "imprint.db")
+        await fill(world)
+        before = records(source)
+        shutil.copytree(source, folder)
+        (folder / "imprint.db-shm").unlink(missing_ok=True)
+        (folder / "imprint.db-wal").unlink(missing_ok=True)
+        if lost == "catalog":
+            (folder / "imprint.db").unlink()
+        await repair(world, folder)
+        after = records(folder)
+        assert differences(before, after, KNOWN_WITHOUT_BACKUP) == []
+
+
+async def test_documents_come_from_a_backup_or_are_named(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        environ = environment_beside(world)
+        await asyncio.to_thread(run, environ, "backup", "--out", tmp_path / "saved")
+        author = world.wallet(1)
+        late = await world.create(author, "Later than the backup. " * 10)
+        folder = await copy_of(world, tmp_path / "copy")
+        small = folder / "content" / "private" / "small.db"
+        flip_text(small, "Later than the backup. ")
+        small.write_bytes(small.read_bytes()[: small.stat().st_size // 2])
+        status, report = await repair(world, folder, "--backup", tmp_path / "saved")
+        assert report["documents_from_backups"] > 0
+        assert status == 1 or not report["lost"]
+        assert all(late["cid"] in each and author.address in each for each in report["lost"])
+        checked = await asyncio.to_thread(
+            run, environ | {"IMPRINT_DATA_DIR": str(folder)}, "backup", "--out", tmp_path / "again"
+        )
+        assert checked.exit_code == status, checked.output
+
+
+def command(scene: Scene, name: str, *arguments: str) -> Process:
+    """A command of this installation, in a process of its own."""
+    environ = {f"IMPRINT_{key}": text for key, text in scene.given.items()}
+    log = scene.folder / f"{name}.log"
+    return Process([sys.executable, "-m", "imprint", *arguments], log, environ)
+
+
+async def test_a_service_runs_again_after_a_repair(tmp_path: Path):
+    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
+        world, replica = scene.world, scene.replica()
+        await replica.start()
+        author = world.wallet(1)
+        drafts = [await world.create(author, f"Draft {n}.") for n in range(30 if LONG else 15)]
+        posted = await world.create(author, "A post.")
+        world.create_post(author, posted["cid"])
+        for _ in range(600):
+            if (await world.metadata(posted["cid"])).get("post_id") is not None:
+                break
+            await asyncio.sleep(0.05)
+        refused = command(scene, "refused", "repair")
+        refused.spawn()
+        assert await asyncio.to_thread(refused.wait, 60) == 2
+        assert "Another process" in refused.tail()
+        assert replica.process.stop() == 0
+        catalog = tmp_path / "data" / "imprint.db"
+        settle(catalog)
+        for tree in ("files", "events", "files_by_cid"):
+            zero_page(catalog, pages_of(catalog, tree)[-1])
+        repaired = command(scene, "repaired", "repair")
+        repaired.spawn()
+        assert await asyncio.to_thread(repaired.wait, 120) == 0, repaired.tail()
+        await replica.start()
+        for draft in drafts:
+            response = await world.read_draft(author, draft["cid"])
+            assert response.status_code == 200, response.text
+        assert (await world.metadata(posted["cid"]))["post_id"] is not None
+        assert (await world.send_create(author, "And on.")).status_code == 200
+
+
+async def test_a_lost_document_is_named_with_its_owner(tmp_path: Path, records: None):
+    async with open_scene(tmp_path) as scene:
+        world, replica = scene.world, scene.replica()
+        await replica.start()
+        author = world.wallet(1)
+        lost = await world.create(author, "Long words. " * 10_000)
+        kept = await world.create(author, "Short words.")
+        assert replica.process.stop() == 0
+        (document,) = (tmp_path / "data" / "content").rglob(lost["cid"])
+        document.unlink()
+        repaired = command(scene, "repaired", "repair")
+        repaired.spawn()
+        assert await asyncio.to_thread(repaired.wait, 120) == 1, repaired.tail()
+        assert f"The document {lost['cid']} of {author.address}." in repaired.tail()
+        assert kept["cid"] not in repaired.tail()
