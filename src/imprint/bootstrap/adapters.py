@@ -144,6 +144,7 @@ def open_adapters(
         clock=clock,
         disk=LocalDiskSpace(_folders(settings), settings.limits.min_free_disk),
         inventory=_inventory_of(content),
+        monotonic=seconds or monotonic,
     )
 
 
