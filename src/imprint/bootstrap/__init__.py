@@ -1,5 +1,6 @@
 """The composition root: settings in, a service out."""
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
 
@@ -26,11 +27,13 @@ from imprint.bootstrap.background import (
 from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
 from imprint.bootstrap.well_known import describe_service
 from imprint.domain.files import Quota
-from imprint.ports import monotonic
+from imprint.ports import Catalog, monotonic
 from imprint.services.chain_sync import examine_history
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
+from imprint.services.garbage_collector import StrayScan
 from imprint.services.labels import LabelUpdater
+from imprint.services.leases import LeaseMonitor
 from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.readiness import Readiness
@@ -67,11 +70,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     )
     labels = LabelUpdater(catalog, content)
     monitors = build_monitors(settings, adapters)
-    checks = [(name, monitor.is_running) for name, monitor in monitors.items()]
     strays = build_stray_scan(settings, adapters)
-    if strays is not None:
-        checks.append(("collector", strays.holds_nothing))
-    checks.append(("records", lambda: not catalog.damage.found))
     history = partial(examine_history, adapters.chain, catalog, chain.id)
     health = WriteHealth()
     services = Services(
@@ -106,22 +105,33 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             adapters.monotonic,
             adapters.disk,
             history,
-            checks,
+            _checks(catalog, monitors, strays),
             health,
         ),
     )
-    background = BackgroundTasks(
-        settings, adapters, entitlement, labels, tuple(monitors.values()), strays
-    )
+    tasks = BackgroundTasks(settings, adapters, entitlement, labels, [*monitors.values()], strays)
     facts = describe_service(settings, rpc_url)
     return build_app(
         services,
         facts,
         _web_options(settings),
         clock,
-        background.lifespan,
+        tasks.lifespan,
         monotonic=adapters.monotonic,
     )
+
+
+def _checks(
+    catalog: Catalog, monitors: Mapping[str, LeaseMonitor], strays: StrayScan | None
+) -> list[tuple[str, Callable[[], bool]]]:
+    """What readiness asks besides the dependencies themselves."""
+    checks: list[tuple[str, Callable[[], bool]]] = [
+        (name, monitor.is_running) for name, monitor in monitors.items()
+    ]
+    checks.append(("records", lambda: not catalog.damage.found))
+    if strays is not None:
+        checks.append(("collector", strays.holds_nothing))
+    return checks
 
 
 def build_starting_service(settings: Settings) -> StartingApp:
