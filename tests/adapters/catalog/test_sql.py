@@ -12,9 +12,15 @@ from imprint.domain.tags import MAX_TAGS
 NOT_PLANNED = {"FILE_COLUMNS", "SAVEPOINT", "RELEASE_SAVEPOINT", "ROLL_BACK_TO_SAVEPOINT"}
 """Parts of statements, and statements that read nothing."""
 
-WHOLE = {"COUNT_DEAD_LETTERS", "COMPARE_USAGE", "ADD_INSTALLATION"}
-"""Statements whose question is about a whole table: operators ask one, the garbage collector
-another, once a day, and a new catalog asks whether it has any files, once."""
+WHOLE = {
+    "COUNT_DEAD_LETTERS",
+    "COMPARE_USAGE",
+    "ADD_INSTALLATION",
+    "WRONG_TAGS",
+    "MISCOUNTED_TAGS",
+}
+"""Statements whose question is about a whole table: operators ask one, the garbage collector and
+the scrub others, once a day, and a new catalog asks whether it has any files, once."""
 
 
 class Nothing(dict):
