@@ -1,6 +1,7 @@
 """Installations for the tests of commands: a data folder with files in it, and its settings."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,8 +24,14 @@ def _secret(name: str) -> str:
 
 
 def run(environ: Mapping[str, str], *arguments: str | Path) -> Result:
-    """Run a command with these settings in the environment."""
-    return CliRunner(env=environ).invoke(main, [str(each) for each in arguments])
+    """Run a command with these settings in the environment; afterwards, logs are as before."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        return CliRunner(env=environ).invoke(main, [str(each) for each in arguments])
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 def environment_of(folder: Path) -> dict[str, str]:

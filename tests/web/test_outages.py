@@ -27,6 +27,8 @@ class Breakable:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.inner, name)
+        if not callable(method):
+            return method
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             if name in self.broken:

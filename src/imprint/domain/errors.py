@@ -7,6 +7,7 @@
     │   │   ├── RateLimited    carries the seconds to wait
     │   │   └── OutOfRange     carries the size of the document
     │   └── Unavailable        chain, storage or database did not respond; try again
+    │       └── Damaged        a record, a document or the database is not as it was stored
     └── CannotStart            settings or dependencies do not allow the service to start
         └── NotReachable       a dependency does not respond; the service may start later
 

@@ -18,8 +18,10 @@ WHOLE = {
     "ADD_INSTALLATION",
     "WRONG_TAGS",
     "MISCOUNTED_TAGS",
+    "COUNT_DUE",
+    "LIST_DUE",
 }
-"""Statements whose question is about a whole table: operators ask one, the garbage collector and
+"""Statements whose question is about a whole table: operators ask some, the garbage collector and
 the scrub others, once a day, and a new catalog asks whether it has any files, once."""
 
 

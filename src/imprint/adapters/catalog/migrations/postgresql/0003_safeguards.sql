@@ -11,6 +11,9 @@ CREATE TABLE installation (
 -- stored before that, so a late removal cannot destroy what was stored again.
 INSERT INTO counters (name, value) VALUES ('fence', 0);
 ALTER TABLE detached ADD COLUMN fence BIGINT NOT NULL DEFAULT 0;
+DROP INDEX detached_by_time;
+CREATE INDEX detached_by_time ON detached (detached_at, cid, network) WHERE condemned = 0;
+CREATE INDEX detached_by_fence ON detached (fence, cid, network) WHERE condemned = 1;
 
 -- For how long a lease is taken: one that ends later than that from now was taken by a wrong clock.
 ALTER TABLE leases ADD COLUMN length BIGINT NOT NULL DEFAULT 600000000;
