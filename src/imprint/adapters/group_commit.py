@@ -20,7 +20,7 @@ CALL_SECONDS = 4.5
 """Seconds until a caller gets a result or an error: with the time around it, less than five."""
 
 MAX_QUEUED = 4096
-"""Jobs that wait for the thread, at most: more than the requests that are answered at once."""
+"""Jobs that wait for the thread, at most: more than the requests that run at once."""
 
 _WATCH_SECONDS = 0.25
 """Seconds between two looks for callers whose time is up; one timer serves all of them."""
