@@ -107,6 +107,23 @@ class Scene:
     world: World
 
 
+def settings_beside(node: Node, marketplace: str) -> dict[str, str]:
+    """The settings of a service beside this node, by their names; its background tasks are off."""
+    settings = {
+        **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
+        "CHAIN_RPC_URL": node.url,
+        "MARKETPLACE_ADDRESS": marketplace,
+        "LOGIN_DOMAINS": "imprint.test",
+        "JWT_SECRET": "5f0c81be27d4693b1f0c8e9d2a7465fd",
+        "WEBHOOK_A_SECRET": "",
+        "WEBHOOK_B_SECRET": "",
+        "CHAIN_FOLLOW_SECONDS": "0",
+        "JANITOR_SECONDS": "0",
+    }
+    settings.pop("PORT", None)
+    return settings
+
+
 @asynccontextmanager
 async def open_scene(
     folder: Path,

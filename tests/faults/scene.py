@@ -7,13 +7,14 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx2
 from tests.crash.victim import PresentClock
 from tests.postgresql import records_of
 from tests.processes import PLAIN, Process, free_port
-from tests.world import Node, World
+from tests.world import Node, Wallet, World
 
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
@@ -61,6 +62,25 @@ class WrongClock:
             "DONT_FAKE_MONOTONIC": "1",
             "FAKETIME_DONT_RESET": "1",
         }
+
+
+@dataclass(slots=True)
+class PresentClockAhead(PresentClock):
+    """The clock of a wallet that agrees with a service whose clock is ahead."""
+
+    ahead: float = 0.0
+
+    def now(self) -> datetime:
+        return PresentClock.now(self) + timedelta(seconds=self.ahead)
+
+    @property
+    def seconds(self) -> int:
+        return int(time.time() + self.ahead)
+
+
+def signing_ahead(wallet: Wallet, seconds: float) -> Wallet:
+    """The same wallet for a service whose clock is so far ahead."""
+    return Wallet(wallet.account, PresentClockAhead(ahead=seconds))
 
 
 @dataclass(slots=True)

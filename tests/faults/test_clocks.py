@@ -4,14 +4,19 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.crash.victim import PresentClock
-from tests.faults.scene import LONG, POLL_SECONDS, TIMEOUT, Replica, Scene, open_scene
-from tests.world import Wallet
+from tests.faults.scene import (
+    LONG,
+    POLL_SECONDS,
+    TIMEOUT,
+    Replica,
+    Scene,
+    open_scene,
+    signing_ahead,
+)
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.sqlite import SqliteCatalog
@@ -24,25 +29,6 @@ HOUR = 3600.0
 FOLLOW = "0.5"
 TAKEOVER_SECONDS = 10.0
 """In this time another process follows, whatever the clocks say."""
-
-
-@dataclass(slots=True)
-class SetClock(PresentClock):
-    """The clock of a wallet that agrees with a service whose clock is ahead."""
-
-    ahead: float = 0.0
-
-    def now(self) -> datetime:
-        return PresentClock.now(self) + timedelta(seconds=self.ahead)
-
-    @property
-    def seconds(self) -> int:
-        return int(time.time() + self.ahead)
-
-
-def signing_ahead(wallet: Wallet, seconds: float) -> Wallet:
-    """The same wallet for a service whose clock is so far ahead."""
-    return Wallet(wallet.account, SetClock(ahead=seconds))
 
 
 async def wait_until(happened: Callable[[], Awaitable[bool]], seconds: float = TIMEOUT) -> None:

@@ -4,19 +4,16 @@ import asyncio
 import io
 import random
 import sqlite3
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import httpx2
 from PIL import Image
-from tests.crash.victim import PresentClock
-from tests.faults.scene import LONG, Replica, Scene, open_scene
+from tests.faults.scene import LONG, PresentClockAhead, Replica, Scene, open_scene
 from tests.processes import PLAIN
 from tests.world import Wallet, World
 
@@ -38,20 +35,6 @@ SETTLED = (200, 503)
 """Every write takes effect, or is refused because its document is not safe."""
 
 
-@dataclass(slots=True)
-class WrongPresentClock(PresentClock):
-    """The real time as a replica with a wrong clock sees it."""
-
-    ahead: float = 0.0
-
-    def now(self) -> datetime:
-        return PresentClock.now(self) + timedelta(seconds=self.ahead)
-
-    @property
-    def seconds(self) -> int:
-        return int(time.time() + self.ahead)
-
-
 def paint(seed: int, side: int) -> bytes:
     """A picture of this many pixels each way, the same for the same seed."""
     pixels = random.Random(seed).randbytes(3 * side * side)
@@ -69,7 +52,7 @@ async def behind(scene: Scene, replica: Replica) -> AsyncIterator[World]:
     """The world as seen through this replica, whose clock its authors share."""
     ahead = 0.0 if replica.clock is None else replica.clock.ahead
     async with httpx2.AsyncClient(base_url=replica.url, timeout=30, verify=PLAIN) as client:
-        yield replace(scene.world, client=client, clock=WrongPresentClock(ahead=ahead))
+        yield replace(scene.world, client=client, clock=PresentClockAhead(ahead=ahead))
 
 
 @dataclass(slots=True)

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
+from imprint.adapters.durability import sync_path
+
 _SHARED, _SHARED_BYTES = 0x40000002, 510
 """The bytes of a SQLite file that every open connection has locked."""
 
@@ -81,9 +83,9 @@ def replace_file(new: Path, place: Path, at: datetime) -> Path:
     for end in ("", _LOG):
         with suppress(FileNotFoundError):
             _link(_beside(place, end), _beside(kept, end))
-    _sync(new)
+    sync_path(new)
     new.rename(_ready(place))
-    _sync(place.parent)
+    sync_path(place.parent)
     _finish_swap(_ready(place), place)
     return kept
 
@@ -91,9 +93,9 @@ def replace_file(new: Path, place: Path, at: datetime) -> Path:
 def _finish_swap(ready: Path, place: Path) -> None:
     for end in (_LOG, _SHARED_MEMORY):
         _beside(place, end).unlink(missing_ok=True)
-    _sync(place.parent)
+    sync_path(place.parent)
     ready.rename(place)
-    _sync(place.parent)
+    sync_path(place.parent)
 
 
 def _ready(place: Path) -> Path:
@@ -123,9 +125,15 @@ def _copy(handle: int, target: Path) -> None:
             at += len(chunk)
 
 
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+@contextmanager
+def copy_to_probe(scratch: Path) -> Iterator[Path]:
+    """Another copy of `damaged.db` with its log: SQLite changes a file by looking at it."""
+    probe = scratch / "probe.db"
+    for end in ("", _LOG):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(scratch / f"damaged.db{end}", scratch / f"probe.db{end}")
     try:
-        os.fsync(handle)
+        yield probe
     finally:
-        os.close(handle)
+        for end in ("", _LOG, _SHARED_MEMORY):
+            probe.with_name(probe.name + end).unlink(missing_ok=True)

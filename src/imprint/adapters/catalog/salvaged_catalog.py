@@ -6,10 +6,9 @@ and its document. The damaged file is copied first, and only read.
 """
 
 import json
-import shutil
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +28,7 @@ from imprint.adapters.catalog.sqlite_salvage import (
 )
 from imprint.adapters.catalog.transaction import micros
 from imprint.adapters.sqlite_pages import PageFile
-from imprint.adapters.sqlite_swap import replace_file
+from imprint.adapters.sqlite_swap import copy_to_probe, replace_file
 from imprint.domain.cids import Cid
 from imprint.domain.files import new_id
 from imprint.domain.installation import Identity
@@ -430,20 +429,15 @@ def _describe(salvage: Salvage) -> list[str]:
 
 def _find_damage(scratch: Path) -> str | None:
     """What SQLite or a checksum finds wrong with the copy `damaged.db`, if anything."""
-    probe = scratch / "probe.db"
-    for end in ("", "-wal"):
-        with suppress(FileNotFoundError):
-            shutil.copyfile(scratch / f"damaged.db{end}", scratch / f"probe.db{end}")
     try:
-        with closing(sqlite3.connect(probe, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE")
-        check_copy(probe)
+        with copy_to_probe(scratch) as probe:
+            with closing(sqlite3.connect(probe, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode = DELETE")
+            check_copy(probe)
     except CatalogDamaged as error:
         return str(error)
     except sqlite3.Error as error:
         return f"The catalog is damaged: {error}."
-    finally:
-        probe.unlink(missing_ok=True)
     return None
 
 

@@ -1,6 +1,5 @@
 """Backup copies of a SQLite catalog, consistent while others write."""
 
-import os
 import re
 import sqlite3
 from contextlib import closing
@@ -14,6 +13,7 @@ from imprint.adapters.catalog.schema import (
     known_migrations,
     migrate,
 )
+from imprint.adapters.durability import sync_path
 from imprint.adapters.sqlite_connections import CACHE_KILOBYTES, connect_copier, connect_untrusted
 from imprint.ports.catalog import CatalogDamaged
 
@@ -48,17 +48,9 @@ def copy_catalog(source: Path, target: Path) -> None:
     finally:
         connection.close()
     partial.chmod(0o600)
-    _sync(partial)
+    sync_path(partial)
     partial.rename(target)
-    _sync(target.parent)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_path(target.parent)
 
 
 SCHEMA_STEPS = 1_000_000

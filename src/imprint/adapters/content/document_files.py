@@ -25,6 +25,7 @@ from pathlib import Path
 from threading import Event
 
 from imprint import failpoints
+from imprint.adapters.durability import sync_path
 from imprint.domain.cids import Cid, NotACid, parse_cid
 
 ANY_FENCE = 2**63 - 1
@@ -76,7 +77,7 @@ class DocumentFiles:
                 os.unlink(temporary)
             raise
         failpoints.reach("unsynced_put")
-        _sync_folder(shard)
+        sync_path(shard)
 
     def load(self, cid: Cid) -> bytes | None:
         """The bytes stored under a cid, or None.
@@ -102,7 +103,7 @@ class DocumentFiles:
                 return
             _fence_path(shard, cid).unlink(missing_ok=True)
             (shard / cid).unlink(missing_ok=True)
-        _sync_folder(shard)
+        sync_path(shard)
 
     def list_shards(self) -> list[str]:
         """The names of the two-letter folders."""
@@ -222,17 +223,9 @@ class DocumentFiles:
             return
         with suppress(FileExistsError):
             os.mkdir(shard, 0o700)
-        _sync_folder(self._root)
+        sync_path(self._root)
         self._durable_shards.add(shard)
 
 
 def _fence_path(shard: Path | str, cid: Cid) -> Path:
     return Path(shard, f"{cid}.fence")
-
-
-def _sync_folder(folder: Path | str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

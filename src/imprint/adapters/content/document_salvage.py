@@ -3,17 +3,16 @@
 Every document proves itself by its cid, so all pages are read, whatever they belonged to.
 """
 
-import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from imprint.adapters.content.embedded import MAX_BATCH, SMALL_DOCUMENTS, SmallDocuments
 from imprint.adapters.sqlite_pages import Damaged, PageFile, PageKind
-from imprint.adapters.sqlite_swap import copy_locked, replace_file
+from imprint.adapters.sqlite_swap import copy_locked, copy_to_probe, replace_file
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.files import Network
 
@@ -43,19 +42,15 @@ def salvage_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:
 
 
 def _is_whole(scratch: Path) -> bool:
-    probe = scratch / "probe.db"
-    for end in ("", "-wal"):
-        with suppress(FileNotFoundError):
-            shutil.copyfile(scratch / f"damaged.db{end}", scratch / f"probe.db{end}")
     try:
-        with closing(sqlite3.connect(probe, isolation_level=None)) as connection:
+        with (
+            copy_to_probe(scratch) as probe,
+            closing(sqlite3.connect(probe, isolation_level=None)) as connection,
+        ):
             (integrity,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             connection.execute("SELECT count(*) FROM documents").fetchone()
     except sqlite3.Error:
         return False
-    finally:
-        for end in ("", "-wal", "-shm"):
-            probe.with_name(probe.name + end).unlink(missing_ok=True)
     return bool(integrity == "ok")
 
 

@@ -5,6 +5,8 @@ import os
 import time
 from pathlib import Path
 
+from imprint.adapters.durability import sync_path
+
 _MAX_BYTES = 100
 """More than a marker has."""
 
@@ -41,7 +43,7 @@ class InstallationMarker:
                 self._add(temporary)
         finally:
             temporary.unlink(missing_ok=True)
-        self._sync_folder()
+        sync_path(self._path.parent)
         return self.read() or ""
 
     def _add(self, temporary: Path) -> None:
@@ -64,10 +66,3 @@ class InstallationMarker:
         finally:
             os.close(descriptor)
         return temporary
-
-    def _sync_folder(self) -> None:
-        descriptor = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -1,0 +1,13 @@
+"""Durability: what has been written is on the disk, and so are the names in a folder."""
+
+import os
+from pathlib import Path
+
+
+def sync_path(path: Path | str) -> None:
+    """Sync a file, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
