@@ -119,6 +119,7 @@ def settings_beside(node: Node, marketplace: str) -> dict[str, str]:
         "WEBHOOK_B_SECRET": "",
         "CHAIN_FOLLOW_SECONDS": "0",
         "JANITOR_SECONDS": "0",
+        "SCRUB_SECONDS": "0",
     }
     settings.pop("PORT", None)
     return settings
@@ -139,20 +140,10 @@ async def open_scene(
     node = Node(chain)
     await node.start()
     environ = {
-        **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
-        "CHAIN_RPC_URL": node.url,
-        "MARKETPLACE_ADDRESS": marketplace,
-        "LOGIN_DOMAINS": "imprint.test",
-        "JWT_SECRET": "5f0c81be27d4693b1f0c8e9d2a7465fd",
-        "WEBHOOK_A_SECRET": "",
-        "WEBHOOK_B_SECRET": "",
-        "CHAIN_FOLLOW_SECONDS": "0",
-        "JANITOR_SECONDS": "0",
-        "SCRUB_SECONDS": "0",
+        **settings_beside(node, marketplace),
         "WRITE_LEASE_SECONDS": str(LEASE_SECONDS),
         **given,
     }
-    environ.pop("PORT", None)
     victim = Victim(folder, environ, fork_server, failpoint, command)
     settings = read_settings({f"IMPRINT_{name}": text for name, text in environ.items()})
     limits = httpx2.Limits(max_connections=64)

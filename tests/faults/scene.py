@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx2
-from tests.crash.victim import PresentClock
+from tests.crash.victim import PresentClock, settings_beside
 from tests.postgresql import records_of
 from tests.processes import PLAIN, Process, free_port
 from tests.world import Node, Wallet, World
 
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
-from imprint.settings import DEVELOPMENT, read_settings
+from imprint.settings import read_settings
 
 LONG = bool(os.environ.get("LONG"))
 """Whether to run everything, and not the share for every change."""
@@ -164,21 +164,11 @@ async def open_scene(folder: Path, **given: str) -> AsyncIterator[Scene]:
     await node.start()
     database = await records_of(folder)
     settings = {
-        **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
+        **settings_beside(node, marketplace),
         "DATA_DIR": str(folder / "data"),
-        "CHAIN_RPC_URL": node.url,
-        "MARKETPLACE_ADDRESS": marketplace,
-        "LOGIN_DOMAINS": "imprint.test",
-        "JWT_SECRET": "5f0c81be27d4693b1f0c8e9d2a7465fd",
-        "WEBHOOK_A_SECRET": "",
-        "WEBHOOK_B_SECRET": "",
-        "CHAIN_FOLLOW_SECONDS": "0",
-        "JANITOR_SECONDS": "0",
-        "SCRUB_SECONDS": "0",
         **{name.removeprefix("IMPRINT_"): text for name, text in database.items()},
         **given,
     }
-    settings.pop("PORT", None)
     read = read_settings({f"IMPRINT_{name}": text for name, text in settings.items()})
     limits = httpx2.Limits(max_connections=64)
     client = httpx2.AsyncClient(timeout=20, limits=limits, verify=PLAIN)
