@@ -42,7 +42,8 @@ def gc(dry_run: bool, really: bool, as_json: bool, limit: int, config: Path | No
     """Show or destroy documents that nothing refers to; the service may run meanwhile.
 
     Deleted and replaced documents are due after their grace period. Strays, which the catalog does
-    not know, are destroyed by the service only if they are few.
+    not know, are destroyed by the service only if they are few. Documents that are younger than
+    IMPRINT_WRITE_LEASE_SECONDS are not finished: a write may still record them.
     """
     if dry_run == really:
         click.echo(EXPLANATION, err=True)
@@ -110,7 +111,7 @@ def _text_of(findings: Findings, limit: int) -> str:
     for network, found in findings.strays.items():
         fate = "none are destroyed without --really" if found.held else "the service detaches them"
         lines.append(
-            f"{found.strays} of {found.listed} {network.value} documents are strays"
+            f"{found.strays} of {found.listed} finished {network.value} documents are strays"
             + (f": {fate}." if found.strays else ".")
         )
         lines += [f"  {cid}" for cid in found.first[:limit]]
