@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from imprint.domain.cids import Cid, document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
+from imprint.settings.declaration import declared_in
+from imprint.settings.groups import Limits
 
 WORDS = b"Words."
 STUCK = document_cid(b"A document whose disk hangs.")
@@ -78,3 +81,35 @@ async def test_a_large_document_that_was_given_up_is_not_stored_later(
     # The one thread has come to the end of everything before this.
     assert await read(store, document_cid(WORDS)) is None
     assert DocumentFiles(tmp_path / "private").load(cid) is None
+
+
+async def test_a_large_document_that_was_given_up_is_not_kept_in_memory(
+    store: EmbeddedStore,
+) -> None:
+    document = b"x" * (SMALL_DOCUMENT + 1)
+    cid = document_cid(document)
+    before = sys.getrefcount(document)
+    stuck = asyncio.create_task(read(store, STUCK))
+    await asyncio.sleep(0)  # it has the one thread before the document comes
+    try:
+        await store.put(cid, document, Network.PRIVATE)
+    except Unavailable as problem:
+        # Its traceback refers to the frame that has the document.
+        problem.__traceback__ = None
+    else:
+        pytest.fail("the disk hangs")
+    assert sys.getrefcount(document) == before
+    with pytest.raises(Unavailable):
+        await stuck
+
+
+async def test_clients_alone_do_not_fill_the_queue(tmp_path: Path) -> None:
+    limits = declared_in(Limits)
+    at_once = sum(int(limits[name].default or 0) for name in ("concurrent", "concurrent_webhooks"))
+    patient = EmbeddedStore(tmp_path / "patient", MovableClock(), threads=1, seconds=60)
+    try:
+        missing = document_cid(WORDS)
+        found = await asyncio.gather(*(read(patient, missing) for _ in range(at_once)))
+    finally:
+        await patient.close()
+    assert found == [None] * at_once

@@ -40,9 +40,9 @@ LEFTOVER_AGE = timedelta(hours=1)
 THREADS = 8
 """Threads that wait for the disk: a file system syncs concurrent requests together."""
 
-MAX_QUEUED = 64
-"""Operations that run in these threads or wait for one, at most; more fail at once. Threads that a
-disk does not let go keep their documents in memory."""
+MAX_QUEUED = 1024
+"""Operations that run in these threads or wait for one, at most; more fail at once. More than the
+requests that are answered at once, so that only a disk that hangs fills it, and never a client."""
 
 CHUNKED_SECONDS = 20.0
 """Seconds for reading a document of several blocks, as with the other stores."""
@@ -157,13 +157,17 @@ class EmbeddedStore:
         files, abandoned = self._files[network], Event()
 
         def store() -> None:
-            verify_document(cid, document, network)
-            files.store(cid, document, abandoned, fence)
+            # Taken before the look at `abandoned`, which is set before the document is dropped.
+            given = document
+            if not abandoned.is_set():
+                files.store(cid, verify_document(cid, given, network), abandoned, fence)
 
         try:
             await self._run(store, self._seconds + len(document) / BYTES_PER_SECOND)
         except (asyncio.CancelledError, Unavailable):
             abandoned.set()
+            # It need not stay in memory until a thread gets to it.
+            document = b""
             raise
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
