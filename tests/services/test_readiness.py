@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from tests.world import MovableClock
 
-from imprint.domain.errors import Unavailable
+from imprint.domain.errors import Code, Unavailable
 from imprint.services import readiness
 from imprint.services.chain_sync import History
 from imprint.services.readiness import CACHE_TIME, Condition, Readiness
@@ -213,7 +213,7 @@ async def test_a_history_that_cannot_be_examined_is_no_disagreement(probed: Prob
 
 async def test_what_writes_get_is_shown_at_once_whatever_the_probe_says(probed: Probed) -> None:
     assert await probed.readiness.check() == ALL_WELL
-    probed.readiness.writes.note(Unavailable.storage())
+    probed.readiness.writes.note(Code.STORAGE_UNAVAILABLE, Unavailable.storage())
     assert await probed.readiness.check() == replace(ALL_WELL, storage=False)
     probed.readiness.writes.succeeded += 1
     assert await probed.readiness.check() == ALL_WELL

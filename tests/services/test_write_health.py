@@ -2,7 +2,7 @@
 
 import pytest
 
-from imprint.domain.errors import Code, Unavailable
+from imprint.domain.errors import Code, Damaged, Unavailable
 from imprint.services.write_health import WINDOW, WriteHealth
 
 DATABASE, STORAGE = Code.DATABASE_UNAVAILABLE, Code.STORAGE_UNAVAILABLE
@@ -30,14 +30,14 @@ def health(seconds):
 
 def test_a_dependency_is_failing_from_the_first_write_that_it_refuses(health):
     assert not health.is_failing(DATABASE)
-    health.note(Unavailable.database())
+    health.note(DATABASE, Unavailable.database())
     assert health.is_failing(DATABASE)
     assert not health.is_failing(STORAGE)
 
 
 def test_as_many_successes_as_failures_end_it(health):
     for _ in range(2):
-        health.note(Unavailable.storage())
+        health.note(STORAGE, Unavailable.storage())
     health.succeeded += 1
     assert health.is_failing(STORAGE)
     health.succeeded += 1
@@ -45,17 +45,17 @@ def test_as_many_successes_as_failures_end_it(health):
 
 
 def test_successes_before_the_window_do_not_count(health, seconds):
-    health.note(Unavailable.database())
+    health.note(DATABASE, Unavailable.database())
     health.succeeded += 1_000
     seconds.now += 2 * WINDOW
-    health.note(Unavailable.database())
+    health.note(DATABASE, Unavailable.database())
     assert health.is_failing(DATABASE)
 
 
 def test_a_probe_ends_it_if_no_write_has_failed_for_a_while(health, seconds):
-    health.note(Unavailable.database())
+    health.note(DATABASE, Unavailable.database())
     seconds.now += WINDOW / 2
-    health.note(Unavailable.database())
+    health.note(DATABASE, Unavailable.database())
     seconds.now += 0.9 * WINDOW
     health.note_probe(DATABASE)
     assert health.is_failing(DATABASE)
@@ -67,9 +67,22 @@ def test_a_probe_ends_it_if_no_write_has_failed_for_a_while(health, seconds):
 
 
 @pytest.mark.parametrize(
-    "problem", [Unavailable.chain(), Unavailable(Code.OVERLOADED, "Too many.")]
+    "problem",
+    [
+        Unavailable.chain(),
+        Unavailable(Code.OVERLOADED, "Too many."),
+        Damaged.record("file"),
+        Damaged.document("document"),
+    ],
 )
-def test_other_problems_are_no_failures_of_these_dependencies(health, problem):
-    health.note(problem)
+def test_what_fails_only_its_own_write_is_no_failure_of_a_dependency(health, problem):
+    health.note(DATABASE, problem)
+    health.note(STORAGE, problem)
+    assert not health.is_failing(DATABASE)
+    assert not health.is_failing(STORAGE)
+
+
+def test_a_conflict_over_a_document_in_the_database_is_no_failure_of_the_content_store(health):
+    health.note(DATABASE, Unavailable.storage())
     assert not health.is_failing(DATABASE)
     assert not health.is_failing(STORAGE)

@@ -143,7 +143,7 @@ class Drafts:
             try:
                 await self.catalog.admit(_rate_key(write.signer), self.rate, write.at)
             except Unavailable as problem:
-                self.health.note(problem)
+                self.health.note(Code.DATABASE_UNAVAILABLE, problem)
                 raise
         await self.catalog.check_nonce(write.signer, write.nonce)
         if self.disk.low and action is not Action.DELETE:
@@ -242,7 +242,7 @@ class Drafts:
         try:
             reserved = await self.catalog.begin_write(intent, self.quota)
         except Unavailable as problem:
-            self.health.note(problem)
+            self.health.note(Code.DATABASE_UNAVAILABLE, problem)
             raise
         failpoints.reach("after_intent")
         return reserved
@@ -255,7 +255,7 @@ class Drafts:
             else:
                 await self.content.put(intent.cid, document, intent.network, label, fence)
         except Unavailable as problem:
-            self.health.note(problem)
+            self.health.note(Code.STORAGE_UNAVAILABLE, problem)
             raise
         failpoints.reach("after_put")
 
@@ -264,7 +264,7 @@ class Drafts:
         try:
             changed = await change
         except Unavailable as problem:
-            self.health.note(problem)
+            self.health.note(Code.DATABASE_UNAVAILABLE, problem)
             raise
         self.health.succeeded += 1
         failpoints.reach("after_commit")

@@ -6,14 +6,12 @@ no space on a full disk. So readiness believes the writes first.
 
 from dataclasses import dataclass, field
 
-from imprint.domain.errors import Code, Unavailable
+from imprint.domain.errors import Code, Damaged, Unavailable
 from imprint.ports import Monotonic, monotonic
 
 WINDOW = 1.0
 """Seconds in which failed writes are compared with successful ones. A probe that succeeds counts
 only if no write has failed for as long."""
-
-_DEPENDENCIES = frozenset({Code.DATABASE_UNAVAILABLE, Code.STORAGE_UNAVAILABLE})
 
 
 @dataclass(slots=True)
@@ -39,10 +37,14 @@ class WriteHealth:
     succeeded: int = 0
     _failures: dict[Code, _Failures] = field(default_factory=dict, init=False)
 
-    def note(self, problem: Unavailable) -> None:
-        """Count a write that failed; problems of other dependencies do not count."""
-        code = problem.code
-        if code not in _DEPENDENCIES:
+    def note(self, code: Code, problem: Unavailable) -> None:
+        """Count a write that failed in a call of the dependency with this code.
+
+        Only failures of the dependency itself count. A damaged record and a document that is just
+        being destroyed fail their own write alone, and whoever repeats it must not make the whole
+        service count as not ready.
+        """
+        if problem.code is not code or isinstance(problem, Damaged):
             return
         now = self.clock()
         found = self._failures.get(code)
