@@ -1,8 +1,11 @@
 """Restarts under load and at bad moments: nothing that was sent is dropped, and nothing hangs."""
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -178,6 +181,18 @@ async def test_a_hangup_under_load_drops_no_request(tmp_path: Path):
         async with httpx2.AsyncClient(verify=PLAIN, timeout=20) as client:
             for port in (metrics, metrics + 1):
                 assert (await client.get(f"http://127.0.0.1:{port}/")).status_code == 200
+
+
+@pytest.mark.skipif(not LONG, reason="a machine that is busy delays packets even longer")
+def test_no_client_is_too_far_away_to_be_served_before_the_end():
+    alone = ("unshare", "--map-root-user", "--net")
+    if subprocess.run([*alone, "ip", "link"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to make a network")
+    # Packets travel for 100 ms, so a connection is made after 200.
+    command = [*alone, sys.executable, "-m", "tests.faults.far_network", "0.1"]
+    ended = subprocess.run(command, capture_output=True, check=True)
+    ends = json.loads(ended.stdout)
+    assert ends.keys() == {"served", "refused"}, ends
 
 
 async def test_connections_that_wait_for_a_worker_are_served_before_the_end(tmp_path: Path):

@@ -7,13 +7,22 @@ import sys
 
 import pytest
 
+from imprint.domain.errors import CannotStart
 from imprint.server.listeners import accept_waiting, listen, refuse_connections
 
 
-def test_what_waits_is_accepted_though_nothing_new_may_begin() -> None:
-    with listen("127.0.0.1", 0) as listener:
+def listen_on(host: str) -> socket.socket:
+    try:
+        return listen(host, 0)
+    except CannotStart:
+        pytest.skip("this machine has no IPv6")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_what_waits_is_accepted_though_nothing_new_may_begin(host: str) -> None:
+    with listen_on(host) as listener:
         listener.setblocking(False)
-        clients = [socket.create_connection(listener.getsockname()) for _ in range(3)]
+        clients = [socket.create_connection(listener.getsockname()[:2]) for _ in range(3)]
         refuse_connections(listener)
         accepted = accept_waiting(listener)
         assert len(accepted) == 3
@@ -26,11 +35,12 @@ def test_what_waits_is_accepted_though_nothing_new_may_begin() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux has the filter")
-def test_a_connection_that_begins_too_late_is_refused_and_never_reset() -> None:
-    with listen("127.0.0.1", 0) as listener:
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_connection_that_begins_too_late_is_refused_and_never_reset(host: str) -> None:
+    with listen_on(host) as listener:
         address = listener.getsockname()
         refuse_connections(listener)
-        with socket.socket() as client:
+        with socket.socket(listener.family) as client:
             client.setblocking(False)
             with pytest.raises(BlockingIOError):
                 client.connect(address)

@@ -18,8 +18,10 @@ from imprint.server.connection_limits import ConnectionLimits, OpenConnections
 from imprint.server.drain import POLL_SECONDS, drain_connections
 from imprint.server.listeners import BACKLOG, accept_waiting, refuse_connections
 
-ACCEPT_SECONDS = 0.1
-"""How long a stopping server accepts connections whose clients began before it stopped."""
+ACCEPT_SECONDS = 0.5
+"""How long a stopping server accepts connections whose clients began before it stopped: longer than
+a packet takes to a far client and back, and less than the second after which a client whose first
+packet was dropped sends it again."""
 
 
 class NotStarted(Exception):

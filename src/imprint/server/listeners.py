@@ -21,7 +21,7 @@ _DROP_NEW_CONNECTIONS = b"".join(
         (0x54, 0, 0, 0x12),  # keep SYN and ACK
         (0x15, 0, 1, 0x02),  # SYN alone begins a connection
         (0x06, 0, 0, 0),  # drop it
-        (0x06, 0, 0, 0xFFFF),  # let everything else pass
+        (0x06, 0, 0, 0xFFFFFFFF),  # let everything else pass, whole
     )
 )
 """A program for the packet filter of the system (classic BPF)."""
