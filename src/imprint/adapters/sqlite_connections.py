@@ -5,7 +5,8 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -41,6 +42,21 @@ class TooOldSqlite(Exception):
     """The SQLite library is too old for the databases of this service."""
 
 
+@contextmanager
+def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    """Close a connection if the block fails.
+
+    One that is only dropped may live on in the traceback of the error. Until it is gone, SQLite
+    keeps the descriptors of all other connections to the file that this process closes: whoever
+    tries again and again would run out of them.
+    """
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
 def connect_writer(
     path: Path, page_size: int = 4096, cache: int = CACHE_KILOBYTES
 ) -> sqlite3.Connection:
@@ -54,22 +70,24 @@ def connect_writer(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600, exist_ok=True)
     connection = _connect(path, _WRITER_TIMEOUT, cache)
-    connection.execute(f"PRAGMA page_size = {page_size}")
-    _switch_to_wal(connection)
-    connection.execute("PRAGMA foreign_keys = ON")
-    # A savepoint keeps a journal; a file for it costs more than the change.
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
-    # On macOS a plain fsync stops at the drive's cache; elsewhere these change nothing.
-    connection.execute("PRAGMA fullfsync = ON")
-    connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    with closing_on_error(connection):
+        connection.execute(f"PRAGMA page_size = {page_size}")
+        _switch_to_wal(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
+        # A savepoint keeps a journal; a file for it costs more than the change.
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
+        # On macOS a plain fsync stops at the drive's cache; elsewhere these change nothing.
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
     return connection
 
 
 def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
     """A connection that only reads."""
     connection = _connect(path, _READER_TIMEOUT, cache)
-    connection.execute("PRAGMA query_only = ON")
+    with closing_on_error(connection):
+        connection.execute("PRAGMA query_only = ON")
     return connection
 
 
@@ -93,8 +111,9 @@ def connect_copier(path: Path) -> sqlite3.Connection:
 def _connect(path: Path, timeout: int, cache: int) -> sqlite3.Connection:
     # Each connection is used by one thread at a time; it may be closed by another one.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute(f"PRAGMA busy_timeout = {timeout}")
-    connection.execute(f"PRAGMA cache_size = -{cache}")
+    with closing_on_error(connection):
+        connection.execute(f"PRAGMA busy_timeout = {timeout}")
+        connection.execute(f"PRAGMA cache_size = -{cache}")
     return connection
 
 

@@ -25,7 +25,12 @@ from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
-from imprint.adapters.sqlite_connections import OpenedFiles, connect_reader, connect_writer
+from imprint.adapters.sqlite_connections import (
+    OpenedFiles,
+    closing_on_error,
+    connect_reader,
+    connect_writer,
+)
 from imprint.domain.errors import Damaged, Problem, Unavailable
 from imprint.domain.installation import new_installation_id
 from imprint.ports import Monotonic, monotonic
@@ -69,14 +74,13 @@ def open_catalog(path: Path, clock: Monotonic = monotonic) -> "SqliteCatalog":
     try:
         check_log(path, time.time() - time.clock_gettime(_SINCE_BOOT))
         writer = connect_writer(path)
-        try:
+        with closing_on_error(writer):
             migrate(writer, known_migrations())
+            is_small = path.stat().st_size <= SMALL_CATALOG
+            findings = examine_catalog(path) if is_small else []
             catalog = SqliteCatalog(path, writer, clock=clock)
-        except BaseException:
-            writer.close()
-            raise
-        if path.stat().st_size <= SMALL_CATALOG:
-            catalog.note_findings(examine_catalog(path))
+        if is_small:
+            catalog.note_findings(findings)
         return catalog
     except (sqlite3.Error, OSError) as error:
         # Whoever opens it says why it cannot, and may try again for hours.
@@ -315,7 +319,8 @@ class SqliteCatalog(CatalogBase):
         self._reading = connect_reader(path)
         self._reader = SqliteTransaction(self._reading)
         self._cache = QueryCache(self._reading)
-        self._long_reading = connect_reader(path)
+        with closing_on_error(self._reading):
+            self._long_reading = connect_reader(path)
         self._long_reader = SqliteTransaction(self._long_reading)
         self._long_reads = ThreadPoolExecutor(1, "catalog-reader")
         self._long_reach = long_reach

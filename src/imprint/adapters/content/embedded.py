@@ -27,7 +27,12 @@ from imprint import failpoints
 from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
 from imprint.adapters.content.installation_marker import InstallationMarker
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job
-from imprint.adapters.sqlite_connections import OpenedFiles, connect_reader, connect_writer
+from imprint.adapters.sqlite_connections import (
+    OpenedFiles,
+    closing_on_error,
+    connect_reader,
+    connect_writer,
+)
 from imprint.domain.cids import Cid, Codec, codec_of, document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Damaged, Unavailable
@@ -117,11 +122,7 @@ class EmbeddedStore:
             self._files = {network: DocumentFiles(root / network) for network in Network}
             for files in self._files.values():
                 files.remove_leftovers((clock() - LEFTOVER_AGE).timestamp())
-            self._small = (
-                {network: SmallDocuments(root / network / SMALL_DOCUMENTS) for network in Network}
-                if is_local(root)
-                else {}
-            )
+            self._small = _open_small(root) if is_local(root) else {}
         except (FileExistsError, NotADirectoryError) as error:
             raise ValueError(f"The path {root} for documents is not a folder.") from error
         except (OSError, sqlite3.Error) as error:
@@ -294,11 +295,12 @@ class SmallDocuments:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer = connect_writer(path, _PAGE_BYTES, _CACHE_KILOBYTES)
-        self._writer.execute("PRAGMA synchronous = FULL")
-        # Overwrites deleted documents, so that their bytes cannot be recovered from the disk.
-        self._writer.execute("PRAGMA secure_delete = ON")
-        self._make_table()
-        self._files = OpenedFiles(path)
+        with closing_on_error(self._writer):
+            self._writer.execute("PRAGMA synchronous = FULL")
+            # Overwrites deleted documents, so that their bytes cannot be recovered from the disk.
+            self._writer.execute("PRAGMA secure_delete = ON")
+            self._make_table()
+            self._files = OpenedFiles(path)
         self._thread = local()
         self._readers: list[sqlite3.Connection] = []
         self._readers_lock = Lock()
@@ -369,6 +371,19 @@ class SmallDocuments:
             with self._readers_lock:
                 self._readers.append(connection)
         return connection
+
+
+def _open_small(root: Path) -> dict[Network, SmallDocuments]:
+    """Open the small documents of all networks, or none of them."""
+    opened: dict[Network, SmallDocuments] = {}
+    try:
+        for network in Network:
+            opened[network] = SmallDocuments(root / network / SMALL_DOCUMENTS)
+    except BaseException:
+        for each in opened.values():
+            each.close()
+        raise
+    return opened
 
 
 def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
