@@ -112,8 +112,9 @@ def test_opening_on_a_full_disk_releases_as_much_as_it_needs(tmp_path: Path) -> 
 
 def test_opening_that_fails_in_the_end_keeps_the_reserve(tmp_path: Path) -> None:
     DiskReserve(tmp_path).fill()
-    with pytest.raises(ValueError, match="cannot be used"):
+    with pytest.raises(OSError, match="No space left") as caught:
         open_with_reserve(tmp_path, full_disk(times=100))
+    assert caught.value.errno == errno.ENOSPC
     assert reserved(tmp_path) >= RESERVE_BYTES
 
 

@@ -1,5 +1,6 @@
 """Small disks of their own, which a test fills to the last byte."""
 
+import itertools
 import os
 import subprocess
 from collections.abc import Iterator
@@ -12,10 +13,11 @@ MEGABYTE = 1024 * 1024
 
 
 @contextmanager
-def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
+def small_disk(folder: Path, megabytes: int, files: int = 10_000) -> Iterator[Path]:
     """The folder, on a disk of this size; skips the test without the right to mount one."""
     folder.mkdir(exist_ok=True)
-    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes * MEGABYTE}", "tmpfs", str(folder)]
+    options = f"size={megabytes * MEGABYTE},nr_inodes={files}"
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         pytest.skip("needs the right to mount a small disk")
     try:
@@ -33,3 +35,13 @@ def fill(disk: Path) -> Path:
                 while os.write(file.fileno(), bytes(size)):
                     pass
     return path
+
+
+def fill_with_files(disk: Path) -> Path:
+    """Take all files that a disk can still have; the folder that has them."""
+    folder = disk / "other files"
+    folder.mkdir()
+    with suppress(OSError):
+        for number in itertools.count():
+            (folder / str(number)).touch()
+    return folder

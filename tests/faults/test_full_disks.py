@@ -1,6 +1,7 @@
 """Full disks: a restart serves reads, readiness says what writes get, and space mends it all."""
 
 import asyncio
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults.disks import fill, small_disk
+from tests.faults.disks import fill, fill_with_files, small_disk
 from tests.faults.scene import Replica, Scene, open_scene
 from tests.postgresql import Server, keeping_records_on
 from tests.world import problem
@@ -74,6 +75,30 @@ async def test_a_restart_on_a_full_disk_serves_reads(tmp_path: Path, end: str):
             assert (await scene.world.send_create(author)).status_code == 200
             reserves = [disk / "data" / "reserve", disk / "data" / "content" / "reserve"]
             await wait_until(lambda: all(each.stat().st_size >= 2**20 for each in reserves))
+
+
+@pytest.mark.parametrize("lack", ["space", "files"])
+async def test_a_start_without_a_reserve_waits_for_space(tmp_path: Path, lack: str):
+    with small_disk(tmp_path / "disk", 16, files=200) as disk:
+        given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
+        async with open_scene(tmp_path, **given) as scene:
+            replica = scene.replica()
+            await replica.start()
+            file = await scene.world.create(scene.world.wallet(0), "Kept words.")
+            session = await scene.world.login(scene.world.wallet(0))
+            assert replica.process.stop() == 0
+            for reserve in disk.rglob("reserve"):
+                reserve.unlink()
+            others = fill(disk) if lack == "space" else fill_with_files(disk)
+
+            replica.process.spawn()
+            await replica.wait_for(503)
+            assert (await scene.world.client.get("/healthz")).status_code == 200
+            assert "No space left on device" in replica.log
+
+            shutil.rmtree(others) if lack == "files" else others.unlink()
+            await replica.wait_for(200)
+            await expect_reads(scene, file, session)
 
 
 async def look_after_refusals(scene: Scene) -> list[int]:

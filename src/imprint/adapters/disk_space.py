@@ -95,16 +95,22 @@ class DiskReserve:
 def open_with_reserve(folder: Path, opening: Callable[[], _T]) -> _T:
     """What `opening` returns; if the disk is full, the reserve of this folder is released for it.
 
-    Raises what `opening` does if that is not enough.
+    Raises what `opening` does, but `OSError` with `ENOSPC` if the disk has no space or no inodes
+    and the reserve is not enough.
     """
     reserve = DiskReserve(folder)
     while True:
         try:
             return opening()
         except (Unavailable, OSError, ValueError) as error:
-            if not (reserve.helps_against(error) and reserve.release()):
-                reserve.fill()
-                raise
+            is_full = reserve.helps_against(error)
+            if is_full and reserve.release():
+                continue
+            reserve.fill()
+            if is_full or not _has_inodes(folder):
+                # SQLite says only that it could not open a file, which may have many reasons.
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+            raise
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -162,6 +168,15 @@ class LocalDiskSpace:
         elif self.low and not low:
             _log.warning("There is enough disk space again.", extra={"free_bytes": free})
         self.low = low
+
+
+def _has_inodes(folder: Path) -> bool:
+    """Whether files can be created; file systems without a limit report no inodes at all."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return True
+    return disk.f_files == 0 or disk.f_favail > 0
 
 
 def _free_bytes(folder: Path) -> int:

@@ -180,11 +180,14 @@ def open_content(settings: Settings, clock: Clock, identity: Identity) -> Conten
         return _open_kubo(settings, store, identity)
     if isinstance(store, PinataContent):
         return _open_pinata(settings, store, clock, identity)
+    folder = settings.storage.data_dir / "content"
     try:
-        folder = settings.storage.data_dir / "content"
         return open_with_reserve(folder, lambda: EmbeddedStore(folder, clock))
     except ValueError as error:
         raise _cannot_start(str(error), error.__cause__, Unavailable.storage()) from error
+    except OSError as error:
+        text = f"The folder {folder} for documents cannot be used: {error.strerror}."
+        raise _cannot_start(text, error, Unavailable.storage()) from error
 
 
 def _cannot_start(text: str, cause: BaseException | None, problem: Unavailable) -> CannotStart:
