@@ -170,7 +170,8 @@ async def open_scene(folder: Path, **given: str) -> AsyncIterator[Scene]:
         **given,
     }
     read = read_settings({f"IMPRINT_{name}": text for name, text in settings.items()})
-    limits = httpx2.Limits(max_connections=64)
+    # Without idle connections, which a replica that stops would wait for.
+    limits = httpx2.Limits(max_connections=64, max_keepalive_connections=0)
     client = httpx2.AsyncClient(timeout=20, limits=limits, verify=PLAIN)
     world = World(chain, node, marketplace, read, None, None, client, clock)
     scene = Scene(folder, settings, world)

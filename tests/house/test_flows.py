@@ -1,11 +1,11 @@
 """The three flows in CONTRIBUTING.md list exactly the files that a request runs through."""
 
-import asyncio
 import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
@@ -30,19 +30,48 @@ def listed_files(heading: str) -> set[str]:
     return set(re.findall(r"^\d+\. `([\w/]+\.py)`", section, re.MULTILINE))
 
 
+WRITERS = ("catalog-writer", "content-writer")
+"""The threads that commit for requests."""
+
+in_request: ContextVar[bool] = ContextVar("in_request", default=False)
+"""Set in the context of the traced request, which the tasks that it starts inherit: timers of
+earlier requests and background tasks have another one."""
+
+
 class Trace:
-    """Records the source files of every function that is entered while it is on."""
+    """Records the source files of every function that one request enters."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
-        self.on = False
+        self._on = self._with_writers = False
+
+    @contextmanager
+    def request(self, *, writes: bool) -> Iterator[None]:
+        """Record what is entered in this block, and by the threads that commit if it `writes`.
+
+        After an earlier request such a thread may still be on its way back to its queue.
+        """
+        self._on, self._with_writers = True, writes
+        before = in_request.set(True)
+        try:
+            yield
+        finally:
+            in_request.reset(before)
+            self._on = False
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        if event != "call" or not self._on:
+            return
         path = Path(frame.f_code.co_filename)
-        if self.on and event == "call" and path.is_relative_to(SOURCE):
+        if path.is_relative_to(SOURCE) and self._is_followed():
             name = path.relative_to(SOURCE).as_posix()
             if not name.startswith(NOT_LISTED):
                 self.files.add(name)
+
+    def _is_followed(self) -> bool:
+        if in_request.get():
+            return True
+        return self._with_writers and threading.current_thread().name in WRITERS
 
 
 def clear_caches() -> None:
@@ -71,9 +100,8 @@ def tracing() -> Iterator[Trace]:
 async def update_a_draft(world: World, trace: Trace) -> None:
     alice = world.wallet(1)
     draft = await world.create(alice)
-    trace.on = True
-    response = await world.send_update(alice, draft["cid"])
-    trace.on = False
+    with trace.request(writes=True):
+        response = await world.send_update(alice, draft["cid"])
     assert response.status_code == 200
 
 
@@ -83,11 +111,8 @@ async def read_a_post(world: World, trace: Trace) -> None:
     await world.send_a(world.body_a(world.create_post(alice, draft["cid"])))
     session = await world.login(alice)
     parameters = {"user": alice.address, "postId": "1"}
-    # The group commits of these writes look once more whether somebody waits too long.
-    await asyncio.sleep(0.5)
-    trace.on = True
-    response = await world.client.get("/fileByPostId", params=parameters, headers=session)
-    trace.on = False
+    with trace.request(writes=False):
+        response = await world.client.get("/fileByPostId", params=parameters, headers=session)
     assert response.status_code == 200
 
 
@@ -98,9 +123,8 @@ async def receive_a_webhook(world: World, trace: Trace) -> None:
     secret = world.settings.webhooks.a_secret
     assert secret is not None
     signed = sign_body_a(body, secret.reveal())
-    trace.on = True
-    response = await world.deliver("provider-a", body, signed.headers)
-    trace.on = False
+    with trace.request(writes=True):
+        response = await world.deliver("provider-a", body, signed.headers)
     assert response.json()["applied"] == 1
 
 
