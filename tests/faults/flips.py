@@ -18,7 +18,11 @@ from imprint.bootstrap import build_service, open_adapters
 from imprint.domain.errors import CannotStart
 from imprint.settings import read_settings
 
-SECRETS = {"WEBHOOK_A_SECRET": "8d1f0c81be27d4693b1f0c8e9d2a7465"}
+SETTINGS = {
+    "WEBHOOK_A_SECRET": "8d1f0c81be27d4693b1f0c8e9d2a7465",
+    "PUBLIC_URL": "http://flips.test",
+}
+"""A session is for one origin, and every service has another port."""
 AUTHORS = 3
 DRAFTS = 30
 POSTS = 10

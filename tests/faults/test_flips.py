@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 from tests.faults.flips import (
-    SECRETS,
+    SETTINGS,
     Tally,
     Truth,
     fill,
@@ -30,7 +30,7 @@ VALUES = 100 if LONG else 15
 @asynccontextmanager
 async def filled_scene(folder: Path) -> AsyncIterator[tuple[Scene, Truth, Path, Path]]:
     """A scene, what can be read, its data, and its data as a kill would have left it."""
-    async with open_scene(folder, **SECRETS) as scene:
+    async with open_scene(folder, **SETTINGS) as scene:
         data, killed = folder / "data", folder / "killed"
         async with serve(scene, data) as client:
             scene.world.client = client
@@ -78,7 +78,7 @@ COLUMNS = {
 
 
 async def test_no_changed_value_of_a_record_is_shown(tmp_path: Path, records: None):
-    async with open_scene(tmp_path, **SECRETS) as scene:
+    async with open_scene(tmp_path, **SETTINGS) as scene:
         async with serve(scene, tmp_path / "data") as client:
             scene.world.client = client
             truth = await fill(scene.world)
