@@ -82,7 +82,9 @@ def background(
     entitlement = Entitlement(adapters.marketplace, adapters.monotonic, timedelta(seconds=5))
     labels = labels or LabelUpdater(adapters.catalog, adapters.content)
     strays = build_stray_scan(world.settings, adapters)
-    return BackgroundTasks(world.settings, adapters, entitlement, labels, strays=strays)
+    return BackgroundTasks(
+        world.settings, adapters, entitlement, labels, adapters.claim, strays=strays
+    )
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from tests.documents import list_documents
 from tests.faults.scene import LONG, Replica, Scene, open_scene
 from tests.postgresql import records_of
@@ -89,6 +90,33 @@ async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(
         await quiet.start()
         await expect_refused(first, "The content store belongs to the installation")
         assert list_documents(tmp_path / "data" / "content") == documents
+
+
+@pytest.mark.skipif(not LONG, reason="a service looks at the marker every ten seconds")
+async def test_a_service_whose_documents_are_adopted_stores_and_destroys_nothing_more(
+    tmp_path: Path,
+) -> None:
+    async with open_scene(tmp_path, **FAST) as scene:
+        first = scene.replica()
+        await first.start()
+        files = await fill(scene)
+        thief = {**first.given, "DATABASE_URL": await other_records(tmp_path)}
+        adopted = await asyncio.to_thread(run_command, thief, "adopt", "--yes")
+        assert adopted.returncode == 0, adopted.stderr
+        await first.wait_for(503)
+        documents = list_documents(tmp_path / "data" / "content")
+        author, cid = scene.world.wallet(files[0][0]), files[0][1]
+        assert (await scene.world.send_create(author, "Too late.")).status_code == 503
+        assert (await scene.world.send_delete(author, cid)).status_code == 200
+        await expect_all(scene, files[1:])
+        # Two rounds of the collector, whose grace period is over.
+        while first.log.count("nothing is destroyed in a content store") < 2:
+            await asyncio.sleep(0.1)
+        assert list_documents(tmp_path / "data" / "content") == documents
+        back = await asyncio.to_thread(run_command, first.given, "adopt", "--yes")
+        assert back.returncode == 0, back.stderr
+        await first.wait_for(200)
+        assert (await scene.world.send_create(author, "In time.")).status_code == 200
 
 
 async def test_several_replicas_start_on_a_new_folder_at_once(

@@ -16,6 +16,9 @@ from imprint.domain.files import Network
 from imprint.ports import ContentStore
 from imprint.services.garbage_collector import RECOUNT_LEASE, GarbageCollector, UsageRecount
 
+OTHER = "5e" * 16
+"""The id of another installation."""
+
 
 @dataclass(slots=True)
 class Stubborn:
@@ -33,6 +36,9 @@ class Stubborn:
 
     async def read(self, cid, network):
         return await self.store.read(cid, network)
+
+    async def claimed_by(self, installation):
+        return await self.store.claimed_by(installation)
 
     async def probe(self):
         if not self.there:
@@ -118,6 +124,39 @@ async def test_nothing_more_is_condemned_while_the_store_is_not_there(world: Wor
     assert (await world.adapters.catalog.report_garbage(now, now - day, 0)).due == 5
 
 
+async def test_nothing_is_destroyed_in_the_store_of_another_installation(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    cids = await detach(world, 3)
+    catalog, content, day = world.adapters.catalog, world.adapters.content, timedelta(hours=24)
+    collector = GarbageCollector(catalog, content, world.clock, day)
+    own = catalog.identity.id
+    assert await content.claim(OTHER, own) == OTHER
+    assert await collector.collect() == 0
+    assert "not this installation's" in caplog.text
+    assert (await catalog.report_garbage(world.clock(), world.clock() - day, 0)).due == 3
+    for cid in cids:
+        assert await content.read(cid, Network.PRIVATE) is not None
+    assert await content.claim(own, OTHER) == own
+    assert await collector.collect() == 3
+
+
+async def test_nothing_is_destroyed_without_the_marker_or_without_the_store(world: World) -> None:
+    await detach(world, 1)
+    catalog, day = world.adapters.catalog, timedelta(hours=24)
+    collector = GarbageCollector(catalog, world.adapters.content, world.clock, day)
+    marker = world.settings.storage.data_dir / "content" / "installation"
+    marker.rename(marker.with_name("moved"))
+    assert await collector.collect() == 0
+    marker.with_name("moved").rename(marker)
+    folder = marker.parent
+    folder.rename(folder.with_name("unmounted"))
+    with pytest.raises(Unavailable):
+        await collector.collect()
+    folder.with_name("unmounted").rename(folder)
+    assert await collector.collect() == 1
+
+
 @dataclass(slots=True)
 class Careless:
     """A store that compares fences too early, and lets a write come in between."""
@@ -125,6 +164,9 @@ class Careless:
     store: ContentStore
     meanwhile: Callable[[], Awaitable[None]]
     puts: int = 0
+
+    async def claimed_by(self, installation):
+        return await self.store.claimed_by(installation)
 
     async def remove(self, cid, network, fence=None):
         await self.meanwhile()

@@ -44,6 +44,16 @@ async def collect(world: World) -> int:
     ).collect()
 
 
+async def test_strays_of_another_installation_are_left_alone(world: World):
+    own, other = world.adapters.catalog.identity.id, "5e" * 16
+    await leave(world, STRAY)
+    world.clock.advance(400)
+    await world.adapters.content.claim(other, own)
+    assert await scan(world) == 0
+    await world.adapters.content.claim(own, other)
+    assert await scan(world) == 1
+
+
 @pytest.mark.parametrize("network", Network)
 async def test_a_stray_is_kept_for_the_grace_period_and_then_destroyed(
     world: World, network: Network
@@ -157,6 +167,7 @@ async def test_the_documents_of_another_catalog_are_held(world: World, tmp_path:
     drafts = [await world.create(author) for _ in range(FREE_STRAYS + 1)]
     world.clock.advance(400)
     other = open_catalog(tmp_path / "other.db")
+    await world.adapters.content.claim(other.identity.id, world.adapters.catalog.identity.id)
     assert world.adapters.inventory is not None
     found = StrayScan(other, world.adapters.inventory, world.clock, AGE)
     assert (await found.scan(), found.held) == (0, len(drafts))

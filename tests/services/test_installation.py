@@ -14,6 +14,7 @@ from imprint.domain.cids import document_cid
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.domain.files import Network
 from imprint.ports import utc_now
+from imprint.services import installation
 from imprint.services.installation import InstallationClaim
 
 DOCUMENT = b"somebody's words"
@@ -196,3 +197,28 @@ async def test_a_running_service_reports_a_store_that_changed_hands(
     watching.cancel()
     assert caplog.records[0].levelname == "CRITICAL"
     assert second.identity.id in caplog.records[0].getMessage()
+    assert not first.stands()
+
+
+async def test_a_claim_stands_again_when_the_store_is_back(
+    places: Places, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(installation, "VERIFY_SECONDS", 0.001)
+    claim = places.claim("catalog", "content")
+    await claim.verify()
+    marker = places.folder / "content" / "installation"
+    watching = asyncio.create_task(claim.run())
+    marker.rename(marker.with_name("moved"))
+    while claim.stands():  # noqa: ASYNC110  the claim has no event
+        await asyncio.sleep(0.001)
+    with pytest.raises(Unavailable):
+        await claim.content.put(document_cid(DOCUMENT), DOCUMENT, Network.PUBLIC)
+    marker.with_name("moved").rename(marker)
+    while not claim.stands():  # noqa: ASYNC110  the claim has no event
+        await asyncio.sleep(0.001)
+    watching.cancel()
+    await claim.content.put(document_cid(DOCUMENT), DOCUMENT, Network.PUBLIC)
+    assert [each.levelname for each in caplog.records if each.name.endswith("installation")] == [
+        "CRITICAL",
+        "WARNING",
+    ]

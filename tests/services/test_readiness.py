@@ -99,6 +99,18 @@ async def test_an_unavailable_dependency_is_named(probed: Probed, name: str) -> 
     }
 
 
+async def test_a_store_that_responds_may_still_be_the_wrong_one(probed: Probed) -> None:
+    is_own = False
+    probed.readiness.checks = [("storage", lambda: is_own)]
+    assert await probed.readiness.check() == replace(ALL_WELL, storage=False)
+    is_own = True
+    probed.clock.advance(2)
+    assert await probed.readiness.check() == ALL_WELL
+    probed.storage.behaviour = be_unavailable
+    probed.clock.advance(2)
+    assert await probed.readiness.check() == replace(ALL_WELL, storage=False)
+
+
 async def test_little_disk_space_is_shown(probed: Probed) -> None:
     probed.disk.low = True
     assert await probed.readiness.check() == replace(ALL_WELL, disk=False)

@@ -32,6 +32,7 @@ from imprint.services.chain_sync import examine_history
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
 from imprint.services.garbage_collector import StrayScan
+from imprint.services.installation import InstallationClaim
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import LeaseMonitor
 from imprint.services.lists import Lists
@@ -70,7 +71,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     )
     labels = LabelUpdater(catalog, content)
     monitors = build_monitors(settings, adapters)
-    strays = build_stray_scan(settings, adapters)
+    strays, claim = build_stray_scan(settings, adapters), adapters.claim
     history = partial(examine_history, adapters.chain, catalog, chain.id)
     health = WriteHealth()
     services = Services(
@@ -105,11 +106,13 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             adapters.monotonic,
             adapters.disk,
             history,
-            _checks(catalog, monitors, strays),
+            _checks(catalog, claim, monitors, strays),
             health,
         ),
     )
-    tasks = BackgroundTasks(settings, adapters, entitlement, labels, [*monitors.values()], strays)
+    tasks = BackgroundTasks(
+        settings, adapters, entitlement, labels, claim, [*monitors.values()], strays
+    )
     facts = describe_service(settings, rpc_url)
     return build_app(
         services,
@@ -122,12 +125,16 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
 
 
 def _checks(
-    catalog: Catalog, monitors: Mapping[str, LeaseMonitor], strays: StrayScan | None
+    catalog: Catalog,
+    claim: InstallationClaim,
+    monitors: Mapping[str, LeaseMonitor],
+    strays: StrayScan | None,
 ) -> list[tuple[str, Callable[[], bool]]]:
     """What readiness asks besides the dependencies themselves."""
     checks: list[tuple[str, Callable[[], bool]]] = [
         (name, monitor.is_running) for name, monitor in monitors.items()
     ]
+    checks.append(("storage", claim.stands))
     checks.append(("records", lambda: not catalog.damage.found))
     if strays is not None:
         checks.append(("collector", strays.holds_nothing))

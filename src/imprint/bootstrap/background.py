@@ -14,6 +14,7 @@ from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING
 from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS, Follower
 from imprint.services.entitlement import Entitlement, EntitlementWatcher
 from imprint.services.garbage_collector import GarbageCollector, StrayScan, UsageRecount
+from imprint.services.installation import InstallationClaim
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, LeaseMonitor
 from imprint.services.scrub import Examination, Scrub, watch_files
@@ -71,6 +72,7 @@ class BackgroundTasks:
     adapters: Adapters
     entitlement: Entitlement
     labels: LabelUpdater
+    claim: InstallationClaim
     monitors: Sequence[LeaseMonitor] = ()
     strays: StrayScan | None = None
 
@@ -97,7 +99,7 @@ class BackgroundTasks:
             yield self.strays.run()
         for monitor in self.monitors:
             yield monitor.run()
-        yield adapters.claim.run()
+        yield self.claim.run()
         yield watch_files(catalog)
         if retention.scrub_seconds:
             yield Examination(catalog).run()

@@ -73,6 +73,9 @@ class Inventory(Protocol):
     A store that others use too is not an inventory: an unknown document there may be theirs.
     """
 
+    async def claimed_by(self, installation: str) -> str | None:
+        """As `ContentStore.claimed_by`."""
+
     def list_documents(
         self, network: Network, before: datetime | None = None
     ) -> AsyncIterator[Cid]:

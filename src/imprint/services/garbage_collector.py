@@ -21,6 +21,7 @@ from imprint.metrics import DOCUMENTS_DESTROYED, STRAYS_HELD
 from imprint.ports import Catalog, Clock, ContentStore
 from imprint.ports.catalog import Condemned, PurgeOutcome
 from imprint.ports.content import Inventory
+from imprint.services.installation import is_own_store
 from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, hold_lease, name_holder
 from imprint.services.periodic_task import run_periodically
 
@@ -95,12 +96,13 @@ class GarbageCollector:
         """Destroy everything that is due, until `is_over`; returns how many documents that were.
 
         A document that the store cannot remove is left for the next round. If it can remove none
-        of a batch, and is not there at all, so is everything else.
+        of a batch, and is not there at all, so is everything else. A store that is not marked as
+        this installation's loses nothing. Raises `Unavailable` if that cannot be found out.
         """
         now = self.clock()
         destroyed, last = 0, None
-        while batch := await self.catalog.condemn_documents(
-            now, now - self.grace, self.batch, last
+        while await is_own_store(self.catalog, self.content) and (
+            batch := await self.catalog.condemn_documents(now, now - self.grace, self.batch, last)
         ):
             removed = 0
             for condemned in batch:
@@ -229,8 +231,13 @@ class StrayScan:
                 return
 
     async def scan(self) -> int:
-        """Run one scan; returns how many strays were detached."""
+        """Run one scan; returns how many strays were detached.
+
+        In a store that is not marked as this installation's, none is. Raises `Unavailable`.
+        """
         detached, held = 0, 0
+        if not await is_own_store(self.catalog, self.inventory):
+            return 0
         sample: dict[Network, list[Cid]] = {}
         for network in Network:
             found = await self.count(network)

@@ -5,7 +5,7 @@ content store both have the id of the installation, and a service starts only if
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from imprint.domain.cids import Cid
 from imprint.domain.errors import CannotStart, Unavailable
@@ -23,7 +23,7 @@ SAMPLE = 100
 NAMED_SAMPLE = 5
 """How many documents that the catalog names are looked up in the store, in each network."""
 
-VERIFY_SECONDS = 60.0
+VERIFY_SECONDS = 10.0
 """Seconds between two looks at the marker while the service runs."""
 
 RETRY_SECONDS = 5.0
@@ -48,13 +48,14 @@ class Sample:
     """How many of them are in the store."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InstallationClaim:
     """The claim of a catalog on a content store; `inventory` is the store if it can be listed."""
 
     catalog: Catalog
     content: ContentStore
     inventory: Inventory | None = None
+    _refusal: str | None = field(default=None, init=False)
 
     @property
     def identity(self) -> Identity:
@@ -78,8 +79,12 @@ class InstallationClaim:
             # The marker is durable by now: a crash in between leaves it to the next start.
             await self.catalog.note_claim()
 
+    def stands(self) -> bool:
+        """Whether the last look while the service runs found nothing wrong."""
+        return self._refusal is None
+
     async def run(self) -> None:
-        """Verify again and again, and log what is wrong.
+        """Verify again and again; what is wrong is logged, and readiness says it by `stands`.
 
         A store that could not be reached at the start is verified as soon as it can be.
         """
@@ -91,7 +96,13 @@ class InstallationClaim:
         try:
             await self.verify()
         except CannotStart as error:
-            log.critical("%s", error)
+            if self._refusal != str(error):
+                log.critical("%s Nothing is stored or destroyed meanwhile.", error)
+            self._refusal = str(error)
+        else:
+            if self._refusal is not None:
+                log.warning("the content store is this installation's again")
+            self._refusal = None
 
     async def mark_copy(self) -> None:
         """Mark another store that documents are copied to. Raises as `verify` does."""
@@ -154,6 +165,19 @@ class InstallationClaim:
                 f" {self.identity.id}. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
                 f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
             )
+
+
+async def is_own_store(catalog: Catalog, content: ContentStore | Inventory) -> bool:
+    """Whether a store is marked as the catalog's: nothing in another one may be destroyed.
+
+    Raises `Unavailable` if the store cannot be reached.
+    """
+    identity = catalog.identity.id
+    holder = await content.claimed_by(identity)
+    if holder == identity:
+        return True
+    log.error("nothing is destroyed in a content store that is not this installation's")
+    return False
 
 
 def _missing(identity: str) -> str:

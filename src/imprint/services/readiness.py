@@ -99,10 +99,12 @@ class Readiness:
             self.writes.note_probe(Code.DATABASE_UNAVAILABLE)
         if storage:
             self.writes.note_probe(Code.STORAGE_UNAVAILABLE)
-        found: dict[str, bool] = {}
+        found = {"storage": storage}
         for name, is_well in self.checks:
             found[name] = is_well() and found.get(name, True)
-        condition = Condition(database, storage, chain, not self.disk.low, history, **found)
+        condition = Condition(
+            database=database, chain=chain, disk=not self.disk.low, history=history, **found
+        )
         self._last = self.monotonic(), condition
         return condition
 

@@ -59,6 +59,17 @@ async def test_nothing_is_stored_before_the_marker(
     assert await store.read(document_cid(SMALL), PUBLIC) == SMALL
 
 
+async def test_nothing_is_stored_at_another_node_or_account(
+    shared: SharedWorkbench, installations: Installations
+) -> None:
+    store = await installations.open(FIRST)
+    await store.put(document_cid(SMALL), SMALL, PUBLIC)
+    shared.empty()
+    assert await store.claimed_by(FIRST.id) is None
+    with pytest.raises(Unavailable):
+        await store.put(document_cid(SMALL), SMALL, PUBLIC)
+
+
 @DOCUMENTS
 async def test_a_document_is_seen_by_its_installation_only(
     installations: Installations, document: bytes

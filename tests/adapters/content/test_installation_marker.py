@@ -8,7 +8,9 @@ import pytest
 from tests.adapters.content.workbenches import EmbeddedWorkbench
 
 from imprint.adapters.content.installation_marker import InstallationMarker
+from imprint.domain.cids import document_cid
 from imprint.domain.errors import Unavailable
+from imprint.domain.files import Network
 
 ONE, OTHER = "11" * 16, "22" * 16
 
@@ -88,6 +90,26 @@ async def test_of_two_installations_that_claim_a_folder_at_once_one_wins(
     assert winner in (ONE, OTHER)
     assert await embedded.store.claimed_by(ONE) == winner
     assert await embedded.store.claimed_by(OTHER) == winner
+
+
+async def test_nothing_is_stored_in_a_folder_that_changed_hands(
+    embedded: EmbeddedWorkbench,
+) -> None:
+    document = b"words"
+    cid = document_cid(document)
+    store = embedded.store
+    await store.claim(ONE)
+    assert InstallationMarker(embedded.root / "installation").write(OTHER, ONE) == OTHER
+    assert await store.claimed_by(ONE) == OTHER
+    with pytest.raises(Unavailable):
+        await store.put(cid, document, Network.PRIVATE)
+    (embedded.root / "installation").unlink()
+    assert await store.claimed_by(ONE) is None
+    with pytest.raises(Unavailable):
+        await store.put(cid, document, Network.PRIVATE)
+    await store.claim(ONE)
+    await store.put(cid, document, Network.PRIVATE)
+    assert await store.read(cid, Network.PRIVATE) == document
 
 
 async def test_a_folder_that_is_gone_is_unavailable(embedded: EmbeddedWorkbench) -> None:

@@ -51,6 +51,10 @@ class SharedWorkbench(Workbench, Protocol):
         """The store of one of them, which the test closes."""
         ...
 
+    def empty(self) -> None:
+        """Put another node or account in its place, which has nothing."""
+        ...
+
 
 class EmbeddedWorkbench:
     def __init__(self, root: Path) -> None:
@@ -75,6 +79,10 @@ class KuboFakeWorkbench:
 
     def open(self, identity: Identity) -> KuboStore:
         return KuboStore(self.fake.address, policy=SHORT_PAUSES, identity=identity)
+
+    def empty(self) -> None:
+        self.fake.pins.clear()
+        self.fake.blocks.clear()
 
     async def reopen(self) -> None:
         await self.store.close()
@@ -103,6 +111,10 @@ class PinataWorkbench:
         origin = self.fake.origin
         account = Account(JWT, origin, f"{origin}/api/v3", f"{origin}/uploads/v3")
         return PinataStore(account, utc_now, public=self.public, policy=policy, identity=identity)
+
+    def empty(self) -> None:
+        for files in self.fake.files.values():
+            files.clear()
 
     async def reopen(self) -> None:
         await self.store.close()

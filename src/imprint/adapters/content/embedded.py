@@ -130,6 +130,7 @@ class EmbeddedStore:
                 f"The folder {root} for documents cannot be used: {_reason(error)}"
             ) from error
         self._marker = InstallationMarker(root / "installation")
+        self._is_marked = self._is_foreign = False
         self._seconds = seconds
         self._writes = GroupCommit[_Write](
             "content-writer", self._commit, MAX_BATCH, _too_slow, seconds
@@ -149,8 +150,11 @@ class EmbeddedStore:
         """Store a document durably under its cid.
 
         One that is cancelled or takes too long stores nothing later, unless it is being synced.
-        A document that exists is written again, and keeps the higher fence.
+        A document that exists is written again, and keeps the higher fence. Nothing is stored in a
+        folder whose marker was another installation's when it was last read, or was gone.
         """
+        if self._is_foreign:
+            raise Unavailable.storage()
         if len(document) <= SMALL_DOCUMENT and network in self._small:
             verify_document(cid, document, network)
             await self._write(network, partial(self._small[network].store, cid, document, fence))
@@ -221,11 +225,17 @@ class EmbeddedStore:
 
     async def claimed_by(self, installation: str) -> str | None:
         """The id in the folder's marker, whosever it is, or None."""
-        return await self._run(self._marker.read)
+        holder = await self._run(self._marker.read)
+        self._is_foreign = holder != installation and (holder is not None or self._is_marked)
+        self._is_marked = self._is_marked or holder == installation
+        return holder
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
         """Mark the folder durably, unless another one has; returns the id in the marker."""
-        return await self._run(partial(self._marker.write, installation, instead_of))
+        holder = await self._run(partial(self._marker.write, installation, instead_of))
+        self._is_marked = holder == installation
+        self._is_foreign = not self._is_marked
+        return holder
 
     async def probe(self) -> None:
         """Return if documents can be stored and read."""

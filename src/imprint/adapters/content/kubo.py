@@ -179,10 +179,13 @@ class KuboStore:
                 await self._rpc.remove_block(block, deadline)
 
     async def claimed_by(self, installation: str) -> str | None:
-        """`installation`, if its marker is pinned."""
+        """`installation`, if its marker is pinned; without our own one nothing more is stored."""
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             marker, _ = write_marker(installation)
-            return installation if await self._rpc.is_pinned(marker, True, deadline) else None
+            is_marked = await self._rpc.is_pinned(marker, True, deadline)
+        if installation == self._identity.id:
+            self._marked = is_marked
+        return installation if is_marked else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
         """Pin the marker of an installation beside those of others."""
@@ -218,7 +221,7 @@ class KuboStore:
         return self._policy.chunked_timeout if _is_chunked(cid) else self._policy.timeout
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Look for our marker, until it was found once.
+        """Look for our marker, until it was found.
 
         Others find our pins by it, so nothing may be pinned before; and a node without it is not
         the one that this installation has marked.

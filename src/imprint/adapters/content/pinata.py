@@ -163,10 +163,12 @@ class PinataStore:
             raise StoreFailure("deleted files are still listed")
 
     async def claimed_by(self, installation: str) -> str | None:
-        """`installation`, if there is a file that is its marker."""
+        """`installation`, if a file is its marker; without our own one nothing more is stored."""
         where = self._where(Network.PRIVATE)
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             found = await self._api.find(where, {_MARKER_KEY: installation}, deadline)
+        if installation == self._identity.id:
+            self._marked = bool(found)
         return installation if found else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
@@ -219,7 +221,7 @@ class PinataStore:
         )
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Look for our marker, until it was found once: it is not in somebody else's account."""
+        """Look for our marker, until it was found: it is not in somebody else's account."""
         if not self._marked:
             filters = {_MARKER_KEY: self._identity.id}
             if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
