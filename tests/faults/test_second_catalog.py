@@ -110,7 +110,7 @@ async def test_a_service_whose_documents_are_adopted_stores_and_destroys_nothing
         assert (await scene.world.send_delete(author, cid)).status_code == 200
         await expect_all(scene, files[1:])
         # Two rounds of the collector, whose grace period is over.
-        while first.log.count("nothing is destroyed in a content store") < 2:
+        while first.log.count("nothing is destroyed in a content store") < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         assert list_documents(tmp_path / "data" / "content") == documents
         back = await asyncio.to_thread(run_command, first.given, "adopt", "--yes")
