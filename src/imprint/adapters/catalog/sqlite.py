@@ -8,7 +8,6 @@ after a while and then runs in a separate thread. Between two commits no list is
 import asyncio
 import logging
 import sqlite3
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -20,7 +19,13 @@ from typing import Any
 from imprint import failpoints
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.installation import identify
-from imprint.adapters.catalog.integrity import SMALL_CATALOG, check_log, examine_catalog
+from imprint.adapters.catalog.integrity import (
+    SMALL_CATALOG,
+    check_log,
+    examine_catalog,
+    note_boot,
+    read_boot,
+)
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
@@ -53,9 +58,6 @@ _REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEnc
 _MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """Errors about the pages of the database."""
 
-_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""The clock that counts the seconds since the machine was started."""
-
 _CACHE_SIZE = 4096
 """How many results the query cache keeps at once."""
 
@@ -72,9 +74,11 @@ def open_catalog(path: Path, clock: Monotonic = monotonic) -> "SqliteCatalog":
     `DamagedLog` for one that would lose commits.
     """
     try:
-        check_log(path, time.time() - time.clock_gettime(_SINCE_BOOT))
+        boot = read_boot()
+        check_log(path, boot)
         writer = connect_writer(path)
         with closing_on_error(writer):
+            note_boot(path, boot)
             migrate(writer, known_migrations())
             is_small = path.stat().st_size <= SMALL_CATALOG
             findings = examine_catalog(path) if is_small else []
