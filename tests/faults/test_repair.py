@@ -140,6 +140,34 @@ async def test_without_a_backup_every_known_file_comes_back_and_every_other_is_n
                 assert differences(before, after, EXACT) == [], name
 
 
+FRAME = 24 + PAGE
+LOG_DAMAGES = (3, 17, 32 + 9, *(32 + FRAME * 40 + at for at in (9, 17, 2000)))
+"""The magic number and a salt of the header; of frames a salt, a checksum and the content."""
+
+
+@pytest.mark.parametrize("at", LOG_DAMAGES)
+async def test_commits_behind_the_damage_of_a_log_come_back(tmp_path: Path, at: int):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        source, folder = world.settings.storage.data_dir, tmp_path / "copy"
+        without = shutil.ignore_patterns("*-shm")
+        await asyncio.to_thread(shutil.copytree, source, folder, ignore=without)
+        before, spent = records(source), nonces(source)
+        for log in ("imprint.db-wal", "content/private/small.db-wal"):
+            flip(folder / log, at)
+        environ = environment_beside(world) | {"IMPRINT_DATA_DIR": str(folder)}
+        refused = await asyncio.to_thread(run, environ, "check")
+        assert refused.exit_code == 2, refused.output
+        assert "imprint repair" in refused.output
+        _, report = await repair(world, folder)
+        assert sum("log" in each for each in report["found"]) == 1, report
+        assert sum("small.db is damaged" in each for each in report["found"]) == 1, report
+        assert differences(before, records(folder), EXACT) == []
+        assert nonces(folder) == spent
+        deep = await asyncio.to_thread(run, environ, "check", "--deep")
+        assert deep.exit_code == 0, deep.output
+
+
 async def test_damage_of_an_index_alone_costs_nothing(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)

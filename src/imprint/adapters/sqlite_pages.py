@@ -14,15 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from imprint.adapters.sqlite_log import read_commits
+
 Scalar = int | float | str | bytes | None
 """A value of a column."""
 
 _HEADER = 100
 _MAGIC = b"SQLite format 3\0"
-_WAL_HEADER, _WAL_FRAME = 32, 24
-_WAL_MAGIC = 0x377F0682
-"""The magic number of a write-ahead log, whose last bit says how its checksums are computed."""
-
 _LARGEST_RECORD = 64 * 1024 * 1024
 """The bytes of the longest record that is believed: a damaged length may claim anything."""
 
@@ -70,8 +68,8 @@ class Page:
 class PageFile:
     """The pages of a database as of the last commit in its write-ahead log.
 
-    `log_whole` says whether the log ended after a commit, or where a process was interrupted: if
-    not, a frame in it is damaged, and the commits from there on cannot be read.
+    `log_whole` says whether SQLite would read all of these commits. If not, a frame in the log is
+    damaged; a page that is damaged there, and was not written again later, is not whole.
     """
 
     def __init__(self, path: Path, page_size: int, log: Path | None = None) -> None:
@@ -86,6 +84,7 @@ class PageFile:
         self.page_size = page_size
         self.log_whole = True
         self._newer: dict[int, bytes] = {}
+        self._doubtful: set[int] = set()
         pages = -(-size // page_size)
         if log is not None and log.exists():
             pages = self._read_log(log) or pages
@@ -139,6 +138,7 @@ class PageFile:
             cells.append(cell)
             used += size
         whole = whole and self._is_accounted(data, at, pointers + 2 * count, used)
+        whole = whole and number not in self._doubtful
         last = int.from_bytes(data[at + 8 : at + 12], "big") if branch else None
         return Page(kind, cells, last, whole)
 
@@ -214,48 +214,19 @@ class PageFile:
         return b"".join(parts)
 
     def _read_log(self, path: Path) -> int:
-        """Read the committed frames of a write-ahead log; returns how many pages there are."""
-        data = path.read_bytes()
-        if len(data) < _WAL_HEADER:
-            return 0
-        magic, _, size, _, *salts = struct.unpack(">6I", data[:24])
-        if magic & ~1 != _WAL_MAGIC or size != self.page_size:
-            self.log_whole = False
-            return 0
-        order = ">" if magic & 1 else "<"
-        sums = _wal_checksum(order, data[:24], (0, 0))
-        if sums != struct.unpack(">2I", data[24:32]):
-            self.log_whole = False
-            return 0
-        pages, waiting, at = 0, {}, _WAL_HEADER
-        while at + _WAL_FRAME + size <= len(data):
-            number, commit, *rest = struct.unpack(">6I", data[at : at + _WAL_FRAME])
-            if rest[:2] != salts:
-                # What follows is of an earlier use of the log.
-                break
-            content = data[at + _WAL_FRAME : at + _WAL_FRAME + size]
-            sums = _wal_checksum(order, data[at : at + 8], sums)
-            sums = _wal_checksum(order, content, sums)
-            if sums != tuple(rest[2:]):
-                self.log_whole = not self._continues(data, at, order, size)
-                break
-            waiting[number] = content
-            if commit:
-                self._newer |= waiting
-                waiting, pages = {}, commit
-            at += _WAL_FRAME + size
+        """Read the complete commits of a write-ahead log; returns how many pages there are."""
+        pages = 0
+        for frame in read_commits(path.read_bytes(), self.page_size):
+            if len(frame.content) != self.page_size:
+                continue
+            self.log_whole = self.log_whole and frame.valid
+            self._newer[frame.number] = frame.content
+            if frame.sound:
+                self._doubtful.discard(frame.number)
+            else:
+                self._doubtful.add(frame.number)
+            pages = frame.pages or pages
         return pages
-
-    @staticmethod
-    def _continues(data: bytes, at: int, order: str, size: int) -> bool:
-        """Whether the frame after a damaged one is whole: then no power loss ended the log here."""
-        sums = struct.unpack(">2I", data[at + 16 : at + 24])
-        following = at + _WAL_FRAME + size
-        frame = data[following : following + _WAL_FRAME + size]
-        if len(frame) < _WAL_FRAME + size:
-            return False
-        sums = _wal_checksum(order, frame[_WAL_FRAME:], _wal_checksum(order, frame[:8], sums))
-        return sums == struct.unpack(">2I", frame[16:24])
 
 
 def _u16(data: bytes, at: int) -> int:
@@ -308,12 +279,3 @@ def _value(payload: bytes, at: int, kind: int) -> tuple[Scalar, int]:
         (number,) = struct.unpack(">d", data)
         return float(number), size
     return (data.decode() if kind & 1 else data), size
-
-
-def _wal_checksum(order: str, data: bytes, sums: tuple[int, int]) -> tuple[int, int]:
-    one, two = sums
-    words = iter(struct.unpack(f"{order}{len(data) // 4}I", data))
-    for first, second in zip(words, words, strict=True):
-        one = (one + first + two) & 0xFFFFFFFF
-        two = (two + second + one) & 0xFFFFFFFF
-    return one, two

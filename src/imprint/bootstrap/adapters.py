@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.integrity import DamagedLog
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
@@ -23,6 +22,7 @@ from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.adapters.outages import failure_reason, may_pass
+from imprint.adapters.sqlite_log import DamagedLog
 from imprint.adapters.webhooks.networks import network_names
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
@@ -183,6 +183,8 @@ def open_content(settings: Settings, clock: Clock, identity: Identity) -> Conten
     folder = settings.storage.data_dir / "content"
     try:
         return open_with_reserve(folder, lambda: EmbeddedStore(folder, clock))
+    except DamagedLog as error:
+        raise CannotStart(str(error)) from error
     except ValueError as error:
         raise _cannot_start(str(error), error.__cause__, Unavailable.storage()) from error
     except OSError as error:

@@ -417,7 +417,7 @@ def _describe(salvage: Salvage) -> list[str]:
     if not salvage.header_whole:
         found.append("The first page of the catalog, with its schema, is damaged.")
     if not salvage.log_whole:
-        found.append("The write-ahead log is damaged: what was committed last is missing.")
+        found.append("The write-ahead log is damaged; commits behind the damage were read.")
     trees = describe_trees()
     for name in sorted(salvage.broken & trees.keys()):
         kind = "index" if trees[name].is_index else "table"

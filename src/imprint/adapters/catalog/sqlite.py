@@ -19,13 +19,7 @@ from typing import Any
 from imprint import failpoints
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.installation import identify
-from imprint.adapters.catalog.integrity import (
-    SMALL_CATALOG,
-    check_log,
-    examine_catalog,
-    note_boot,
-    read_boot,
-)
+from imprint.adapters.catalog.integrity import SMALL_CATALOG, examine_catalog
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
@@ -36,6 +30,7 @@ from imprint.adapters.sqlite_connections import (
     connect_reader,
     connect_writer,
 )
+from imprint.adapters.sqlite_log import begin_log, check_log, read_boot
 from imprint.domain.errors import Damaged, Problem, Unavailable
 from imprint.domain.installation import new_installation_id
 from imprint.ports import Monotonic, monotonic
@@ -75,10 +70,11 @@ def open_catalog(path: Path, clock: Monotonic = monotonic) -> "SqliteCatalog":
     """
     try:
         boot = read_boot()
-        check_log(path, boot)
+        is_to_begin = check_log(path, boot)
         writer = connect_writer(path)
         with closing_on_error(writer):
-            note_boot(path, boot)
+            if is_to_begin:
+                begin_log(writer, path, boot)
             migrate(writer, known_migrations())
             is_small = path.stat().st_size <= SMALL_CATALOG
             findings = examine_catalog(path) if is_small else []

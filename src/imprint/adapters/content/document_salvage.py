@@ -49,9 +49,10 @@ def _is_whole(scratch: Path) -> bool:
         ):
             (integrity,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             connection.execute("SELECT count(*) FROM documents").fetchone()
+        with PageFile(scratch / "damaged.db", _PAGE_BYTES, scratch / "damaged.db-wal") as source:
+            return bool(integrity == "ok") and source.log_whole
     except sqlite3.Error:
         return False
-    return bool(integrity == "ok")
 
 
 def _rebuild(scratch: Path, new: Path) -> int:

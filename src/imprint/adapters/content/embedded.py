@@ -33,6 +33,7 @@ from imprint.adapters.sqlite_connections import (
     connect_reader,
     connect_writer,
 )
+from imprint.adapters.sqlite_log import begin_log, check_log, read_boot
 from imprint.domain.cids import Cid, Codec, codec_of, document_cid
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Damaged, Unavailable
@@ -115,7 +116,7 @@ class EmbeddedStore:
         """Open the store in the folder `root`, and make it if it does not exist.
 
         An operation takes at most `seconds`, and more only for a large document. Raises
-        `ValueError` for a path that is not a folder or cannot be used.
+        `ValueError` for a path that is not a folder or cannot be used, and `DamagedLog`.
         """
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -303,9 +304,14 @@ class SmallDocuments:
     """
 
     def __init__(self, path: Path) -> None:
+        """Open the file. Raises `DamagedLog` for one that would lose documents."""
         self._path = path
+        boot = read_boot()
+        is_to_begin = check_log(path, boot)
         self._writer = connect_writer(path, _PAGE_BYTES, _CACHE_KILOBYTES)
         with closing_on_error(self._writer):
+            if is_to_begin:
+                begin_log(self._writer, path, boot)
             self._writer.execute("PRAGMA synchronous = FULL")
             # Overwrites deleted documents, so that their bytes cannot be recovered from the disk.
             self._writer.execute("PRAGMA secure_delete = ON")

@@ -1,0 +1,263 @@
+"""Reads the write-ahead log of a SQLite file, also what SQLite drops from a damaged one.
+
+SQLite reads a log up to the first frame with a wrong checksum, and writes over the rest. The format
+is described at https://www.sqlite.org/fileformat2.html.
+"""
+
+import logging
+import sqlite3
+import struct
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+HEADER_BYTES = 32
+"""The size of a log without frames."""
+
+LONGEST_LOG = 256 * 1024 * 1024
+"""Bytes of a write-ahead log beyond which it is not examined; SQLite truncates it far below."""
+
+_LOG_PAUSES = (0.05, 0.1)
+"""Seconds after which a log that seems to be damaged is read again."""
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+"""Where Linux says which start of the machine this is."""
+
+_log = logging.getLogger(__name__)
+
+_HEADER = struct.Struct(">8I")
+_FRAME = struct.Struct(">6I")
+_MAGIC = 0x377F0682
+"""The magic number of a log, whose last bit says how its checksums are computed."""
+
+
+class DamagedLog(Exception):
+    """SQLite would drop commits from the write-ahead log that were acknowledged."""
+
+    @classmethod
+    def dropping(cls, log: Path, commits: int) -> "DamagedLog":
+        """A log in which commits follow a damaged frame."""
+        return cls(
+            f"The write-ahead log {log} is damaged: {commits} commits in it would be lost. Restore"
+            " a backup or run imprint repair. To go on with what comes before the damage, copy the"
+            f" file to {accepted_log(log).name} beside it and start again."
+        )
+
+    @classmethod
+    def alone(cls, log: Path, path: Path) -> "DamagedLog":
+        """A log whose database is not there, and which SQLite would delete."""
+        return cls(
+            f"There is a write-ahead log {log}, but {path} is missing or empty. Put that file back,"
+            " restore a backup or run imprint repair. To begin with an empty file, move the log"
+            " away."
+        )
+
+
+def accepted_log(log: Path) -> Path:
+    """The copy of a damaged log by which an operator accepts the loss."""
+    return log.with_name(f"{log.name}.damaged")
+
+
+def check_log(path: Path, boot: str | None) -> bool:
+    """Raise `DamagedLog` if SQLite would drop commits from the log of a database.
+
+    SQLite reads the log up to the first frame with a wrong checksum and writes over the rest. That
+    is right for a commit that a crash interrupted, which is the last one. If more commits follow,
+    the frame was written well and damaged later, unless the machine lost power: then it may have
+    written some of them only. Damage of the very last commit cannot be told from a crash.
+
+    `boot` is what `read_boot` returns. Only the same start of the same machine is proof that no
+    power was lost: clocks may be wrong, and a disk may have come from another machine.
+
+    Returns whether `begin_log` must empty the log when the database is open.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    is_same_start = boot is not None and boot == _noted_boot(path)
+    # Another process that writes meanwhile can make one reading inconsistent, but not all.
+    for pause in (0.0, *_LOG_PAUSES):
+        time.sleep(pause)
+        content = _read_log(log)
+        if len(content) <= HEADER_BYTES:
+            break
+        page_size = _page_size(path)
+        if page_size is None:
+            raise DamagedLog.alone(log, path)
+        dropped = count_dropped_commits(content, page_size)
+        if not dropped:
+            break
+        if not is_same_start:
+            _log.warning("The write-ahead log ends with commits that a loss of power broke off.")
+            return True
+    else:
+        if not _is_accepted(log, content):
+            raise DamagedLog.dropping(log, dropped)
+        return True
+    return boot is not None and not is_same_start
+
+
+def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> None:
+    """Empty the log of a database and note which start of which machine writes it from now on.
+
+    What is left of commits that SQLite has dropped would count as damage otherwise. While that is
+    not possible, nothing is noted, and nothing will be refused.
+    """
+    with suppress(sqlite3.Error, OSError):
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if not busy and boot is not None:
+            note = _boot_file(path)
+            note.touch(mode=0o600)
+            note.write_text(boot, "ascii")
+
+
+def read_boot() -> str | None:
+    """What tells this start of this machine from every other; None where that is not known."""
+    try:
+        return _BOOT.read_text("ascii").strip() or None
+    except OSError:
+        return None
+
+
+def _boot_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}-boot")
+
+
+def _noted_boot(path: Path) -> str | None:
+    try:
+        return _boot_file(path).read_text("ascii", "replace")
+    except OSError:
+        return None
+
+
+def _read_log(log: Path) -> bytes:
+    """The bytes of a log; none if there is no log, or one that is too long to be examined."""
+    try:
+        return log.read_bytes() if log.stat().st_size <= LONGEST_LOG else b""
+    except FileNotFoundError:
+        return b""
+
+
+def _is_accepted(log: Path, content: bytes) -> bool:
+    accepted = accepted_log(log)
+    return accepted.exists() and accepted.read_bytes() == content
+
+
+def _page_size(path: Path) -> int | None:
+    """The page size of a database; None if there is none."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(18)
+    except FileNotFoundError:
+        return None
+    size = int.from_bytes(head[16:], "big")
+    # 65536 does not fit into two bytes.
+    return None if not head else 65536 if size == 1 else size
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A page in a log; `pages` is how many the database has after a commit, else 0.
+
+    `continues` says whether its checksum continues that of the frame before, and `valid` whether
+    all frames up to it do, so that SQLite reads it. `shows_loss` says that it proves a commit that
+    SQLite drops, and `sound` that its content is as it was written.
+    """
+
+    number: int
+    pages: int
+    content: bytes
+    continues: bool
+    valid: bool
+    sound: bool
+    shows_loss: bool
+
+
+def count_dropped_commits(log: bytes, page_size: int) -> int:
+    """How many commits SQLite drops although they were complete.
+
+    The checksum of a frame continues that of the frame before. So a commit was complete if a later
+    frame continues it. One that nothing continues may be what a crash interrupted, or the rest of a
+    commit that failed and was then written over by a shorter one; several of those may follow.
+
+    `page_size` is believed if the log does not say its own.
+    """
+    return sum(frame.shows_loss for frame in _read(log, page_size))
+
+
+def read_commits(log: bytes, page_size: int) -> list[Frame]:
+    """The frames of all complete commits, in order, also those that SQLite drops."""
+    found: list[Frame] = []
+    for part in _split(_read(log, page_size)):
+        if not part[0].valid and not any(frame.shows_loss for frame in part):
+            break
+        found += part
+    while found and not found[-1].pages:
+        found.pop()
+    return found
+
+
+def _split(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
+    """The parts of a log in which each frame continues the one before."""
+    part: list[Frame] = []
+    for frame in frames:
+        if part and not frame.continues:
+            yield part
+            part = []
+        part.append(frame)
+    if part:
+        yield part
+
+
+def _read(log: bytes, page_size: int) -> Iterator[Frame]:
+    if len(log) < HEADER_BYTES:
+        return
+    magic, _, size, *_ = _HEADER.unpack_from(log)
+    order = ">" if magic & 1 else "<"
+    if magic & ~1 == _MAGIC and _sum(order, log[:24], (0, 0)) == _HEADER.unpack_from(log)[6:]:
+        yield from _read_frames(log, order, size, has_header=True)
+        return
+    # SQLite ignores the whole log then. A crash does not cause that: the header is synced before
+    # anything follows it. Its first bytes say the order, so they cannot be believed either.
+    for order in ("<", ">"):
+        frames = list(_read_frames(log, order, page_size, has_header=False))
+        if any(frame.shows_loss for frame in frames):
+            yield from frames
+            return
+
+
+def _read_frames(log: bytes, order: str, page_size: int, *, has_header: bool) -> Iterator[Frame]:
+    """The frames of a log whose header is as it was written, or is not."""
+    length = _FRAME.size + page_size
+    salts, stored = _HEADER.unpack_from(log)[4:6], _HEADER.unpack_from(log)[6:]
+    computed = _sum(order, log[:24], (0, 0))
+    valid, after_commit = has_header, False
+    for start in range(HEADER_BYTES, len(log) - length + 1, length):
+        number, pages, *found = _FRAME.unpack_from(log, start)
+        if start == HEADER_BYTES and not has_header:
+            salts = tuple(found[:2])
+        before, stored = {stored, computed}, tuple(found[2:])
+        is_of_this_use = tuple(found[:2]) == salts
+        if not is_of_this_use and not valid:
+            # Of an earlier use of the log, all of which is in the database.
+            yield Frame(number, pages, b"", False, False, False, False)
+            computed, after_commit = stored, pages != 0
+            continue
+        content = log[start + _FRAME.size : start + length]
+        # Of the frame before, either its checksum or its content may be damaged.
+        sums = {_sum(order, log[start : start + 8] + content, each) for each in before}
+        sound = stored in sums
+        continues = is_of_this_use and sound
+        loss = after_commit and not valid if has_header else pages != 0
+        valid = valid and continues
+        yield Frame(number, pages, content, continues, valid, sound, continues and loss)
+        computed, after_commit = stored if sound else min(sums), pages != 0
+
+
+def _sum(order: str, data: bytes, sums: tuple[int, ...]) -> tuple[int, ...]:
+    """The checksum of a log, continued over some more of it."""
+    first, second = sums
+    for one, other in struct.iter_unpack(f"{order}2I", data):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + other + first) & 0xFFFFFFFF
+    return first, second
