@@ -76,7 +76,10 @@ async def test_a_dry_run_shows_strays_that_are_held_and_changes_nothing(world: W
     assert set(found["first"]) <= set(cids)
     assert (await find(world))["strays"]["private"] == found
     result = await gc(world, "--dry-run", "--limit", "3")
-    assert "21 of 21 finished private documents are strays: none are destroyed without" in result.output
+    assert (
+        "21 of 21 finished private documents are strays: none are destroyed without"
+        in result.output
+    )
     assert sum(cid in result.output for cid in cids) == 3
 
 
