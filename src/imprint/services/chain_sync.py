@@ -8,6 +8,7 @@ chain does not have. Even if every delivery is lost, the result is the same.
 import asyncio
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum, auto
@@ -37,7 +38,7 @@ from imprint.ports import Catalog, ChainReader, Clock, Monotonic, Progress, mono
 from imprint.ports.chain import Unproved
 from imprint.services.block_ranges import BlockRange, BlockRangeReader
 from imprint.services.labels import LabelUpdater
-from imprint.services.leases import name_holder
+from imprint.services.leases import RENEWALS, name_holder
 from imprint.services.periodic_task import run_periodically
 from imprint.services.webhooks import record_event
 
@@ -166,13 +167,13 @@ class Follower:
     reorg_depth: int
     labels: LabelUpdater | None = None
     monotonic: Monotonic = monotonic
+    lease_seconds: float = LEASE_SECONDS
     holder: str = field(default_factory=partial(name_holder, "chain follower"))
     reader: BlockRangeReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
     _seen_heads: dict[int, str] = field(default_factory=dict, init=False)
     _read_by_receipts: dict[int, str] = field(default_factory=dict, init=False)
     _shrunk_since: float | None = field(default=None, init=False)
-    _leased_until: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.reader = BlockRangeReader(self.chain, (POST_CREATED,))
@@ -196,6 +197,14 @@ class Follower:
         """Run one round; False if another process holds the lease."""
         if not await self._take_lease():
             return False
+        keeping = asyncio.create_task(self._keep_lease())
+        try:
+            await self._follow()
+        finally:
+            keeping.cancel()
+        return True
+
+    async def _follow(self) -> None:
         head = await self.chain.head()
         HEAD_BLOCK.set(head.number)
         _keep_below(self._read_by_receipts, head)
@@ -207,7 +216,7 @@ class Follower:
         self._note_history(history, final, head)
         if history is not History.AGREES:
             # Final blocks are not read again, least of all from a node that is behind them.
-            return True
+            return
         shrunk = await self._has_shrunk(head)
         next_final = await self._next_final(final, head)
         complete = True
@@ -223,7 +232,6 @@ class Follower:
         if complete:
             await self._verify_unconfirmed(head)
             self._remember_head(head)
-        return True
 
     async def rebuild(self, first: int, progress: Progress) -> None:
         """Read everything from `first` on again, final or not, and make the catalog agree.
@@ -283,7 +291,6 @@ class Follower:
                 unreadable = True
                 payload = f"block {block.block_hash} transaction {some.unreadable}"
                 dead_letters = (DeadLetter(None, UNREADABLE, payload),)
-            await self._renew_lease()
             new, lost = _compare(events, known)
             if not (new or lost or dead_letters):
                 continue
@@ -304,7 +311,6 @@ class Follower:
         lost = []
         for each in missing:
             # It may have been delivered after the logs were read, or the node may have left it out.
-            await self._renew_lease()
             try:
                 found = await verify_event(self.chain, each.event, head)
             except Unproved:
@@ -322,7 +328,6 @@ class Follower:
             due = number is not None and number <= head.number
             if not due and self.clock() - each.seen_at <= UNCONFIRMED_GRACE:
                 continue
-            await self._renew_lease()
             try:
                 found = await verify_event(self.chain, each.event, head)
             except Unproved:
@@ -420,7 +425,6 @@ class Follower:
         return new_letters + await self._advance_once(step)
 
     async def _advance_once(self, step: Advance) -> int:
-        await self._renew_lease()
         result = await self.catalog.advance(self.chain_id, step, self.clock())
         if step.cursor is not None:
             FOLLOWED_BLOCK.set(step.cursor.number)
@@ -437,10 +441,8 @@ class Follower:
         return result.new_letters
 
     async def _take_lease(self) -> bool:
-        until = self.monotonic() + LEASE_SECONDS
-        length = timedelta(seconds=LEASE_SECONDS)
+        length = timedelta(seconds=self.lease_seconds)
         taken = await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, length)
-        self._leased_until = until if taken else None
         if not taken:
             # The process that follows now may undo what this one has read, and raises the alarms.
             self._read_by_receipts.clear()
@@ -449,14 +451,13 @@ class Follower:
             DEEP_REORG.set(0)
         return taken
 
-    async def _renew_lease(self) -> None:
-        """Take the lease again in a long round, once half of its time has passed.
-
-        If it is lost, the round ends after the present blocks; until then, two processes read them.
-        """
-        until = self._leased_until
-        if until is not None and self.monotonic() > until - LEASE_SECONDS / 2:
-            await self._take_lease()
+    async def _keep_lease(self) -> None:
+        """Prolong the lease until it is lost: one request to a slow node may take longer."""
+        taken = True
+        while taken:
+            await asyncio.sleep(self.lease_seconds / RENEWALS)
+            with suppress(Unavailable):
+                taken = await self._take_lease()
 
 
 async def _read_many(logs: list[Log]) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
