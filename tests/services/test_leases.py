@@ -16,6 +16,7 @@ from imprint.domain.errors import Unavailable
 from imprint.services.leases import (
     COLLECTOR_LEASE,
     LEASE_TIME,
+    MONITOR_SECONDS,
     CollectionNotPaused,
     LeaseMonitor,
     describe_holder,
@@ -204,7 +205,14 @@ class Watched:
         )
 
     async def look(self, after: float, times: int = 2) -> bool:
-        """Let time pass and look as often; whether the task counts as running."""
+        """Let time pass, looking all the while, and then look so often.
+
+        Returns whether the task counts as running.
+        """
+        while after > MONITOR_SECONDS:
+            self.clock.advance(MONITOR_SECONDS)
+            await self.monitor.look()
+            after -= MONITOR_SECONDS
         self.clock.advance(after)
         for _ in range(times):
             await self.monitor.look()
@@ -248,11 +256,36 @@ async def test_a_task_that_another_process_runs_is_running(watched: Watched) -> 
 
 
 async def test_one_late_look_is_no_alarm(watched: Watched) -> None:
-    """A machine that slept goes on with every process, in any order."""
-    await watched.catalog.take_lease("copy", "one", MINUTE)
-    assert await watched.look(3600, times=1)
+    assert await watched.look(60)
+    assert await watched.look(1, times=1)
     await watched.catalog.take_lease("copy", "one", MINUTE)
     assert await watched.look(1)
+
+
+async def test_the_limit_counts_anew_after_a_machine_slept(watched: Watched) -> None:
+    """Every process goes on, in any order, and the sleep of a task between two rounds does too."""
+    await watched.catalog.take_lease("copy", "one", MINUTE)
+    watched.clock.advance(3600)
+    assert await watched.look(0)
+    assert await watched.look(60)
+    assert not await watched.look(1)
+
+
+async def test_an_alarm_outlasts_an_outage_of_the_database(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not await watched.look(61)
+    age = watched.catalog.lease_age
+
+    async def fail(name: str) -> timedelta | None:
+        raise Unavailable.database()
+
+    watched.catalog.lease_age = fail  # type: ignore[method-assign]
+    with pytest.raises(Unavailable):
+        await watched.monitor.look()
+    watched.catalog.lease_age = age  # type: ignore[method-assign]
+    assert not await watched.look(120)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
 async def test_the_limit_counts_anew_after_an_outage_of_the_database(watched: Watched) -> None:

@@ -125,10 +125,11 @@ class LeaseMonitor:
     monotonic: Monotonic = monotonic
     running: bool = field(default=True, init=False)
     _since: float = field(init=False)
+    _looked_at: float = field(init=False)
     _late: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self._since = self.monotonic()
+        self._since = self._looked_at = self.monotonic()
 
     @classmethod
     def limit_of(cls, interval: float, length: timedelta) -> timedelta:
@@ -145,17 +146,22 @@ class LeaseMonitor:
 
     async def look(self) -> None:
         """Look once; raises the alarm after two looks, and ends it after one."""
+        now = self.monotonic()
+        if now - self._looked_at > SHORTEST_LIMIT.total_seconds():
+            # The machine slept, or this process was stopped: so may have been who does the work.
+            self._since = now
+        self._looked_at = now
         try:
             age = await self.catalog.lease_age(self.name)
         except Unavailable:
             # Nobody can take a lease meanwhile. When the database is back, one needs a moment.
             self._since = self.monotonic()
             raise
-        late = age is None or age > self.limit
-        late = late and self.monotonic() - self._since > self.limit.total_seconds()
+        free = age is None or age > self.limit
+        late = free and self.monotonic() - self._since > self.limit.total_seconds()
         if late and self._late and self.running:
             self._tell(running=False)
-        elif not late and not self.running:
+        elif not free and not self.running:
             self._tell(running=True)
         self._late = late
 
