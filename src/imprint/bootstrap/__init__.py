@@ -66,9 +66,8 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     marketplace, clock = adapters.marketplace, adapters.clock
     chain, limits, retention = settings.chain, settings.limits, settings.retention
     signing = SigningDomain(settings.signing.name, settings.signing.version, chain.id)
-    entitlement = Entitlement(
-        marketplace, adapters.monotonic, timedelta(seconds=chain.cache_seconds)
-    )
+    lifetime = timedelta(seconds=chain.cache_seconds)
+    entitlement = Entitlement(marketplace, adapters.monotonic, lifetime)
     labels = LabelUpdater(catalog, content)
     monitors = build_monitors(settings, adapters)
     strays, claim = build_stray_scan(settings, adapters), adapters.claim
@@ -110,9 +109,8 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             health,
         ),
     )
-    tasks = BackgroundTasks(
-        settings, adapters, entitlement, labels, claim, [*monitors.values()], strays
-    )
+    watched = [*monitors.values()]
+    tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays)
     facts = describe_service(settings, rpc_url)
     return build_app(
         services,

@@ -12,6 +12,7 @@ from imprint.domain.files import Action, State
 from imprint.domain.lists import PublicList
 from imprint.domain.posts import Advance, BlockRef
 
+THUMBNAILS = ["picture1", "picture2", "picture3", "picture4"]
 TAGS = ["a", "b", "c"]
 CURSOR = BlockRef(100, "0x" + "1" * 64)
 
@@ -53,7 +54,7 @@ class Chaos:
 
     async def abandon(self):
         await self.world.begin(self.world.write(Action.CREATE), self.world.version())
-        thumbnail = f"picture{self.random.randint(1, 4)}"
+        thumbnail = self.random.choice(THUMBNAILS)
         await self.world.begin_thumbnail(self.world.write(Action.PUBLISH), thumbnail)
 
     async def update(self):
@@ -62,7 +63,7 @@ class Chaos:
 
     async def prepare(self):
         tags = self.random.sample(TAGS, self.random.randint(0, 3))
-        thumbnail = f"picture{self.random.randint(1, 4)}"
+        thumbnail = self.random.choice(THUMBNAILS)
         await self.world.prepare(self.some_file(), *tags, thumbnail=thumbnail)
 
     async def delete(self):
@@ -109,6 +110,7 @@ async def test_after_any_history_the_records_agree(world, database, seed):
     await chaos.create()
     for _ in range(150):
         await chaos.act()
+        await thumbnails_are_sound(world)
     live = [
         file
         for known in chaos.files
@@ -151,6 +153,13 @@ async def records_are_sound(world):
     assert [record.damage for record in records if record.damage is not None] == []
     assert [record.file for record in records if record.unchecked and record.file.state.live] == []
     assert await world.catalog.compare_tags() == []
+    await thumbnails_are_sound(world)
+
+
+async def thumbnails_are_sound(world):
+    """None of them is taken for one whose file is damaged, which would be raised."""
+    for thumbnail in THUMBNAILS:
+        await world.catalog.public_size(thumbnail)
 
 
 async def lists_agree(world, live):

@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 
 from imprint.domain.errors import Damaged, Unavailable
+from imprint.domain.files import Action, Network
 from imprint.domain.lists import PublicList
 
 EVERYTHING = PublicList((), drafts_too=True)
@@ -90,6 +91,33 @@ async def test_a_record_that_a_tag_names_is_not_left_out_of_a_list(world, databa
     await spoil(database, f"DELETE FROM files WHERE id = '{file.id}'")
     with pytest.raises(Damaged):
         await world.catalog.list_files(PublicList(("letters",)), None, 10)
+
+
+async def test_a_thumbnail_whose_file_lost_its_group_is_not_absent(world, database):
+    file = await world.prepare(await world.draft())
+    assert await world.catalog.public_size(file.thumbnail_cid) is not None
+    await spoil(database, "UPDATE files SET group_id = id")
+    with pytest.raises(Damaged):
+        await world.catalog.public_size(file.thumbnail_cid)
+
+
+async def test_a_thumbnail_that_was_dropped_or_is_wanted_again_is_absent(world):
+    file = await world.prepare(await world.draft())
+    thumbnail = file.thumbnail_cid
+    await world.delete(file)
+    assert await world.catalog.public_size(thumbnail) is None
+    other = await world.draft()
+    write = world.write(Action.PUBLISH)
+    await world.begin_thumbnail(write, thumbnail)
+    assert await world.catalog.public_size(thumbnail) is None
+    # The write is given up, and the document is destroyed.
+    world.later(hours=30)
+    await world.condemn()
+    assert await world.catalog.public_size(thumbnail) is None
+    await world.purge(thumbnail, Network.PUBLIC)
+    assert await world.catalog.public_size(thumbnail) is None
+    assert await world.live(other.cid) == other
+    assert not world.catalog.damage.found
 
 
 async def test_a_change_that_does_not_know_the_checksum_leaves_none(world, database):

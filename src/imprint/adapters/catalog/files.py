@@ -178,9 +178,14 @@ async def find_by_post_id(tx: Transaction, post_id: int) -> File | None:
 
 
 async def public_size(tx: Transaction, cid: Cid) -> int | None:
-    """The bytes of this thumbnail, if a live file has it."""
+    """The bytes of this thumbnail, if a live file has it. Raises `Damaged` if one must have it."""
     row = await tx.fetchone(sql.THUMBNAIL_OF_LIVE, cid=cid)
-    return None if row is None else row["thumbnail_size"]
+    if row is not None:
+        return int(row["thumbnail_size"])
+    lost = await tx.fetchone(sql.LOST_THUMBNAIL, cid=cid)
+    if lost is not None:
+        raise Damaged.record(f"the live file of group {lost['id']!a}")
+    return None
 
 
 @dataclass(frozen=True, slots=True)

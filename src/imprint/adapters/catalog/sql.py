@@ -71,6 +71,15 @@ def list_tagged(tags: int, drafts_too: bool) -> str:
 THUMBNAIL_OF_LIVE = """
 SELECT g.thumbnail_size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT 1"""
+LOST_THUMBNAIL = """
+SELECT g.id FROM file_groups g
+WHERE g.thumbnail_cid = :cid
+  AND NOT EXISTS (SELECT 1 FROM file_groups o JOIN files f ON f.group_id = o.id
+                  WHERE o.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain'))
+  AND NOT EXISTS (SELECT 1 FROM detached WHERE cid = :cid AND network = 'public')
+  AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
+LIMIT 1"""
+"""A group whose thumbnail nobody has dropped, and whose file no longer leads to it."""
 
 # Files, written
 
