@@ -198,7 +198,8 @@ class Writer:
         self, jobs: Sequence[Job[_Change]], run: Callable[[Job[_Change]], None]
     ) -> None:
         self._roll_back()
-        self._files.check()
+        if self._files.missing is not None:
+            self._files.check()
         self._synchronize(any(job.work.durable for job in jobs))
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:

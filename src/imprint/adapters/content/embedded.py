@@ -323,7 +323,8 @@ class SmallDocuments:
 
     def commit(self, changes: Sequence[Callable[[], None]]) -> None:
         """Make changes in one durable transaction."""
-        self._files.check()
+        if self._files.missing is not None:
+            self._files.check()
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             for change in changes:
