@@ -1,7 +1,11 @@
 """`imprint repair`."""
 
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 
+import pytest
 from tests.cli.installations import environment_of, files_in, run
 
 
@@ -34,3 +38,65 @@ def test_a_backup_that_was_never_finished_is_refused(here, tmp_path):
     (tmp_path / "saved").mkdir()
     result = run(environment_of(here), "repair", "--backup", tmp_path / "saved")
     assert (result.exit_code, "never finished" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize("command", [["check"], ["backup", "--out", "saved.tar"]])
+def test_a_catalog_that_cannot_be_opened_is_to_be_repaired(here, command):
+    (here / "imprint.db").write_bytes(b"something else" * 1000)
+    result = run(environment_of(here), *command)
+    assert (result.exit_code, "run imprint repair" in result.output) == (2, True)
+
+
+def test_documents_that_cannot_be_opened_are_to_be_repaired(here):
+    (here / "content" / "private" / "small.db").write_bytes(b"something else" * 1000)
+    result = run(environment_of(here), "check")
+    assert (result.exit_code, "run imprint repair" in result.output) == (2, True)
+
+
+def test_a_damaged_record_is_to_be_repaired(here):
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER files_without_checksum")
+        connection.execute("UPDATE files SET size = size + 1")
+    result = run(environment_of(here), "check")
+    assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
+
+
+def test_the_documents_of_another_installation_are_not_made_records(here, tmp_path):
+    """The data folder is right, and the database is a new one of somewhere else."""
+    other = tmp_path / "other.db"
+    environ = environment_of(here)
+    assert run(environ | {"IMPRINT_DATA_DIR": str(tmp_path / "other")}, "check").exit_code <= 1
+    shutil.copyfile(tmp_path / "other" / "imprint.db", other)
+    before = other.read_bytes()
+    result = run(environ | {"IMPRINT_DATABASE_URL": f"sqlite:///{other}"}, "repair")
+    assert (result.exit_code, "belongs to the installation" in result.output) == (2, True)
+    assert other.read_bytes() == before
+
+
+def test_an_id_that_was_lost_comes_from_the_folder_rather_than_from_a_backup(here, tmp_path):
+    """A backup that was made before the installation was restored has another id."""
+    environ = environment_of(here)
+    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
+    assert run(environ, "adopt", "--new-id", "--yes").exit_code == 0
+    marker = (here / "content" / "installation").read_text().strip()
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("DELETE FROM installation")
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db"))
+    result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    assert result.exit_code == 0, result.output
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        assert connection.execute("SELECT id, claimed FROM installation").fetchall() == [
+            (marker, 1)
+        ]
+
+
+def _with_damaged_index(path):
+    """The bytes of a catalog, of which the root of an index is lost."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'files_by_name'"
+        ).fetchone()
+    content = bytearray(path.read_bytes())
+    content[(root - 1) * 4096 : root * 4096] = bytes(4096)
+    return bytes(content)

@@ -245,6 +245,49 @@ async def test_a_catalog_that_is_gone_is_built_from_documents_and_the_chain(
         assert differences(before, after, KNOWN_WITHOUT_BACKUP) == []
 
 
+async def test_a_log_whose_databases_are_gone_is_read(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        source, folder = world.settings.storage.data_dir, tmp_path / "copy"
+        without = shutil.ignore_patterns("*-shm")
+        await asyncio.to_thread(shutil.copytree, source, folder, ignore=without)
+        before = records(source)
+        for name in ("imprint.db", "content/private/small.db"):
+            (folder / name).unlink()
+        environ = environment_beside(world) | {"IMPRINT_DATA_DIR": str(folder)}
+        refused = await asyncio.to_thread(run, environ, "check")
+        assert (refused.exit_code, "Put that file back" in refused.output) == (2, True)
+        _, report = await repair(world, folder)
+        assert report["from_documents"] < len(before) / 4, report
+        assert differences(before, records(folder), KNOWN_WITHOUT_BACKUP) == []
+        deep = await asyncio.to_thread(run, environ, "check", "--deep")
+        assert deep.exit_code == 0, deep.output
+
+
+async def test_a_repair_may_be_killed_at_any_moment(tmp_path: Path):
+    async with open_scene(tmp_path) as scene:
+        world, replica = scene.world, scene.replica()
+        await replica.start()
+        author = world.wallet(1)
+        drafts = [await world.create(author, f"Draft {n}.") for n in range(15)]
+        assert replica.process.stop() == 0
+        catalog = tmp_path / "data" / "imprint.db"
+        settle(catalog)
+        zero_page(catalog, pages_of(catalog, "files")[-1])
+        for number in range(25 if LONG else 5):
+            killed = command(scene, f"killed-{number}", "repair")
+            killed.spawn()
+            await asyncio.sleep(0.3 + number % 5 * 0.15)
+            killed.kill()
+        repaired = command(scene, "repaired", "repair")
+        repaired.spawn()
+        assert await asyncio.to_thread(repaired.wait, 120) == 0, repaired.tail()
+        await replica.start()
+        for draft in drafts:
+            response = await world.read_draft(author, draft["cid"])
+            assert response.status_code == 200, response.text
+
+
 async def test_documents_come_from_a_backup_or_are_named(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)

@@ -78,6 +78,25 @@ async def test_a_missing_or_damaged_document_is_found(
     assert cid in found
 
 
+async def test_a_damaged_page_of_small_documents_does_not_hold_the_scrub_up(
+    world: World, tmp_path: Path
+):
+    cids = [(await world.create(world.wallet(1), f"Words {n}. " * 300))["cid"] for n in range(12)]
+    path = tmp_path / "content" / "private" / "small.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (leaf,) = connection.execute(
+            "SELECT pageno FROM dbstat WHERE name = 'documents' AND pagetype = 'leaf' LIMIT 1"
+        ).fetchone()
+    content = bytearray(path.read_bytes())
+    content[(leaf - 1) * 8192 : leaf * 8192] = bytes(8192)
+    path.write_bytes(content)
+    assert await scrub_of(world).scrub()
+    found = world.adapters.catalog.damage.documents
+    assert 0 < len(found) < len(cids)
+    assert all(any(cid in each for cid in cids) for each in found)
+
+
 async def test_a_missing_thumbnail_is_found(world: World):
     file = await world.create(world.wallet(1))
     thumbnail = await world.publish(world.wallet(1), file["cid"], "letters")

@@ -19,6 +19,9 @@ _PASSING_CODES = frozenset(
 )
 """Primary result codes of SQLite that say nothing about the file itself."""
 
+_DAMAGE_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""Primary result codes of SQLite about the bytes of the file."""
+
 _PRIMARY = 0xFF
 """The bits of a result code of SQLite that are its primary code."""
 
@@ -56,6 +59,19 @@ def may_pass(error: BaseException | None) -> bool:
     if isinstance(error, OSError):
         return error.errno not in _LASTING_ERRORS
     return error is not None
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether a file of SQLite is damaged, or is none at all."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & _PRIMARY in _DAMAGE_CODES
+
+
+def remedy(error: BaseException | None) -> str:
+    """What the operator can do about it, as a sentence after the reason; often nothing is known."""
+    if is_damage(error):
+        return " It is damaged: run imprint repair, or restore a backup."
+    return ""
 
 
 def failure_reason(error: BaseException | None) -> str:

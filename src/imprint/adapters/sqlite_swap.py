@@ -32,6 +32,7 @@ def copy_locked(place: Path) -> Iterator[Path]:
     if not place.exists() and not _ready(place).exists():
         with _empty_folder(scratch):
             (scratch / "damaged.db").touch(mode=0o600)
+            _copy_log(place, scratch)
             yield scratch
         return
     handle = _lock(place)
@@ -39,11 +40,15 @@ def copy_locked(place: Path) -> Iterator[Path]:
         with _empty_folder(scratch):
             # Opening the file again and closing it would give the lock up.
             _copy(handle, scratch / "damaged.db")
-            with suppress(FileNotFoundError):
-                shutil.copyfile(_beside(place, _LOG), scratch / f"damaged.db{_LOG}")
+            _copy_log(place, scratch)
             yield scratch
     finally:
         os.close(handle)
+
+
+def _copy_log(place: Path, scratch: Path) -> None:
+    with suppress(FileNotFoundError):
+        shutil.copyfile(_beside(place, _LOG), scratch / f"damaged.db{_LOG}")
 
 
 @contextmanager

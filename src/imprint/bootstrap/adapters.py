@@ -21,7 +21,7 @@ from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.adapters.images.sandbox import SandboxedRecoder
-from imprint.adapters.outages import failure_reason, may_pass
+from imprint.adapters.outages import failure_reason, may_pass, remedy
 from imprint.adapters.sqlite_log import DamagedLog
 from imprint.adapters.webhooks.networks import network_names
 from imprint.adapters.webhooks.provider_a import ProviderA
@@ -239,7 +239,7 @@ def open_database(
         # The URL of a server contains a password.
         place = str(database.path) if isinstance(database, SqliteDatabase) else "on PostgreSQL"
         cause = error.__cause__ if isinstance(error, Unavailable) else error
-        text = f"The database {place} cannot be opened: {failure_reason(cause)}."
+        text = f"The database {place} cannot be opened: {failure_reason(cause)}.{remedy(cause)}"
         raise _cannot_start(text, cause, Unavailable.database()) from error
 
 

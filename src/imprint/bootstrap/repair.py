@@ -15,13 +15,14 @@ from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.sqlite_backup import check_copy
 from imprint.adapters.content.document_salvage import salvage_documents
 from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.adapters.content.installation_marker import InstallationMarker
 from imprint.adapters.sqlite_connections import connect_untrusted
 from imprint.adapters.sqlite_swap import FileInUse, copy_locked
 from imprint.bootstrap.adapters import check_chain, make_cipher, open_adapters, open_content
 from imprint.bootstrap.archives import open_backup
 from imprint.bootstrap.background import build_follower
 from imprint.domain.errors import CannotStart
-from imprint.domain.installation import UNNAMED, Identity
+from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Identity
 from imprint.ports import Progress, utc_now
 from imprint.ports.catalog import CatalogDamaged
 from imprint.services.backup import NotABackup
@@ -134,12 +135,14 @@ def _salvage_documents(settings: Settings, report: RepairReport) -> None:
 
 
 def _read_marker(settings: Settings) -> str | None:
+    """The id in the folder of documents; None without one, or if the marker is damaged."""
     if not isinstance(settings.storage.content, EmbeddedContent):
         return None
     try:
-        return (settings.storage.data_dir / "content" / MARKER).read_text("ascii").strip()
+        found = InstallationMarker(settings.storage.data_dir / "content" / MARKER).read()
     except FileNotFoundError:
         return None
+    return found if found is not None and INSTALLATION_ID.fullmatch(found) else None
 
 
 def _open_backups(paths: Sequence[Path], scratch: Path) -> list[SavedBackup]:

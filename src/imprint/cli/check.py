@@ -128,6 +128,9 @@ def _list_damage(damage: list[str]) -> list[Finding]:
     if len(damage) > MOST_LISTED:
         message = f"… and {len(damage) - MOST_LISTED} more."
         shown.append(Finding("records", Level.BAD, message))
+    if damage:
+        message = "Stop the service and run imprint repair: see docs/operating.md."
+        shown.append(Finding("records", Level.BAD, message))
     return shown
 
 

@@ -69,6 +69,6 @@ def _print_report(report: RepairReport) -> None:
     if report.whole:
         click.echo(f"{click.style('✓', fg='green')} Nothing is lost.")
     else:
-        click.echo(f"{len(report.lost)} are lost:")
+        click.echo("This is lost:")
     for sentence in report.lost:
         click.echo(f"  • {sentence}")

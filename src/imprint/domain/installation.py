@@ -1,5 +1,6 @@
 """The identity of an installation: one catalog, and the documents in its content store."""
 
+import re
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -15,6 +16,9 @@ class Identity:
     owns_unnamed: bool = False
     """Whether documents without an id in a shared store are of this installation."""
 
+
+INSTALLATION_ID = re.compile("[0-9a-f]{32}")
+"""What an id looks like."""
 
 UNNAMED = Identity("", owns_unnamed=True)
 """Stores documents without an id, as the first releases did."""

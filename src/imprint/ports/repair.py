@@ -8,6 +8,7 @@ from typing import Protocol
 
 from imprint.domain.cids import Cid
 from imprint.domain.files import Network
+from imprint.domain.installation import Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,13 @@ class SalvagedCatalog(Protocol):
     def whole(self) -> bool:
         """Whether nothing is wrong with the damaged catalog, not even with its indexes."""
 
+    @property
+    def identity(self) -> Identity | None:
+        """The identity of the installation, if its row could be read."""
+
+    def set_installation(self, installation: str | None) -> None:
+        """Take over the id in the content store, if the catalog has lost its own."""
+
     def add_backup(self, copy: Path) -> None:
         """Add the records that are missing from the copy of the catalog in a backup."""
 
@@ -67,8 +75,8 @@ class SalvagedCatalog(Protocol):
     def add_draft(self, cid: Cid, name: str, size: int) -> bool:
         """Add a document that no record names, as a draft of the owner in its name."""
 
-    def finish(self, installation: str | None, at: datetime) -> None:
-        """Make the records consistent: events, usage, tags. `installation` is the store's id."""
+    def finish(self, at: datetime) -> None:
+        """Make the records consistent: events, usage, tags."""
 
     def replace(self, at: datetime) -> Path:
         """Put the new catalog in the place of the damaged one; returns where that is kept."""

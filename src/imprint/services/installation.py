@@ -74,7 +74,7 @@ class InstallationClaim:
                 raise CannotStart(_missing(self.identity.id))
             _compare(await self.take_sample())
             holder = await self.content.claim(self.identity.id)
-        self._expect_own(holder)
+        expect_own(holder, self.identity.id)
         if not self.identity.claimed:
             # The marker is durable by now: a crash in between leaves it to the next start.
             await self.catalog.note_claim()
@@ -111,7 +111,7 @@ class InstallationClaim:
             sample = await self.take_sample()
             _compare(Sample(sample.stored, sample.known))
             holder = await self.content.claim(self.identity.id)
-        self._expect_own(holder)
+        expect_own(holder, self.identity.id)
 
     async def holder(self) -> str | None:
         """The id in the store, as `ContentStore.claimed_by` describes it."""
@@ -122,7 +122,7 @@ class InstallationClaim:
 
         Nothing else in the store is changed.
         """
-        self._expect_own(await self.content.claim(self.identity.id, instead_of))
+        expect_own(await self.content.claim(self.identity.id, instead_of), self.identity.id)
         await self.catalog.note_claim()
 
     async def rename(self, instead_of: str | None = None) -> None:
@@ -158,13 +158,15 @@ class InstallationClaim:
             # The store has just responded, so the document is there, but damaged.
             return True
 
-    def _expect_own(self, holder: str | None) -> None:
-        if holder != self.identity.id:
-            raise CannotStart(
-                f"The content store belongs to the installation {holder}, but the catalog to"
-                f" {self.identity.id}. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
-                f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
-            )
+
+def expect_own(holder: str | None, identity: str) -> None:
+    """Raise `CannotStart` unless the marker of a store has the id of the catalog."""
+    if holder != identity:
+        raise CannotStart(
+            f"The content store belongs to the installation {holder}, but the catalog to"
+            f" {identity}. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
+            f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
+        )
 
 
 async def is_own_store(catalog: Catalog, content: ContentStore | Inventory) -> bool:

@@ -25,6 +25,7 @@ from imprint.ports.catalog import CatalogDamaged
 from imprint.ports.content import DocumentCipher, Inventory
 from imprint.ports.repair import BackupSource, LostFile, SalvageCounts, SalvagedCatalog
 from imprint.services.chain_sync import Follower
+from imprint.services.installation import expect_own
 from imprint.services.scrub import verify_some
 
 BATCH = 256
@@ -86,8 +87,12 @@ class Repair:
     async def complete_records(self, salvaged: SalvagedCatalog, installation: str | None) -> None:
         """Give a salvaged catalog what backups, indexes and documents know.
 
-        `installation` is the id in the content store. Raises `Unavailable` without that store.
+        `installation` is the id in the content store. Raises `CannotStart` for that of another
+        installation, and `Unavailable` without the store.
         """
+        if salvaged.identity is not None and installation is not None:
+            expect_own(installation, salvaged.identity.id)
+        salvaged.set_installation(installation)
         await self._probe()
         for backup in self.backups:
             try:
@@ -96,7 +101,7 @@ class Repair:
                 self.report.notes.append(f"{backup.name} cannot be used for records. {error}")
         await self._rebuild_files(salvaged)
         await self._adopt_strays(salvaged)
-        salvaged.finish(installation, self.clock())
+        salvaged.finish(self.clock())
         self.report.count(salvaged.counts)
 
     async def _rebuild_files(self, salvaged: SalvagedCatalog) -> None:
@@ -186,7 +191,8 @@ class Repair:
             del missing[cid, network]
             self.report.documents_from_backups += 1
             if not self.report.dry_run:
-                await self.content.put(cid, document, network)
+                # With records on a server, a collector may be about to remove it.
+                await self.content.put(cid, document, network, None, await catalog.fence())
         for cid, network in missing:
             self.report.lost.append(await self._describe(catalog, cid, network))
 

@@ -47,6 +47,9 @@ _LIVENESS = {"files_live", "files_posts", "files_drafts"}
 _KEPT_FOR_EVER = ("nonces", "login_nonces", "deliveries", "dead_letters")
 """Tables whose rows never change, so that those of a backup are right."""
 
+_MOST_NAMED = 10
+"""How many damaged tables and indexes are named one by one."""
+
 Row = dict[str, Any]
 
 
@@ -112,6 +115,16 @@ class Salvaged:
         """The file of the new catalog."""
         return self.scratch / "new.db"
 
+    # Identity
+
+    @property
+    def identity(self) -> Identity | None:
+        return read_identity(self.connection)
+
+    def set_installation(self, installation: str | None) -> None:
+        if installation is not None and self.identity is None:
+            self.connection.execute(repair_sql.SET_INSTALLATION, (installation,))
+
     # Backups
 
     def add_backup(self, copy: Path) -> None:
@@ -127,7 +140,7 @@ class Salvaged:
                 self._count_backup("events", self._copy("events", repair_sql.UNBOUND))
             for statement in repair_sql.FROM_BACKUP:
                 self.connection.execute(statement)
-            if not self._has_installation() and self._saved_has("installation"):
+            if self.identity is None and self._saved_has("installation"):
                 self._count_backup("installation", self._copy("installation"))
             for row in self.connection.execute(repair_sql.FILES_ONLY_IN_BACKUP).fetchall():
                 self._add_saved_file(dict(row))
@@ -155,14 +168,6 @@ class Salvaged:
 
     def _saved_has(self, table: str) -> bool:
         return bool(self.connection.execute(f"PRAGMA saved.table_info({table})").fetchall())
-
-    @property
-    def identity(self) -> Identity | None:
-        """The identity of the installation, if its row could be read."""
-        return read_identity(self.connection)
-
-    def _has_installation(self) -> bool:
-        return self.identity is not None
 
     def _add_saved_file(self, saved: Row) -> None:
         """Add a file that a backup has, unless it was purged since, as it should be now."""
@@ -340,12 +345,10 @@ class Salvaged:
 
     # The end
 
-    def finish(self, installation: str | None, at: datetime) -> None:
+    def finish(self, at: datetime) -> None:
         connection = self.connection
         for row in connection.execute(repair_sql.MISSING_GROUPS).fetchall():
             self._rebuild_group(dict(row))
-        if installation is not None and not self._has_installation():
-            connection.execute(repair_sql.SET_INSTALLATION, (installation,))
         values = {"now": micros(at), "whole": int(self.salvage.whole)}
         for statement in repair_sql.CONSISTENT:
             connection.execute(statement, values)
@@ -415,13 +418,16 @@ def _empty_group(file: Row) -> Row:
 def _describe(salvage: Salvage) -> list[str]:
     found = []
     if not salvage.header_whole:
-        found.append("The first page of the catalog, with its schema, is damaged.")
+        found.append("There is no catalog, or its first page, with the schema, is damaged.")
     if not salvage.log_whole:
         found.append("The write-ahead log is damaged; commits behind the damage were read.")
     trees = describe_trees()
-    for name in sorted(salvage.broken & trees.keys()):
+    broken = sorted(salvage.broken & trees.keys())
+    for name in broken[:_MOST_NAMED]:
         kind = "index" if trees[name].is_index else "table"
         found.append(f"A part of the {kind} {name} cannot be read.")
+    if len(broken) > _MOST_NAMED:
+        found.append(f"… and {len(broken) - _MOST_NAMED} more tables and indexes.")
     for name, rows in sorted(salvage.damaged.items()):
         found.append(f"{len(rows)} rows of {name} are not as they were written.")
     return found

@@ -28,7 +28,7 @@ def salvage_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:
     said = []
     for network in Network:
         place = root / network / SMALL_DOCUMENTS
-        if not place.exists():
+        if not place.exists() and not place.with_name(f"{SMALL_DOCUMENTS}-wal").exists():
             continue
         with copy_locked(place) as scratch:
             if _is_whole(scratch):

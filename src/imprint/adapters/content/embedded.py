@@ -27,6 +27,7 @@ from imprint import failpoints
 from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
 from imprint.adapters.content.installation_marker import InstallationMarker
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job
+from imprint.adapters.outages import is_damage, remedy
 from imprint.adapters.sqlite_connections import (
     OpenedFiles,
     closing_on_error,
@@ -128,7 +129,7 @@ class EmbeddedStore:
             raise ValueError(f"The path {root} for documents is not a folder.") from error
         except (OSError, sqlite3.Error) as error:
             raise ValueError(
-                f"The folder {root} for documents cannot be used: {_reason(error)}"
+                f"The folder {root} for documents cannot be used: {_reason(error)}.{remedy(error)}"
             ) from error
         self._marker = InstallationMarker(root / "installation")
         self._is_marked = self._is_foreign = False
@@ -469,6 +470,8 @@ async def _translate_errors(running: Awaitable[_T]) -> _T:
         return await running
     except (OSError, sqlite3.Error) as error:
         _log.error("The disk for documents failed: %s", _reason(error))
+        if is_damage(error):
+            raise Damaged.document("a file of small documents") from error
         raise Unavailable.storage() from error
 
 
