@@ -1,13 +1,14 @@
 """Processes that tests start: on free ports, with a log that can be read, ended by their ids."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,12 +20,17 @@ PLAIN = False
 """Passed as `verify`: on this machine nothing is encrypted, and reading certificates is slow."""
 
 
+PORTS = range(10_000, 32_768)
+"""Below those that Linux gives to outgoing connections: a service can be restarted on its port."""
+
+
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of this machine that nobody uses; a random one, since other tests choose theirs."""
+    while True:
+        port = random.choice(PORTS)
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class NotReady(Exception):

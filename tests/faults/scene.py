@@ -61,6 +61,7 @@ class WrongClock:
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             "DONT_FAKE_MONOTONIC": "1",
             "FAKETIME_DONT_RESET": "1",
+            "PYTHONPATH": str(Path(__file__).with_name("wrong_clock")),
         }
 
 
