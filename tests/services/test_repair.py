@@ -1,7 +1,9 @@
 """A repair stores documents so that a collector which is about to remove them spares them."""
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from tests.services.installations import ignore
 from tests.world import World
@@ -17,11 +19,18 @@ class Saved:
     """A backup with these documents."""
 
     kept: dict[tuple[Cid, Network], bytes] = field(default_factory=dict)
+    name: str = "saved"
+    made_at: str = "2026-01-01T00:00:00Z"
 
-    def documents(self, wanted):
-        for cid, network in set(wanted):
-            if (cid, network) in self.kept:
-                yield cid, network, self.kept[cid, network]
+    def catalog(self) -> Path:
+        raise NotImplementedError
+
+    def documents(
+        self, wanted: Collection[tuple[Cid, Network]]
+    ) -> Iterator[tuple[Cid, Network, bytes]]:
+        for (cid, network), document in self.kept.items():
+            if (cid, network) in wanted:
+                yield cid, network, document
 
 
 async def test_a_document_from_a_backup_survives_an_older_removal(world: World) -> None:
