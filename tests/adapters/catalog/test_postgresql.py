@@ -174,6 +174,22 @@ async def test_more_connections_than_the_server_allows_are_unavailable(database,
     await server.execute("DROP OWNED BY guest; DROP ROLE guest", "catalog")
 
 
+async def test_a_role_that_may_make_no_table_can_be_probed(database, server):
+    await open_catalog(database.address).close()
+    await server.execute(
+        "DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN;"
+        " GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO clerk;"
+        " GRANT USAGE ON SEQUENCE positions TO clerk",
+        "catalog",
+    )
+    catalog = open_catalog(database.address.replace("postgres@", "clerk@"))
+    try:
+        await catalog.probe(grow=True)
+    finally:
+        await catalog.close()
+        await server.execute("DROP OWNED BY clerk; DROP ROLE clerk", "catalog")
+
+
 async def test_a_closed_catalog_is_unavailable(world):
     await world.catalog.close()
     with pytest.raises(Unavailable):

@@ -19,7 +19,7 @@ from collections.abc import (
     Mapping,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -256,7 +256,8 @@ class PostgresqlCatalog(CatalogBase):
     async def probe(self, *, grow: bool = False) -> None:
         await super().probe()
         if grow:
-            with translated():
+            # A role without the right to make tables is left with the heartbeat.
+            with translated(), suppress(asyncpg.InsufficientPrivilegeError):
                 async with asyncio.timeout(CALL_SECONDS), self._pool.connection() as connection:
                     # A name of its own: other processes make their tables at the same time.
                     await connection.execute(_GROW.format(pid=connection.get_server_pid()))
