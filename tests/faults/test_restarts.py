@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -181,6 +182,35 @@ async def test_a_hangup_under_load_drops_no_request(tmp_path: Path):
         async with httpx2.AsyncClient(verify=PLAIN, timeout=20) as client:
             for port in (metrics, metrics + 1):
                 assert (await client.get(f"http://127.0.0.1:{port}/")).status_code == 200
+
+
+def _refuses(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 5).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+async def test_metrics_can_be_read_while_requests_are_finished(tmp_path: Path):
+    metrics = free_ports()
+    given = {"WORKERS": "2", "METRICS_PORT": str(metrics), "BODY_TIMEOUT_SECONDS": "60"}
+    async with open_scene(tmp_path, **given) as scene:
+        replica = scene.replica()
+        await replica.start()
+        # It may be about to send, so the worker that has accepted it waits for it.
+        _, idle = await asyncio.open_connection("127.0.0.1", replica.port)
+        await replica.wait_for(200)
+        os.kill(replica.process.pid, signal.SIGTERM)
+        await until(lambda: _refuses(replica.port))
+        async with httpx2.AsyncClient(verify=PLAIN, timeout=20) as client:
+            statuses = []
+            for port in (metrics, metrics + 1):
+                with suppress(httpx2.TransportError):
+                    statuses.append((await client.get(f"http://127.0.0.1:{port}/")).status_code)
+        assert 200 in statuses
+        idle.close()
+        assert await asyncio.to_thread(replica.process.wait, 60) == 0
 
 
 @pytest.mark.skipif(not LONG, reason="a machine that is busy delays packets even longer")

@@ -62,7 +62,8 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
         else:
             work = partial(_run_worker, settings, sockets)
             stop_seconds = settings.limits.shutdown_seconds + STOP_MARGIN
-            listeners = [sockets.service, *sockets.metrics]
+            # Metrics are served until their worker has stopped serving.
+            listeners = [sockets.service]
             sys.exit(Supervisor(workers, work, listeners, stop_seconds=stop_seconds).run())
 
 
