@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import sys
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from tests.processes import Process
 from tests.world import World, open_world
 
 from imprint.adapters.catalog.record_checksums import CHECKED_TABLES, record_checksum
+from imprint.domain.cids import Cid
+from imprint.domain.files import Network
+from imprint.services.garbage_collector import GarbageCollector
 
 FILES = 40
 POSTED = 8
@@ -211,6 +215,34 @@ async def test_a_record_with_a_flipped_byte_becomes_what_it_was(tmp_path: Path, 
         assert (status, report["lost"]) == (0, [])
         assert report["found"] != []
         assert unchecked(records(folder)) == unchecked(before)
+
+
+async def test_a_thumbnail_can_be_destroyed_after_its_fence_was_lost(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        author = world.wallet(1)
+        for number in range(3):
+            gone = await world.create(author, f"Gone {number}.")
+            await world.send_delete(author, gone["cid"])
+            world.clock.advance(25 * 3600)
+            assert await collect(world) == 1
+        draft = await world.create(author, "With a picture.")
+        thumbnail = await world.publish(author, draft["cid"])
+        folder = await copy_of(world, tmp_path / "copy")
+        catalog = folder / "imprint.db"
+        zero_page(catalog, pages_of(catalog, "counters")[0])
+        _, report = await repair(world, folder)
+        assert report["found"]
+        async with open_world(folder, clock=world.clock) as again:
+            assert (await again.send_delete(author, draft["cid"])).status_code == 200
+            world.clock.advance(25 * 3600)
+            assert await collect(again) == 2
+            assert await again.adapters.content.read(Cid(thumbnail), Network.PUBLIC) is None
+
+
+async def collect(world: World) -> int:
+    """How many documents the garbage collector destroys now."""
+    adapters, day = world.adapters, timedelta(hours=24)
+    return await GarbageCollector(adapters.catalog, adapters.content, world.clock, day).collect()
 
 
 async def test_a_dry_run_changes_nothing(tmp_path: Path):

@@ -53,7 +53,7 @@ VALUES ('position', max((SELECT coalesce(max(position), 0) FROM files),
 ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"""
 _FENCE = """
 INSERT INTO counters (name, value)
-SELECT 'fence', coalesce(max(fence), 0) FROM detached WHERE true
+SELECT 'fence', max(coalesce(max(fence), 0), :fence) FROM detached WHERE true
 ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"""
 _OWNERS = """
 INSERT INTO owners (owner, last_number)

@@ -349,7 +349,9 @@ class Salvaged:
         connection = self.connection
         for row in connection.execute(repair_sql.MISSING_GROUPS).fetchall():
             self._rebuild_group(dict(row))
-        values = {"now": micros(at), "whole": int(self.salvage.whole)}
+        # Documents were stored with fences up to the one that is lost; a moment is above them all.
+        fence = micros(at) if "counters" in self.salvage.broken else 0
+        values = {"now": micros(at), "whole": int(self.salvage.whole), "fence": fence}
         for statement in repair_sql.CONSISTENT:
             connection.execute(statement, values)
         for row in connection.execute(repair_sql.UNCHECKED_FILES).fetchall():
