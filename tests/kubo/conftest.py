@@ -1,6 +1,7 @@
 """Real Kubo nodes: one for all tests, and the workbench of the conformance tests on it."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,13 @@ class KuboWorkbench:
 
     def open(self, identity: Identity) -> KuboStore:
         return KuboStore(self.node.api, identity=identity)
+
+    async def empty(self) -> None:
+        for line in (await self.node.run("pin", "ls", "--type=all", "--quiet")).split():
+            with suppress(RuntimeError):
+                # One that another pin holds is not pinned itself.
+                await self.node.run("pin", "rm", line)
+        await self.node.run("repo", "gc", "--quiet")
 
     async def reopen(self) -> None:
         await self.store.close()

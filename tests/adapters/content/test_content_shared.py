@@ -64,7 +64,7 @@ async def test_nothing_is_stored_at_another_node_or_account(
 ) -> None:
     store = await installations.open(FIRST)
     await store.put(document_cid(SMALL), SMALL, PUBLIC)
-    shared.empty()
+    await shared.empty()
     assert await store.claimed_by(FIRST.id) is None
     with pytest.raises(Unavailable):
         await store.put(document_cid(SMALL), SMALL, PUBLIC)

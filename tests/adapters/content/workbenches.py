@@ -51,7 +51,7 @@ class SharedWorkbench(Workbench, Protocol):
         """The store of one of them, which the test closes."""
         ...
 
-    def empty(self) -> None:
+    async def empty(self) -> None:
         """Put another node or account in its place, which has nothing."""
         ...
 
@@ -80,7 +80,7 @@ class KuboFakeWorkbench:
     def open(self, identity: Identity) -> KuboStore:
         return KuboStore(self.fake.address, policy=SHORT_PAUSES, identity=identity)
 
-    def empty(self) -> None:
+    async def empty(self) -> None:
         self.fake.pins.clear()
         self.fake.blocks.clear()
 
@@ -112,7 +112,7 @@ class PinataWorkbench:
         account = Account(JWT, origin, f"{origin}/api/v3", f"{origin}/uploads/v3")
         return PinataStore(account, utc_now, public=self.public, policy=policy, identity=identity)
 
-    def empty(self) -> None:
+    async def empty(self) -> None:
         for files in self.fake.files.values():
             files.clear()
 
