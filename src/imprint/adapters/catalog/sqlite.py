@@ -200,7 +200,8 @@ class Writer:
         self._roll_back()
         if self._files.missing is not None:
             self._files.check()
-        self._synchronize(any(job.work.durable for job in jobs))
+        durable = any(job.work.durable for job in jobs)
+        self._synchronize(durable)
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
             if job.is_overdue:
@@ -209,8 +210,9 @@ class Writer:
                 run(job)
         failpoints.reach("during_commit")
         self._connection.execute("COMMIT")
-        # What went to a deleted file is gone with this process, so nobody may rely on it.
-        self._files.check()
+        if durable:
+            # What went to a deleted file is gone with this process, so nobody may rely on it.
+            self._files.check()
         self.commits += 1
 
     def _save_log(self) -> None:
