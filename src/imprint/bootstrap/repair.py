@@ -15,7 +15,7 @@ from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.sqlite_backup import check_copy
 from imprint.adapters.content.document_salvage import salvage_documents
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.adapters.content.installation_marker import InstallationMarker
+from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
 from imprint.adapters.sqlite_connections import connect_untrusted
 from imprint.adapters.sqlite_swap import FileInUse, copy_locked
 from imprint.bootstrap.adapters import check_chain, make_cipher, open_adapters, open_content
@@ -30,9 +30,6 @@ from imprint.services.labels import LabelUpdater
 from imprint.services.repair import Repair, RepairReport
 from imprint.services.saved_backup import SavedBackup, open_saved
 from imprint.settings import EmbeddedContent, Settings, SqliteDatabase
-
-MARKER = "installation"
-"""The file in the folder of documents that has the id of the installation."""
 
 
 async def repair_installation(

@@ -24,6 +24,7 @@ from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
+from imprint.adapters.outages import is_damage
 from imprint.adapters.sqlite_connections import (
     OpenedFiles,
     closing_on_error,
@@ -49,9 +50,6 @@ _LARGEST_COMMIT = 256
 
 _REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
 """Errors about the values of a statement, rather than about the database."""
-
-_MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""Errors about the pages of the database."""
 
 _CACHE_SIZE = 4096
 """How many results the query cache keeps at once."""
@@ -476,7 +474,7 @@ def _unavailable(cause: Exception) -> Unavailable:
         if code is None and isinstance(cause, sqlite3.OperationalError):
             # Raised by Python's module, which quotes the text.
             problem = Damaged.record("a text that is not UTF-8")
-        elif code is not None and code & 0xFF in _MALFORMED:
+        elif is_damage(cause):
             problem = _Malformed(problem.code, cause.sqlite_errorname)
     problem.__cause__ = cause
     return problem

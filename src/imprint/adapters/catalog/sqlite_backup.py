@@ -14,11 +14,9 @@ from imprint.adapters.catalog.schema import (
     migrate,
 )
 from imprint.adapters.durability import sync_path
+from imprint.adapters.outages import is_damage
 from imprint.adapters.sqlite_connections import CACHE_KILOBYTES, connect_copier, connect_untrusted
 from imprint.ports.catalog import CatalogDamaged
-
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-"""The errors of SQLite for bytes that are not those of a database."""
 
 
 class DamagedCopy(CatalogDamaged):
@@ -42,7 +40,7 @@ def copy_catalog(source: Path, target: Path) -> None:
         _check_integrity(connection)
         connection.execute("VACUUM INTO ?", (str(partial),))
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF in _DAMAGE:
+        if is_damage(error):
             raise DamagedCopy(f"The catalog is damaged: {error}.") from error
         raise
     finally:

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from imprint import failpoints
 from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
-from imprint.adapters.content.installation_marker import InstallationMarker
+from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job
 from imprint.adapters.outages import is_damage, remedy
 from imprint.adapters.sqlite_connections import (
@@ -131,7 +131,7 @@ class EmbeddedStore:
             raise ValueError(
                 f"The folder {root} for documents cannot be used: {_reason(error)}.{remedy(error)}"
             ) from error
-        self._marker = InstallationMarker(root / "installation")
+        self._marker = InstallationMarker(root / MARKER)
         self._is_marked = self._is_foreign = False
         self._seconds = seconds
         self._writes = GroupCommit[_Write](

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from imprint.adapters.durability import sync_path
 
+MARKER = "installation"
+"""The name of the file."""
+
 _MAX_BYTES = 100
 """More than a marker has."""
 
