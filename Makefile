@@ -72,13 +72,27 @@ test-faults: $(READY) ## Make mistakes, move clocks, restart, damage files (FAUL
 	@tools/install-faketime
 	LONG=$(LONG) $(BIN)/pytest -q -rs tests/faults $(if $(FAULT),-k "$(FAULT)")
 
+test-s3: $(READY) ## Run the content store against a real object store, healthy and failing (needs Go; builds it once)
+	tools/build-minio
+	$(BIN)/pytest -q -n 2 --dist worksteal tests/s3
+
+test-wheel: $(READY) ## Build wheel and sdist, install them into empty environments and run the commands there
+	$(BIN)/pytest -q tests/wheel
+
+test-deploy: $(READY) ## Try the files of deploy/: image, compose, units, manifests, proxies, alerts (Debian, as root)
+	tools/install-deploy-tools
+	$(BIN)/pytest -q -rs tests/deploy
+
+test-generators: $(READY) tests/generators/node_modules/.ready ## Generate clients from the description and use them (needs Node)
+	$(BIN)/pytest -q tests/generators
+
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
 	@touch $@
 
 lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
-		--extra dev --extra postgresql --group test --group build --only-binary :all: \
+		--extra deploy --extra dev --extra postgresql --extra s3 --group test --group build --only-binary :all: \
 		--generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock" --output-file requirements.lock
 
@@ -87,5 +101,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata lock clean
+.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators lock clean
 .SECONDARY:

@@ -281,7 +281,8 @@ def _postgresql_library() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise CannotStart(
-            "PostgreSQL needs a library that is not installed: pip install 'imprint[postgresql]'."
+            "PostgreSQL needs a library that is not installed:"
+            " pip install 'imprint-press[postgresql]'."
         ) from error
 
 

@@ -12,7 +12,6 @@ from imprint.settings.encryption import Encryption
 from imprint.settings.groups import (
     Chain,
     Development,
-    Limits,
     Retention,
     Server,
     Sessions,
@@ -20,6 +19,7 @@ from imprint.settings.groups import (
     Storage,
     Webhooks,
 )
+from imprint.settings.limits import Limits
 from imprint.settings.secrets import Secret, secret_parts
 from imprint.settings.stores import PostgresqlDatabase, find_credentials
 

@@ -16,7 +16,7 @@ from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
 from imprint.settings.declaration import declared_in
-from imprint.settings.groups import Limits
+from imprint.settings.limits import Limits
 
 WORDS = b"Words."
 STUCK = document_cid(b"A document whose disk hangs.")

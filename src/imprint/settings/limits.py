@@ -1,0 +1,166 @@
+"""The settings of limits: how much one client may send and ask, and all of them together."""
+
+from dataclasses import dataclass
+
+from imprint.domain.documents import MAX_IMAGE_BYTES
+from imprint.domain.rate_limits import Rate
+from imprint.settings.declaration import setting
+from imprint.settings.parsers import integer, parse_rate, parse_switch, seconds
+
+_MIB = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one client may send and ask, and all of them together."""
+
+    content_bytes: int = setting(
+        "MAX_CONTENT_BYTES",
+        "How many bytes of UTF-8 a content may have.",
+        integer(1, 64 * _MIB),
+        str(4 * _MIB),
+    )
+    image_bytes: int = setting(
+        "MAX_IMAGE_BYTES",
+        "How many bytes a thumbnail may have.",
+        integer(1, MAX_IMAGE_BYTES),
+        str(MAX_IMAGE_BYTES),
+    )
+    quota_bytes: int = setting(
+        "QUOTA_BYTES",
+        "How many bytes the drafts of a signer may take up, with their thumbnails and with what was"
+        " replaced or deleted until it is destroyed; posts do not count; 0 for no limit.",
+        integer(0, 2**53),
+        str(1024 * _MIB),
+    )
+    quota_drafts: int = setting(
+        "QUOTA_DRAFTS",
+        "How many drafts a signer may have at once; posts do not count; 0 for no limit.",
+        integer(0, 2**53),
+        "10000",
+    )
+    min_free_disk: int = setting(
+        "MIN_FREE_DISK_BYTES",
+        "How many bytes must be free on the disk of the embedded store and of SQLite; with fewer,"
+        " nothing is created, updated or prepared, while reads, deletes and deliveries go on; 0 for"
+        " no limit.",
+        integer(0, 2**53),
+        str(256 * _MIB),
+    )
+    rate_limits: bool = setting(
+        "RATE_LIMITS",
+        "Whether each client has rate limits and a share of the other limits; `off` leaves those"
+        " of all clients together.",
+        parse_switch,
+        "on",
+    )
+    logins: Rate = setting(
+        "RATE_LOGINS",
+        "How many logins an address may make in so many seconds.",
+        parse_rate,
+        "30/300",
+    )
+    writes: Rate = setting(
+        "RATE_WRITES",
+        "How many writes a signer may make in so many seconds.",
+        parse_rate,
+        "60/60",
+    )
+    signed: Rate = setting(
+        "RATE_SIGNED",
+        "How many logins and writes an IP address may send in so many seconds.",
+        parse_rate,
+        "120/60",
+    )
+    reads: Rate = setting(
+        "RATE_READS",
+        "How many reads an IP address may send in so many seconds.",
+        parse_rate,
+        "1200/60",
+    )
+    signed_bytes: Rate = setting(
+        "RATE_BYTES",
+        "How many bytes of bodies with content or thumbnails an IP address may send in so many"
+        " seconds.",
+        parse_rate,
+        f"{1024 * _MIB}/3600",
+    )
+    webhooks: Rate = setting(
+        "RATE_WEBHOOKS",
+        "How many deliveries that no provider has signed an IP address may send in so many"
+        " seconds; signed ones are not counted.",
+        parse_rate,
+        "600/60",
+    )
+    body_seconds: float = setting(
+        "BODY_TIMEOUT_SECONDS",
+        "How long a client may take to send a body.",
+        seconds(0.1, 600),
+        "15",
+    )
+    keep_alive_seconds: int = setting(
+        "KEEP_ALIVE_SECONDS",
+        "How long a connection may stay idle between requests; longer than a proxy in front keeps"
+        " its connections, or it sends requests on connections that are being closed.",
+        integer(1, 600),
+        "75",
+    )
+    shutdown_seconds: int = setting(
+        "SHUTDOWN_SECONDS",
+        "How long running requests may take to finish when the service stops.",
+        integer(0, 600),
+        "20",
+    )
+    concurrent: int = setting(
+        "MAX_CONCURRENT_REQUESTS",
+        "How many requests are answered at once by a process, and a quarter of them for one IP"
+        " address; more are turned away with 503. A request counts when its body has arrived.",
+        integer(1, 100_000),
+        "512",
+    )
+    concurrent_webhooks: int = setting(
+        "MAX_CONCURRENT_WEBHOOKS",
+        "How many deliveries a process receives at once, and a quarter of them from one IP address;"
+        " they are not among the requests above.",
+        integer(1, 100_000),
+        "128",
+    )
+    body_bytes: int = setting(
+        "MAX_BODY_BYTES_IN_FLIGHT",
+        "How many bytes of bodies a process has in memory at once, and a quarter of them from one"
+        " IP address, but at least one body of the largest size; more are turned away with 503.",
+        integer(_MIB, 1024 * 1024 * _MIB),
+        str(128 * _MIB),
+    )
+    response_bytes: int = setting(
+        "MAX_RESPONSE_BYTES_IN_FLIGHT",
+        "How many bytes of large responses a process has in memory at once, with the same share"
+        " for one IP address; more wait, and are turned away with 503 after 20 seconds.",
+        integer(_MIB, 1024 * 1024 * _MIB),
+        str(128 * _MIB),
+    )
+
+    connections: int = setting(
+        "MAX_CONNECTIONS",
+        "How many connections a process has open at most; more are closed at once. The limit of"
+        " open files may allow fewer.",
+        integer(1, 1_000_000),
+        "4096",
+    )
+    connections_per_address: int = setting(
+        "MAX_CONNECTIONS_PER_ADDRESS",
+        "How many connections of one IP address, or of one IPv6 /64, a process has open at most;"
+        " more get 503. Trusted proxies have no such limit.",
+        integer(1, 1_000_000),
+        "128",
+    )
+    write_seconds: float = setting(
+        "WRITE_TIMEOUT_SECONDS",
+        "How long a client may take no byte of a response before its connection is aborted.",
+        seconds(0.1, 600),
+        "15",
+    )
+
+    def enforced(self, rate: Rate) -> Rate | None:
+        """The rate, or None while rate limits are off."""
+        return rate if self.rate_limits else None
