@@ -108,6 +108,38 @@ def test_a_message_for_others_is_refused_though_well_signed(
     assert refused(lambda: VERIFIER.verify(claim, NOW)) is Code.INVALID_LOGIN_MESSAGE
 
 
+ANY_PORT = LoginVerifier(["imprint.example", "localhost:*", "[::1]:*"], chain_id=31337)
+
+
+@pytest.mark.parametrize("origin", ["localhost", "localhost:5173", "LOCALHOST:1", "[::1]:3000"])
+def test_a_host_of_this_machine_may_have_any_port(
+    origin: str, signer: LocalAccount, sign_text: Sign
+) -> None:
+    message = write_message(signer, origin=origin, URI=f"http://{origin}/login")
+    claim = LoginClaim(message, signer.address, sign_text(signer, message))
+    assert ANY_PORT.verify(claim, NOW) == Login(signer.address.lower(), "a1b2c3d4e5")
+
+
+@pytest.mark.parametrize("origin", ["localhost.evil.example:80", "me@localhost:80", "127.0.0.1:80"])
+def test_any_port_is_not_any_host(
+    origin: str, signer: LocalAccount, sign_text: Sign, refused: Refused
+) -> None:
+    message = write_message(signer, origin=origin, URI=None)
+    claim = LoginClaim(message, signer.address, sign_text(signer, message))
+    assert refused(lambda: ANY_PORT.verify(claim, NOW)) is Code.INVALID_LOGIN_MESSAGE
+
+
+def test_a_refused_domain_names_the_accepted_ones_and_the_setting(
+    signer: LocalAccount, sign_text: Sign
+) -> None:
+    message = write_message(signer, origin="evil.example", URI=None)
+    claim = LoginClaim(message, signer.address, sign_text(signer, message))
+    with pytest.raises(Refusal) as caught:
+        ANY_PORT.verify(claim, NOW)
+    assert "imprint.example, localhost:*, [::1]:*" in caught.value.detail
+    assert "IMPRINT_LOGIN_DOMAINS" in caught.value.detail
+
+
 @pytest.mark.parametrize(
     ("age", "code"),
     [

@@ -224,7 +224,12 @@ def test_no_setting_is_required_for_development():
     assert settings.chain.id == 31337
     assert settings.chain.marketplace == MARKETPLACE
     assert settings.chain.rpc_urls == (Secret("http://127.0.0.1:8545"),)
-    assert settings.login_domains == ("127.0.0.1:8000", "localhost:8000")
+    assert settings.login_domains == (
+        "127.0.0.1:8000",
+        "localhost:*",
+        "127.0.0.1:*",
+        "[::1]:*",
+    )
     assert not settings.limits.rate_limits
 
 

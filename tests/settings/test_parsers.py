@@ -43,6 +43,8 @@ CHECKSUMMED = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
         (parsers.parse_proxy, "::ffff:10.0.0.1", "10.0.0.1"),
         (parsers.parse_proxy, "::ffff:10.0.0.0/104", "10.0.0.0/8"),
         (parsers.parse_domain, "Example.org:3000", "example.org:3000"),
+        (parsers.parse_domain, "Localhost:*", "localhost:*"),
+        (parsers.parse_domain, "[::1]:*", "[::1]:*"),
         (parsers.parse_origin, "https://Example.org:81/", "https://example.org:81"),
         (parsers.parse_allowed_origin, "*", "*"),
         (parsers.parse_allowed_origin, "http://A.example", "http://a.example"),
@@ -106,7 +108,7 @@ def test_a_duration_is_written_as_a_plain_decimal(text: str):
 
 
 @pytest.mark.parametrize(
-    "text", ["https://a", "a/b", "a?b", "a#b", "me@a", "a b", "", ":80", "a:port"]
+    "text", ["https://a", "a/b", "a?b", "a#b", "me@a", "a b", "", ":80", "a:port", "a:*"]
 )
 def test_a_domain_is_only_a_host_and_a_port(text: str):
     with pytest.raises(InvalidSetting):

@@ -76,7 +76,7 @@ def parse_uri(text: str) -> Uri:
 def parse_authority(text: str) -> Authority:
     """Parse an authority; the host may be empty, as in `file:///`. Raises `NotAUri`."""
     userinfo, at, rest = text.rpartition("@")
-    host, port = _split_port(rest)
+    host, port = split_port(rest)
     well_formed = _USERINFO.fullmatch(userinfo) and _is_host(host) and _PORT.fullmatch(port or "")
     if not well_formed:
         raise NotAUri("This is not a host with an optional port.")
@@ -93,7 +93,8 @@ def is_path_segment(text: str) -> bool:
     return _PATH_CHARACTERS.fullmatch(text) is not None
 
 
-def _split_port(text: str) -> tuple[str, str | None]:
+def split_port(text: str) -> tuple[str, str | None]:
+    """The host of an authority without userinfo, and its port if it has one."""
     bracket = text.rfind("]")
     colon = text.find(":", bracket + 1)
     return (text, None) if colon < 0 else (text[:colon], text[colon + 1 :])

@@ -19,7 +19,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NoReturn
 
-from imprint.auth.login_message import LoginMessage, parse_authority, parse_login_message
+from imprint.auth.login_message import (
+    LoginMessage,
+    parse_authority,
+    parse_login_message,
+    split_port,
+)
 from imprint.auth.signatures import parse_signer, personal_digest, verify_signer
 from imprint.domain.addresses import Address, parse_address
 from imprint.domain.errors import Code, Refusal
@@ -29,6 +34,9 @@ LOGIN_FRESHNESS = timedelta(seconds=60)
 
 LOGIN_SKEW = timedelta(seconds=5)
 """How far a reader's clock may run ahead of ours."""
+
+ANY_PORT = ":*"
+"""The end of a domain whose host may have any port."""
 
 _SCHEMES = ("http", "https")
 
@@ -62,9 +70,15 @@ class LoginVerifier:
     ) -> None:
         """Accept logins to `domains`: hosts, with a port unless it is the default one.
 
-        Raises `ValueError` for a domain that no message can name.
+        `localhost:*` accepts every port, and none. Raises `ValueError` for a domain that no message
+        can name.
         """
-        self._domains = frozenset(_checked_domain(domain) for domain in domains)
+        domains = tuple(domains)
+        exact = [each for each in domains if not each.endswith(ANY_PORT)]
+        self._domains = frozenset(_checked_domain(domain) for domain in exact)
+        hosts = [each.removesuffix(ANY_PORT) for each in domains if each.endswith(ANY_PORT)]
+        self._hosts = frozenset(_checked_domain(host) for host in hosts)
+        self._accepted = ", ".join(domains)
         self._chain_id = chain_id
         self._freshness = freshness
         self._skew = skew
@@ -88,8 +102,13 @@ class LoginVerifier:
     def _check_target(self, message: LoginMessage) -> None:
         # The allowed domains have no userinfo, so a message domain with one never matches.
         domain = message.domain.lower()
-        if domain not in self._domains or (message.scheme or "https").lower() not in _SCHEMES:
-            _refuse("The login message is meant for another domain.")
+        if not self._accepts(domain):
+            _refuse(
+                f"The login message is meant for another domain. Accepted are: {self._accepted}."
+                " The operator sets them with IMPRINT_LOGIN_DOMAINS."
+            )
+        if (message.scheme or "https").lower() not in _SCHEMES:
+            _refuse("The scheme of the login message is neither http nor https.")
         if message.chain_id != self._chain_id:
             _refuse("The login message is meant for another chain.")
         uri = message.uri
@@ -97,6 +116,9 @@ class LoginVerifier:
             return
         if uri.scheme.lower() not in _SCHEMES or (uri.authority or "").lower() != domain:
             _refuse("The URI of the login message is not on its domain.")
+
+    def _accepts(self, domain: str) -> bool:
+        return domain in self._domains or split_port(domain)[0] in self._hosts
 
     def _check_time(self, message: LoginMessage, now: datetime) -> None:
         age = now - message.issued_at.moment

@@ -221,7 +221,8 @@ class Sessions:
 
     login_domains: tuple[str, ...] = setting(
         "LOGIN_DOMAINS",
-        "Hosts whose pages readers may log in from, separated by commas, with their ports.",
+        "Hosts whose pages readers may log in from, separated by commas, with their ports;"
+        " `localhost:*` for any port of this machine.",
         several(parse_domain),
         "",
     )

@@ -19,6 +19,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?")
 _RATE = re.compile(r"([0-9]{1,12})/([0-9]{1,9})")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 _ON = ("on", "true", "yes", "1")
 _OFF = ("off", "false", "no", "0")
 
@@ -84,7 +85,13 @@ def parse_proxy(text: str) -> str:
 
 
 def parse_domain(text: str) -> str:
-    """A host with an optional port, in lower case; a URL is refused."""
+    """A host with an optional port, in lower case; a URL is refused.
+
+    A name of this machine may have any port: `localhost:*`.
+    """
+    host, _, port = text.rpartition(":")
+    if port == "*" and host.lower() in _LOOPBACK_HOSTS:
+        return text.lower()
     parts = _split_url(f"http://{text}")
     if not parts.hostname or parts.netloc != text or parts.username is not None:
         raise InvalidSetting("must name hosts like example.org or localhost:3000, without a scheme")

@@ -29,7 +29,7 @@ DEVELOPMENT: Mapping[str, str] = MappingProxyType(
         "IMPRINT_CHAIN_ID": "31337",
         "IMPRINT_MARKETPLACE_ADDRESS": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
         "IMPRINT_CHAIN_FOLLOW_SECONDS": "1",
-        "IMPRINT_LOGIN_DOMAINS": "localhost:{IMPRINT_PORT},127.0.0.1:{IMPRINT_PORT}",
+        "IMPRINT_LOGIN_DOMAINS": "localhost:*,127.0.0.1:*,[::1]:*",
         "IMPRINT_CORS_ORIGINS": "*",
         "IMPRINT_JWT_SECRET": "imprint-development-only-jwt-4f1b7c09e2",
         "IMPRINT_WEBHOOK_A_SECRET": "whsec_imprint-development-only-a-83d2f6",

@@ -10,6 +10,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 WEBHOOK_PATHS = "/webhook/"
 """Paths that only servers call: no page gets permission for them."""
 
+TRACE_HEADERS = ("baggage", "sentry-trace", "traceparent", "tracestate")
+"""Headers that tracing libraries add to every request of a page; the service ignores them."""
+
 
 class PageCors(CORSMiddleware):
     """CORS for the pages of these origins, on every path but the webhooks."""
@@ -26,6 +29,7 @@ class PageCors(CORSMiddleware):
                 "If-Range",
                 "Range",
                 "X-Request-Id",
+                *TRACE_HEADERS,
             ],
             expose_headers=[
                 "Accept-Ranges",
