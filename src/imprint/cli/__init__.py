@@ -16,6 +16,7 @@ COMMANDS = {
     "backup": ("backup", "backup"),
     "check": ("check", "check"),
     "contract": ("contract", "contract"),
+    "deploy": ("deploy", "deploy"),
     "dev": ("dev", "dev"),
     "events": ("events", "events"),
     "export": ("export", "export"),

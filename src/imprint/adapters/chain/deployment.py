@@ -1,0 +1,251 @@
+"""The deployment of the marketplace: its transaction, and what the chain says about it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from imprint.adapters.chain.http_client import NodeFailure, NodeRefusal
+from imprint.adapters.chain.json_rpc import Call, JsonRpc
+from imprint.domain.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.hexadecimal import (
+    NotHexadecimal,
+    parse_hash,
+    parse_hex_bytes,
+    parse_hex_number,
+)
+
+Read = TypeVar("Read")
+
+CALL_SECONDS = 10.0
+"""Seconds that the node has for a response."""
+
+POLL_SECONDS = 1.0
+"""Seconds between two looks at the chain."""
+
+GAS_MARGIN = 1.2
+"""Times the estimated gas: a reorg can make the deployment cost more."""
+
+BASE_FEE_MARGIN = 2
+"""Times the base fee, which rises by an eighth a block: enough for six full blocks."""
+
+DEFAULT_TIP = 10**9
+"""Wei per gas for the miner, if the node suggests none."""
+
+
+class NotDeployed(Exception):
+    """The marketplace is not deployed; the text is the reason, for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentTransaction:
+    """A transaction that creates the marketplace.
+
+    `head` is the newest block when it was prepared; `tip` is None where the chain has no base fee.
+    """
+
+    sender: Address
+    chain_id: int
+    head: int
+    nonce: int
+    gas: int
+    max_fee: int
+    tip: int | None
+    code: str
+
+    @property
+    def highest_cost(self) -> int:
+        """The wei that it takes at most."""
+        return self.gas * self.max_fee
+
+    def fields(self) -> dict[str, Any]:
+        """The members as wallets and signers take them; there is no `to`."""
+        fees: dict[str, Any] = {"gasPrice": hex(self.max_fee)}
+        if self.tip is not None:
+            fees = {
+                "type": "0x2",
+                "maxFeePerGas": hex(self.max_fee),
+                "maxPriorityFeePerGas": hex(self.tip),
+            }
+        return {
+            "chainId": hex(self.chain_id),
+            "nonce": hex(self.nonce),
+            "gas": hex(self.gas),
+            **fees,
+            "value": "0x0",
+            "data": self.code,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedMarketplace:
+    """Where the marketplace is; `block` is the one that it was created in."""
+
+    chain_id: int
+    address: Address
+    block: int
+
+
+class MarketplaceDeployment:
+    """Prepares, sends and awaits the deployment, on one node."""
+
+    def __init__(self, rpc: JsonRpc, poll_seconds: float = POLL_SECONDS) -> None:
+        self._rpc = rpc
+        self._poll_seconds = poll_seconds
+
+    async def prepare(self, sender: Address, code: str) -> DeploymentTransaction:
+        """The transaction that creates the contract with this code.
+
+        Raises `NotDeployed` if the sender cannot pay for it, or the node does not respond.
+        """
+        chain_id, block, nonce, balance = await self._ask(
+            Call("eth_chainId"),
+            Call("eth_getBlockByNumber", ("latest", False)),
+            Call("eth_getTransactionCount", (sender, "pending")),
+            Call("eth_getBalance", (sender, "latest")),
+        )
+        if not isinstance(block, dict):
+            raise NotDeployed("The newest block of the node is malformed.")
+        max_fee, tip = await self._fees(block)
+        transaction = DeploymentTransaction(
+            sender,
+            _read(parse_hex_number, chain_id),
+            _read(parse_hex_number, block.get("number")),
+            _read(parse_hex_number, nonce),
+            await self._estimate(sender, code),
+            max_fee,
+            tip,
+            code,
+        )
+        has = _read(parse_hex_number, balance)
+        if has < transaction.highest_cost:
+            raise NotDeployed(
+                f"The account {sender} has {has} wei, and the deployment may take"
+                f" {transaction.highest_cost}. Send it some coins, and try again."
+            )
+        return transaction
+
+    async def send(self, signed: bytes, transaction_hash: str) -> None:
+        """Send a signed transaction; one that the node knows already is as good as sent.
+
+        Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` tells.
+        """
+        try:
+            await self._call(Call("eth_sendRawTransaction", ("0x" + signed.hex(),)))
+        except NodeRefusal as refusal:
+            (known,) = await self._ask(Call("eth_getTransactionByHash", (transaction_hash,)))
+            if known is None:
+                raise NotDeployed(f"The node refused the transaction: {refusal}.") from refusal
+        except (NodeFailure, TimeoutError):
+            # It may have arrived.
+            return
+
+    async def wait(self, transaction_hash: str) -> DeployedMarketplace:
+        """Return when the transaction is in a block; waits for ever.
+
+        Raises `NotDeployed` if it failed, or created no contract.
+        """
+        while True:
+            try:
+                chain_id, receipt = await self._call(
+                    Call("eth_chainId"), Call("eth_getTransactionReceipt", (transaction_hash,))
+                )
+            except (NodeFailure, TimeoutError):
+                receipt = None
+            if receipt is not None:
+                return _read_receipt(chain_id, receipt)
+            await asyncio.sleep(self._poll_seconds)
+
+    async def wait_for_code(
+        self, prepared: DeploymentTransaction, address: Address
+    ) -> DeployedMarketplace:
+        """Return when somebody else's signature has created the contract; waits for ever.
+
+        Its block is the one after the newest block without it, as far as was seen: nothing of the
+        contract is earlier. Raises `NotDeployed` if the nonce was used for something else.
+        """
+        block = prepared.head + 1
+        while True:
+            try:
+                head, nonce, code = await self._call(
+                    Call("eth_blockNumber"),
+                    Call("eth_getTransactionCount", (prepared.sender, "latest")),
+                    Call("eth_getCode", (address, "latest")),
+                )
+            except (NodeFailure, TimeoutError):
+                await asyncio.sleep(self._poll_seconds)
+                continue
+            if _read(parse_hex_bytes, code):
+                return DeployedMarketplace(prepared.chain_id, address, block)
+            if _read(parse_hex_number, nonce) > prepared.nonce:
+                raise NotDeployed(
+                    f"The account {prepared.sender} has used its nonce {prepared.nonce} for another"
+                    " transaction. Run the command again."
+                )
+            block = _read(parse_hex_number, head) + 1
+            await asyncio.sleep(self._poll_seconds)
+
+    async def _fees(self, block: dict[str, Any]) -> tuple[int, int | None]:
+        """The highest fee per gas, and the part of it for the miner."""
+        if block.get("baseFeePerGas") is None:
+            (price,) = await self._ask(Call("eth_gasPrice"))
+            return _read(parse_hex_number, price), None
+        base = _read(parse_hex_number, block["baseFeePerGas"])
+        try:
+            (suggested,) = await self._call(Call("eth_maxPriorityFeePerGas"))
+        except NodeRefusal:
+            tip = DEFAULT_TIP
+        except (NodeFailure, TimeoutError) as error:
+            raise _not_responding(error) from error
+        else:
+            tip = _read(parse_hex_number, suggested)
+        return BASE_FEE_MARGIN * base + tip, tip
+
+    async def _estimate(self, sender: Address, code: str) -> int:
+        try:
+            (gas,) = await self._call(Call("eth_estimateGas", ({"from": sender, "data": code},)))
+        except NodeRefusal as refusal:
+            raise NotDeployed(
+                f"The node does not estimate the deployment: {refusal}. The account may have no"
+                " coins, or the chain may be older than the Cancun upgrade."
+            ) from refusal
+        except (NodeFailure, TimeoutError) as error:
+            raise _not_responding(error) from error
+        return int(_read(parse_hex_number, gas) * GAS_MARGIN)
+
+    async def _ask(self, *calls: Call) -> Sequence[Any]:
+        try:
+            return await self._call(*calls)
+        except (NodeFailure, TimeoutError) as error:
+            raise _not_responding(error) from error
+
+    async def _call(self, *calls: Call) -> Sequence[Any]:
+        async with asyncio.timeout(CALL_SECONDS):
+            return await self._rpc.send(0, calls)
+
+
+def _not_responding(error: Exception) -> NotDeployed:
+    reason = str(error) or "it took too long"
+    return NotDeployed(f"The node does not respond as it should: {reason}.")
+
+
+def _read_receipt(chain_id: object, receipt: object) -> DeployedMarketplace:
+    if not isinstance(receipt, dict):
+        raise NotDeployed("The receipt of the transaction is malformed.")
+    found = _read(parse_hash, receipt.get("transactionHash"))
+    if _read(parse_hex_number, receipt.get("status")) != 1:
+        raise NotDeployed(f"The transaction {found} was reverted: the marketplace is not deployed.")
+    if receipt.get("contractAddress") is None:
+        raise NotDeployed(f"The transaction {found} created no contract.")
+    return DeployedMarketplace(
+        _read(parse_hex_number, chain_id),
+        _read(parse_address, receipt["contractAddress"]),
+        _read(parse_hex_number, receipt.get("blockNumber")),
+    )
+
+
+def _read(parse: Callable[[Any], Read], value: object) -> Read:
+    try:
+        return parse(value)
+    except (NotHexadecimal, NotAnAddress) as error:
+        raise NotDeployed("The node returned a malformed value.") from error

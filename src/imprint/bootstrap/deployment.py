@@ -1,0 +1,93 @@
+"""The wiring of `imprint deploy`: a node, the compiled marketplace and the key that signs."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from imprint.adapters.chain.deployment import (
+    DeployedMarketplace,
+    DeploymentTransaction,
+    MarketplaceDeployment,
+    NotDeployed,
+)
+from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.domain.addresses import Address, keccak256, parse_address
+from imprint.domain.errors import CannotStart
+
+__all__ = [
+    "DeployedMarketplace",
+    "DeploymentTransaction",
+    "MarketplaceDeployment",
+    "NotDeployed",
+    "Signer",
+    "contract_address",
+    "open_deployment",
+    "read_signer",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """An account that can sign: `sign` returns the signed transaction and its hash."""
+
+    address: Address
+    sign: Callable[[DeploymentTransaction], tuple[bytes, str]]
+
+
+@asynccontextmanager
+async def open_deployment(url: str) -> AsyncIterator[MarketplaceDeployment]:
+    """A deployment through the node at this URL. Raises `CannotStart` for what is no URL."""
+    try:
+        rpc = JsonRpc([url])
+    except ValueError as error:
+        raise CannotStart(str(error)) from error
+    try:
+        yield MarketplaceDeployment(rpc)
+    finally:
+        await rpc.close()
+
+
+def read_signer(text: str, ask_password: Callable[[], str]) -> Signer:
+    """The account of a key file: 32 bytes in hexadecimal, or an encrypted keystore in JSON.
+
+    Raises `CannotStart` for anything else, a wrong password, and without the extra `deploy`. No
+    message contains a part of the key.
+    """
+    with _signing_library():
+        from eth_account import Account
+    text = text.strip()
+    try:
+        key = Account.decrypt(text, ask_password()) if text.startswith("{") else text
+        account = Account.from_key(key)
+    except Exception as error:  # noqa: BLE001 - the library raises many kinds, some with the key
+        if text.startswith("{"):
+            raise CannotStart("The keystore cannot be opened with this password.") from None
+        reason = type(error).__name__
+        raise CannotStart(
+            "The key file must have a private key of 64 hexadecimal digits, or a keystore"
+            f" ({reason})."
+        ) from None
+
+    def sign(transaction: DeploymentTransaction) -> tuple[bytes, str]:
+        signed = account.sign_transaction(transaction.fields())
+        return bytes(signed.raw_transaction), "0x" + bytes(signed.hash).hex()
+
+    return Signer(parse_address(account.address), sign)
+
+
+def contract_address(transaction: DeploymentTransaction) -> Address:
+    """The address that the contract of this transaction gets."""
+    with _signing_library():
+        import rlp
+    created = rlp.encode([bytes.fromhex(transaction.sender[2:]), transaction.nonce])
+    return Address("0x" + keccak256(created)[12:].hex())
+
+
+@contextmanager
+def _signing_library() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise CannotStart(
+            "Deploying needs a library that is not installed: pip install 'imprint-press[deploy]'."
+        ) from error

@@ -1,0 +1,158 @@
+"""`imprint deploy`: the marketplace on a chain, and the settings that name it."""
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import click
+
+from imprint.bootstrap.deployment import (
+    DeployedMarketplace,
+    DeploymentTransaction,
+    MarketplaceDeployment,
+    NotDeployed,
+    Signer,
+    contract_address,
+    open_deployment,
+    read_signer,
+)
+from imprint.cli.errors import reporting_errors
+from imprint.domain.addresses import Address, NotAnAddress, checksum_address, parse_address
+from imprint.domain.hexadecimal import NotHexadecimal, parse_hash
+from imprint.marketplace import artifact
+
+WEI_PER_COIN = 10**18
+
+_file = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.command()
+@click.option(
+    "--rpc-url",
+    envvar="IMPRINT_CHAIN_RPC_URL",
+    required=True,
+    help="A node of the chain [env: IMPRINT_CHAIN_RPC_URL].",
+)
+@click.option("--key-file", type=_file, help="A private key in hexadecimal, or a keystore.")
+@click.option("--password-file", type=_file, help="The password of the keystore; else asked for.")
+@click.option("--from", "sender", help="Print the transaction for this account to sign.")
+@click.option("--transaction", help="Wait for this transaction, sent before.")
+@click.option("--yes", is_flag=True, help="Deploy without asking.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of settings.")
+def deploy(
+    *,
+    rpc_url: str,
+    key_file: Path | None,
+    password_file: Path | None,
+    sender: str | None,
+    transaction: str | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Deploy the marketplace, and print its settings.
+
+    With --key-file it signs and sends the transaction. With --from it prints the transaction for
+    another wallet to sign and send, and waits for the contract. Settings go to standard output,
+    everything else to standard error.
+    """
+    if [key_file, sender, transaction].count(None) != 2:
+        raise click.UsageError("Give one of --key-file, --from and --transaction.")
+    # The setting may list several nodes.
+    url = rpc_url.partition(",")[0].strip()
+    with reporting_errors():
+        if key_file is not None:
+            signer = read_signer(_read_key(key_file), lambda: _password(password_file))
+            deploying = _deploy(url, signer, yes)
+        elif sender is not None:
+            deploying = _deploy_unsigned(url, _parse_sender(sender))
+        else:
+            deploying = _await(url, _parse_hash(transaction))
+        try:
+            deployed = asyncio.run(deploying)
+        except NotDeployed as error:
+            raise click.ClickException(str(error)) from error
+    _print_settings(deployed, as_json)
+
+
+async def _deploy(url: str, signer: Signer, yes: bool) -> DeployedMarketplace:
+    async with open_deployment(url) as deployment:
+        prepared = await deployment.prepare(signer.address, artifact().bytecode)
+        _describe(prepared)
+        if not yes:
+            click.confirm("Deploy the marketplace?", abort=True, err=True)
+        signed, transaction_hash = signer.sign(prepared)
+        await deployment.send(signed, transaction_hash)
+        return await _wait(deployment, transaction_hash)
+
+
+async def _deploy_unsigned(url: str, sender: Address) -> DeployedMarketplace:
+    async with open_deployment(url) as deployment:
+        prepared = await deployment.prepare(sender, artifact().bytecode)
+        address = contract_address(prepared)
+        _describe(prepared)
+        click.echo(json.dumps({"from": sender, **prepared.fields()}))
+        _say(f"Sign and send it. Waiting for a contract at {checksum_address(address)} …")
+        return await deployment.wait_for_code(prepared, address)
+
+
+async def _await(url: str, transaction_hash: str) -> DeployedMarketplace:
+    async with open_deployment(url) as deployment:
+        return await _wait(deployment, transaction_hash)
+
+
+async def _wait(deployment: MarketplaceDeployment, transaction_hash: str) -> DeployedMarketplace:
+    _say(f"Waiting for the transaction {transaction_hash} …")
+    _say("If you stop here: imprint deploy --transaction with this hash goes on.")
+    return await deployment.wait(transaction_hash)
+
+
+def _read_key(path: Path) -> str:
+    if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+        click.secho(f"Warning: others can read {path}.", fg="yellow", err=True)
+    return path.read_text("utf-8", "replace")
+
+
+def _password(path: Path | None) -> str:
+    if path is not None:
+        return path.read_text("utf-8").rstrip("\r\n")
+    password: str = click.prompt("Password of the keystore", hide_input=True, err=True)
+    return password
+
+
+def _parse_sender(text: str) -> Address:
+    try:
+        return parse_address(text)
+    except NotAnAddress as error:
+        raise click.BadParameter(str(error), param_hint="--from") from error
+
+
+def _parse_hash(text: str | None) -> str:
+    try:
+        return parse_hash(text)
+    except NotHexadecimal as error:
+        raise click.BadParameter(str(error), param_hint="--transaction") from error
+
+
+def _describe(prepared: DeploymentTransaction) -> None:
+    _say(f"Chain      {prepared.chain_id}")
+    _say(f"Account    {checksum_address(prepared.sender)}, nonce {prepared.nonce}")
+    _say(f"Cost       at most {prepared.highest_cost / WEI_PER_COIN:.6f} of the chain's coin")
+
+
+def _print_settings(deployed: DeployedMarketplace, as_json: bool) -> None:
+    settings = {
+        "IMPRINT_CHAIN_ID": str(deployed.chain_id),
+        "IMPRINT_MARKETPLACE_ADDRESS": checksum_address(deployed.address),
+        "IMPRINT_CHAIN_START_BLOCK": str(deployed.block),
+    }
+    _say("The marketplace is deployed. Its settings, besides IMPRINT_CHAIN_RPC_URL:")
+    if as_json:
+        click.echo(json.dumps(settings))
+    else:
+        for name, value in settings.items():
+            click.echo(f"{name}={value}")
+
+
+def _say(sentence: str) -> None:
+    click.echo(sentence, err=True)

@@ -1,0 +1,123 @@
+"""`imprint deploy`."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from eth_account import Account
+from tests.cli.installations import run
+from tests.world import World
+
+BROKE = "0x" + "5c" * 32
+"""The key of an account without coins."""
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture
+def key_file(world: World, tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    path.write_text(bytes(world.wallet(3).account.key).hex() + "\n")
+    path.chmod(0o600)
+    return path
+
+
+async def deploy(world: World, *arguments: str | Path):
+    environ = {"IMPRINT_CHAIN_RPC_URL": world.node.url}
+    return await asyncio.to_thread(run, environ, "deploy", *arguments)
+
+
+async def test_a_key_deploys_and_standard_output_has_the_settings_alone(
+    world: World, key_file: Path
+):
+    result = await deploy(world, "--key-file", key_file, "--yes")
+    assert result.exit_code == 0, result.output
+    settings = dict(line.split("=") for line in result.stdout.splitlines())
+    assert settings.keys() == {
+        "IMPRINT_CHAIN_ID",
+        "IMPRINT_MARKETPLACE_ADDRESS",
+        "IMPRINT_CHAIN_START_BLOCK",
+    }
+    assert settings["IMPRINT_CHAIN_START_BLOCK"] == str(world.chain.head.number)
+    assert world.chain.account(settings["IMPRINT_MARKETPLACE_ADDRESS"].lower()).code
+
+
+async def test_a_keystore_is_opened_with_its_password(world: World, tmp_path: Path):
+    store, password = tmp_path / "keystore.json", tmp_path / "password"
+    key = world.wallet(3).account.key
+    store.write_text(json.dumps(Account.encrypt(key, PASSWORD, kdf="pbkdf2", iterations=2)))
+    password.write_text(PASSWORD + "\n")
+    given = ("--key-file", store, "--password-file", password, "--yes", "--json")
+    result = await deploy(world, *given)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["IMPRINT_CHAIN_ID"] == str(world.settings.chain.id)
+
+
+async def test_a_wrong_password_and_a_wrong_key_say_so_and_show_nothing(
+    world: World, tmp_path: Path
+):
+    store, password = tmp_path / "keystore.json", tmp_path / "password"
+    store.write_text(json.dumps(Account.encrypt(BROKE, PASSWORD, kdf="pbkdf2", iterations=2)))
+    password.write_text("wrong")
+    result = await deploy(world, "--key-file", store, "--password-file", password)
+    assert (result.exit_code, "with this password" in result.output) == (2, True)
+    broken = tmp_path / "broken"
+    broken.write_text("0x" + "5c" * 31)
+    result = await deploy(world, "--key-file", broken)
+    assert (result.exit_code, "64 hexadecimal digits" in result.output) == (2, True)
+    assert "5c5c" not in result.output
+
+
+async def test_without_consent_nothing_is_sent(world: World, key_file: Path):
+    before = world.chain.head.number
+    result = await deploy(world, "--key-file", key_file)
+    assert result.exit_code == 1
+    assert world.chain.head.number == before
+
+
+async def test_a_key_that_others_can_read_is_warned_about(world: World, key_file: Path):
+    os.chmod(key_file, 0o644)  # noqa: PTH101 - no call that ruff counts as blocking
+    result = await deploy(world, "--key-file", key_file)
+    assert "others can read" in result.stderr
+
+
+async def test_an_account_without_coins_is_told_so(world: World, tmp_path: Path):
+    key_file = tmp_path / "broke"
+    key_file.write_text(BROKE)
+    result = await deploy(world, "--key-file", key_file, "--yes")
+    assert (result.exit_code, "has 0 wei" in result.stderr) == (1, True)
+
+
+async def test_the_transaction_is_printed_for_another_wallet_to_sign(world: World):
+    wallet = world.wallet(3).account
+    running = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "imprint", "deploy", "--from", wallet.address),
+        env={**os.environ, "IMPRINT_CHAIN_RPC_URL": world.node.url},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert running.stdout is not None
+    transaction = json.loads(await running.stdout.readline())
+    assert transaction.pop("from") == wallet.address.lower()
+    signed = bytes(wallet.sign_transaction(transaction).raw_transaction)
+    block = world.chain.submit(signed)
+    settings = (await running.stdout.read()).decode()
+    assert await running.wait() == 0
+    assert f"IMPRINT_CHAIN_START_BLOCK={block.number}" in settings
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--from", "0x" + "ab" * 20, "--transaction", "0x" + "ab" * 32),
+        ("--from", "0x12"),
+        ("--transaction", "0x12"),
+    ],
+    ids=str,
+)
+async def test_wrong_arguments_are_refused(world: World, arguments: tuple[str, ...]):
+    result = await deploy(world, *arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
