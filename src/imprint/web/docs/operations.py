@@ -241,7 +241,7 @@ FETCH_DOCUMENT = Operation(
         IF_NONE_MATCH,
         Parameter(
             "Range",
-            "Range",
+            "ByteRange",
             "A byte range of the picture or of the root block. Several ranges, or another unit, "
             "give the whole document.",
             place="header",

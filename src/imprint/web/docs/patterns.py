@@ -24,9 +24,6 @@ ANY_CID_PATTERN = "^[0-9A-Za-z+/_=\\-]{46,73}$"
 POST_ID_PATTERN = "^(0|[1-9][0-9]{0,77})$"
 """A number of up to 78 digits, as 2^256 has."""
 
-CHAIN_ID_PATTERN = "^(0|[1-9][0-9]{0,77}|0x[0-9a-fA-F]{1,64})$"
-"""A chain id in decimal or hex."""
-
 TIMESTAMP_PATTERN = "^[0-9]{1,12}$"
 """Unix time in seconds."""
 

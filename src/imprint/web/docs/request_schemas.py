@@ -8,7 +8,6 @@ from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.web.docs.patterns import (
     ADDRESS_PATTERN,
     ANY_CID_PATTERN,
-    CHAIN_ID_PATTERN,
     DELIVERY_NONCE_PATTERN,
     DELIVERY_SIGNATURE_PATTERN,
     HASHTAGS_OR_NONE_PATTERN,
@@ -93,7 +92,7 @@ def _texts() -> dict[str, Schema]:
         "Scope": choice(
             "The root block or all blocks; `entity` is the same as `all`.", "block", "entity", "all"
         ),
-        "Range": string("A byte range (RFC 9110); anything else is ignored."),
+        "ByteRange": string("A byte range (RFC 9110); anything else is ignored."),
         "CacheDirective": string("A cache directive (RFC 9111)."),
         "EntityTags": string("One or more entity tags (RFC 9110)."),
         "Content": string(
@@ -129,8 +128,6 @@ def _signing_domain() -> Schema:
             "chainId": {
                 "type": ["integer", "string"],
                 "description": "A number, or a string in decimal or hex.",
-                "minimum": 0,
-                "pattern": CHAIN_ID_PATTERN,
             },
         },
     )

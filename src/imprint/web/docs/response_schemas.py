@@ -39,7 +39,7 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "EventAnswer": responses.EventResponse,
     "DeliveryAnswer": responses.DeliveryResponse,
     "KeyValues": responses.KeyValues,
-    "Record": responses.Record,
+    "FileRecord": responses.Record,
     "ReadRecord": responses.ReadRecord,
     "DeletedFile": responses.DeletedFile,
 }
@@ -77,7 +77,7 @@ _MEMBERS: dict[str, dict[str, Schema]] = {
         "owner": _LOWER_ADDRESS,
         "status": ref("FileStatus"),
     },
-    "Record": _RECORD,
+    "FileRecord": _RECORD,
     "ReadRecord": {
         **_RECORD,
         "hashtags": array("Normalized hashtags.", {"type": "string"}),
@@ -244,7 +244,7 @@ def _problem() -> Schema:
         "detail": string("What is wrong, for people."),
         "code": ref("ProblemCode"),
         "error": string("The same sentence as `detail`."),
-        "file": nullable(ref("Record")),
+        "file": nullable(ref("FileRecord")),
     }
     return structure(
         "The body of every error response (RFC 9457). Only a problem with the code `nonce_used` "
