@@ -39,8 +39,8 @@ the draft and the thumbnail.
 Every error response is `application/problem+json` (RFC 9457). `code` is for programs and never \
 changes its meaning; `detail` is for people, and `error` repeats it. Each operation lists all its \
 codes. In addition, an unknown path is 404 `not_found`, and a wrong method is 405 \
-`method_not_allowed`; an unexpected error is 500 `internal_error`. A 503 neither grants nor denies anything: try again after `Retry-After` \
-seconds.
+`method_not_allowed`; an unexpected error is 500 `internal_error`. A 503 neither grants nor denies \
+anything: try again after `Retry-After` seconds.
 
 ## Lists
 
