@@ -99,7 +99,10 @@ _CHECKS = dict.fromkeys(
 UNREADY = {
     "status": "not ready",
     "checks": _CHECKS | {"storage": "unavailable"},
-    "details": ["The content store cannot be reached."],
+    "details": [
+        "Documents cannot be read: the content store does not respond, or is not the one of this"
+        " installation."
+    ],
 }
 """The readiness response while the content store cannot be reached."""
 

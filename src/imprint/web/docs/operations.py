@@ -459,10 +459,12 @@ READINESS = Operation(
     "/readyz",
     Topic.SERVICE,
     "Check the dependencies",
-    "Returns `ready`; `degraded` if reads go on while something else does not, for example "
-    "because the chain cannot be reached or disk space is low; or `not ready`, with status 503, if "
-    "records or documents cannot be read, or if the service is starting. `checks` has one word "
-    "for each dependency, and `details` says what is wrong.",
+    "Returns `ready`, or `degraded` while reads go on but something is not well: records or "
+    "documents are `read_only`, the chain cannot be reached or `disagrees` with what was final, "
+    "disk space is low, nobody follows the chain or collects garbage, or a damaged record is "
+    "known. `details` has a sentence for each. If records or documents cannot be read, and while "
+    "the service starts or stops, it is `not ready`, with status 503; while it waits for a "
+    "dependency to start, it has not asked the others, which are `unknown`.",
     Response("The service can handle requests.", "Readiness"),
     (*SERVER_CODES, Code.OVERLOADED),
 )

@@ -155,6 +155,16 @@ def _rename_refs(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _about() -> dict[str, Schema]:
+    # Words in the text, not enums: each of them would become a type of its own.
+    checks = {
+        "database": string("`ok`, `read_only`, `unavailable` or `unknown`."),
+        "storage": string("`ok`, `read_only`, `unavailable` or `unknown`."),
+        "chain": string("`ok`, `unavailable`, `disagrees` or `unknown`."),
+        "disk": string("`ok`, `low` or `unknown`."),
+        "follower": string("`ok`, `stopped` or `unknown`."),
+        "collector": string("`ok`, `stopped` or `unknown`."),
+        "records": string("`ok`, `damaged` or `unknown`."),
+    }
     return {
         "Description": {
             "type": "object",
@@ -172,13 +182,8 @@ def _about() -> dict[str, Schema]:
             "The state of the service and of its dependencies.",
             {
                 "status": ref("ReadinessStatus"),
-                "checks": {
-                    "type": "object",
-                    "description": "One word for each dependency and background task; `ok` if all "
-                    "is well with it, `unknown` if it has not been asked yet.",
-                    "additionalProperties": {"type": "string"},
-                },
-                "details": array("A sentence for everything that is wrong.", {"type": "string"}),
+                "checks": structure("One word for each dependency and task.", checks),
+                "details": array("A sentence for everything that is not well.", {"type": "string"}),
             },
             "details",
         ),
