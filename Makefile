@@ -83,8 +83,21 @@ test-deploy: $(READY) ## Try the files of deploy/: image, compose, units, manife
 	tools/install-deploy-tools
 	$(BIN)/pytest -q -rs tests/deploy
 
-test-generators: $(READY) tests/generators/node_modules/.ready ## Generate clients from the description and use them (needs Node)
+test-generators: $(READY) tests/generators/node_modules/.ready tests/generators/.venv/ready ## Generate clients from the description and use them (needs Node)
 	$(BIN)/pytest -q tests/generators
+
+# An environment of their own: what generators depend on must not decide what the service runs with.
+tests/generators/.venv/ready: tests/generators/requirements.lock | $(READY)
+	$(BIN)/python -m venv --clear tests/generators/.venv
+	@flags="--quiet --require-hashes --no-deps --only-binary :all: -r tests/generators/requirements.lock"; \
+		UV_HTTP_RETRIES=1 $(BIN)/uv pip install --python tests/generators/.venv/bin/python $$flags || \
+		tests/generators/.venv/bin/python -m pip install --disable-pip-version-check $$flags
+	@touch $@
+
+lock-generators: $(READY) ## Resolve the Python generators anew and write tests/generators/requirements.lock
+	$(BIN)/uv pip compile tests/generators/requirements.in --quiet --upgrade --universal --python-version 3.11 \
+		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock-generators" --output-file tests/generators/requirements.lock
 
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
@@ -98,8 +111,9 @@ lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 
 clean: ## Remove everything that the other targets made
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis .tools build dist
+	rm -rf tests/generators/.venv
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators lock clean
+.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators lock lock-generators clean
 .SECONDARY:

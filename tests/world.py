@@ -32,6 +32,7 @@ from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, s
 from imprint.domain.addresses import keccak256
 from imprint.domain.cids import Cid, cid_bytes
 from imprint.settings import DEVELOPMENT, Settings, read_settings
+from imprint.web.docs.openapi import describe_interface
 
 Account.enable_unaudited_hdwallet_features()
 
@@ -403,6 +404,29 @@ def picture(kind: str = "PNG", size: tuple[int, int] = (32, 18)) -> bytes:
     return file.getvalue()
 
 
+DESCRIBED = {
+    (method, path): operation["responses"]
+    for path, methods in describe_interface("1.0.0")["paths"].items()
+    for method, operation in methods.items()
+}
+"""The responses of every operation, as the OpenAPI document describes them."""
+
+
+async def check_described(response: httpx2.Response) -> None:
+    """Fail if an operation responded with a status or a code that its description does not have."""
+    path = response.request.url.path
+    method = response.request.method.lower().replace("head", "get")
+    described = DESCRIBED.get((method, "/ipfs/{cid}" if path.startswith("/ipfs/") else path))
+    if described is None or response.status_code == 500:
+        return
+    place = f"{method} {path} {response.status_code}"
+    assert str(response.status_code) in described, f"{place} is not described"
+    body = await response.aread()
+    if body and response.headers.get("content-type") == "application/problem+json":
+        code = json.loads(body)["code"]
+        assert code in described[str(response.status_code)]["x-codes"], f"{place} {code}"
+
+
 @asynccontextmanager
 async def open_world(
     folder: Path,
@@ -437,7 +461,10 @@ async def open_world(
     transport = httpx2.ASGITransport(app)
     try:
         await adapters.claim.verify()
-        async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+        hooks = {"response": [check_described]}
+        async with httpx2.AsyncClient(
+            transport=transport, base_url=ORIGIN, event_hooks=hooks
+        ) as client:
             yield World(chain, node, marketplace, settings, adapters, app, client, clock)
     finally:
         await adapters.close()

@@ -1,4 +1,4 @@
-"""The OpenAPI document of a service with default settings."""
+"""The OpenAPI document, and the facts of a service with default settings."""
 
 from typing import Any
 
@@ -23,4 +23,4 @@ FACTS: dict[str, Any] = {
     },
     "page_sizes": {"filesByTags": 9, "pendingFilesByOwner": 12},
 }
-DOCUMENT = describe_interface(FACTS)
+DOCUMENT = describe_interface("1.0.0")

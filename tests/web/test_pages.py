@@ -1,8 +1,11 @@
 """The /docs page: it shows every operation, runs no script and loads nothing."""
 
+import copy
+import json
 import re
 from base64 import b64encode
 from hashlib import sha256
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -10,12 +13,11 @@ from tests.web.described import DOCUMENT, FACTS
 from tests.world import World
 
 from imprint.web.docs.html import Markup, element, render_json, render_line, render_text
-from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.operation import Operation
 from imprint.web.docs.operations import OPERATIONS
 from imprint.web.docs.page import DOCS_POLICY, docs_page
 
-PAGE = docs_page(DOCUMENT)
+PAGE = docs_page(DOCUMENT, FACTS)
 VOID = {"meta"}
 
 
@@ -106,10 +108,16 @@ def test_the_content_security_policy_allows_only_the_style_sheet() -> None:
     assert "unsafe" not in DOCS_POLICY
 
 
+def test_the_page_shows_what_differs_between_services() -> None:
+    section = PAGE.partition('<h2 id="guide-this-service">')[2].partition("</section>")[0]
+    shown = re.sub(r"<[^>]*>", "", section.partition("<pre")[2].partition(">")[2])
+    assert json.loads(unescape(shown)) == FACTS
+
+
 def test_names_from_the_settings_are_escaped() -> None:
     hostile = "<script>alert(1)</script>"
     facts = {**FACTS, "name": hostile, "signing": {**FACTS["signing"], "name": hostile}}
-    page = docs_page(describe_interface(facts))
+    page = docs_page(DOCUMENT, facts)
     assert "script" not in read(page).names
     assert "&lt;script&gt;" in page
 
@@ -142,8 +150,10 @@ def test_highlighting_json_keeps_every_character() -> None:
 
 
 def test_a_command_quotes_its_arguments_for_the_shell() -> None:
-    facts = {**FACTS, "signing": {**FACTS["signing"], "name": "Anna's"}}
-    page = docs_page(describe_interface(facts))
+    document = copy.deepcopy(DOCUMENT)
+    body = document["paths"]["/create/group"]["post"]["requestBody"]["content"]["application/json"]
+    body["example"]["content"] = "Anna's"
+    page = docs_page(document, FACTS)
     assert "Anna'\\''s" in page
 
 

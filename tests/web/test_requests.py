@@ -344,6 +344,50 @@ async def test_the_form_these_tests_spoil_is_a_good_one(town: World) -> None:
     assert problem(response) == (404, "not_found")
 
 
+def _as_blobs(parts: list[bytes]) -> list[bytes]:
+    """The parts as browsers send them if every value is a Blob with a media type."""
+    head = b'"; filename="blob"\r\nContent-Type: application/json\r\n\r\n'
+    return [part.replace(b'"\r\n\r\n', head, 1) for part in parts]
+
+
+@pytest.mark.parametrize("is_file_first", [False, True])
+async def test_a_text_field_may_be_sent_as_browsers_send_a_blob(
+    town: World, is_file_first: bool
+) -> None:
+    *texts, file = _parts(town)
+    blobs = _as_blobs(texts)
+    assert all(b'; filename="blob"' in blob for blob in blobs)
+    parts = [file, *blobs] if is_file_first else [*blobs, file]
+    response = await _form(town, b"".join(parts) + END)
+    assert problem(response) == (404, "not_found")
+
+
+async def test_a_text_field_sent_as_a_blob_has_the_limits_of_a_text_field(town: World) -> None:
+    salt, *others = _parts(town)
+    small, large = (
+        salt.replace(b"\r\n\r\n", b"\r\n\r\n" + b" " * size, 1) for size in (60_000, 65_536)
+    )
+    response = await _form(town, b"".join([*_as_blobs([small]), *others]) + END)
+    assert problem(response) == (404, "not_found")
+    response = await _form(town, b"".join([*_as_blobs([large]), *others]) + END)
+    assert problem(response) == (400, "invalid_request")
+
+
+async def test_text_fields_and_blobs_are_counted_together(town: World) -> None:
+    parts = _parts(town)
+    more = [_part(f"f{number}", b"", "blob") for number in range(5)]
+    response = await _form(town, b"".join([*parts, *more[:4]]) + END)
+    assert problem(response) == (404, "not_found")
+    response = await _form(town, b"".join([*parts, *more]) + END)
+    assert problem(response) == (400, "invalid_request")
+
+
+async def test_the_picture_is_a_file_and_no_text(town: World) -> None:
+    *texts, _ = _parts(town)
+    response = await _form(town, b"".join([*texts, _part("file", picture())]) + END)
+    assert problem(response) == (400, "invalid_request")
+
+
 @pytest.mark.parametrize("field", range(5), ids=["salt", "address", "signature", "tags", "file"])
 async def test_a_field_given_twice_is_refused(town: World, field: int) -> None:
     parts = _parts(town)

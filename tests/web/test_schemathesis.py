@@ -15,6 +15,7 @@ from schemathesis.engine import Status, events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.schemas import BaseSchema
 from tests.web.live import Live, run_live
+from tests.web.narrowed import narrow
 
 from imprint.web.docs.operations import OPERATIONS
 
@@ -46,8 +47,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture(scope="module")
 def description(live: Live) -> dict[str, Any]:
-    """The service's own description, whose examples name what it holds."""
-    described: dict[str, Any] = httpx2.get(f"{live.origin}/openapi.json").json()
+    """The description, narrowed to this service, with examples that name what it holds."""
+    facts = httpx2.get(f"{live.origin}/.well-known/imprint.json").json()
+    described = narrow(httpx2.get(f"{live.origin}/openapi.json").json(), facts)
     real = {
         ("/fileByCid", "cid"): live.draft_cid,
         ("/filesMetaData", "cid"): live.draft_cid,

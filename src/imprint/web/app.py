@@ -173,11 +173,11 @@ def _routes(
     gateway = GatewayRoutes(services.reads, budget)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
-    openapi = describe_interface(facts)
+    openapi = describe_interface(facts["version"])
     about = AboutRoutes(
         facts,
         msgspec.json.encode(openapi),
-        docs_page(openapi).encode(),
+        docs_page(openapi, facts).encode(),
         services.readiness,
         options.security_contact,
         clock,

@@ -55,7 +55,7 @@ class Form:
 
     def field(self, name: str, default: bytes | None = None) -> bytes:
         """A field that is no file. Refuses a missing one, unless there is a default."""
-        value = self.fields.get(name, None if name in self.files else default)
+        value = self.fields.get(name, default)
         if value is None:
             raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
         return value
@@ -92,6 +92,9 @@ MAX_FORM_FIELDS = 8
 SMALL_BODY = 64 * 1024
 """Bytes of a body without its content or image, and of each text field of a form: a signature and
 the signed data are shorter. A body of this size is parsed at once, which takes 4 ms at most."""
+
+FILE_FIELD = "file"
+"""The only field of a form that is a file; every other one is text, whatever its part says."""
 
 ESCAPED = 6
 """How many times longer JSON may be than its text: the length of an escaped character."""
@@ -222,12 +225,24 @@ class _InMemoryParser(MultiPartParser):
         super().__init__(
             headers,
             self._feed(chunks),
-            max_files=1,
+            max_files=2,  # the file, and a text field that is a file until its name is known
             max_fields=MAX_FORM_FIELDS,
             max_part_size=SMALL_BODY,
         )
         self.fields: dict[str, bytes] = {}
         self.is_ended = False
+
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        part = self._current_part
+        if part.file is not None and part.field_name != FILE_FIELD:
+            # Browsers name a file in the part of every Blob, and JSON is sent as a Blob.
+            part.file = None
+            self._files_to_close_on_error.pop().close()
+            self._current_files -= 1
+            self._current_fields += 1
+            if self._current_fields > self.max_fields:
+                raise MultiPartException("Too many fields.")
 
     def on_part_end(self) -> None:
         # Starlette decodes fields, and replaces what is not in the charset of the client's choice.

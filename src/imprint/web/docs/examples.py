@@ -1,27 +1,35 @@
 """Example requests and responses: one author creates, publishes and reads one draft.
 
 The values are consistent: the cid is that of the document, and every signature recovers to the
-owner, whose private key is the number 1.
+owner, whose private key is the number 1. They are those of an imagined service, not of the one that
+serves them, so that the description of every service is the same.
 """
 
 import hashlib
 import hmac
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 from coincurve import PrivateKey
 
+from imprint.auth.login_message import MAX_MESSAGE_BYTES
 from imprint.auth.signatures import personal_digest
-from imprint.auth.typed_data import WRITE_TYPES, SigningDomain
+from imprint.auth.typed_data import MAX_NONCE_LENGTH, WRITE_TYPES, SigningDomain
 from imprint.domain.abi import encode_call
-from imprint.domain.addresses import Address, keccak256
+from imprint.domain.addresses import Address, checksum_address, keccak256
 from imprint.domain.cids import document_cid
-from imprint.domain.documents import write_document
+from imprint.domain.documents import (
+    MAX_IMAGE_BYTES,
+    MAX_IMAGE_PIXELS,
+    MAX_IMAGE_SIDE,
+    write_document,
+)
 from imprint.domain.files import Action, file_name
+from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.domain.marketplace import POST_CREATED
+from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.web import responses
 
 _KEY = PrivateKey.from_int(1)
@@ -89,59 +97,95 @@ _CHECKS = dict.fromkeys(
 )
 
 UNREADY = {
-    "status": "unavailable",
+    "status": "not ready",
     "checks": _CHECKS | {"storage": "unavailable"},
+    "details": [
+        "Documents cannot be read: the content store does not respond, or is not the one of this"
+        " installation."
+    ],
 }
 """The readiness response while the content store cannot be reached."""
 
+LOGIN_DOMAIN = "imprint.example"
+"""The domain that the login message names."""
 
-def build_examples(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """An example for every component that is a request body or a response."""
-    signing = facts["signing"]
+MARKETPLACE = Address("0x" + keccak256(b"marketplace")[12:].hex())
+"""The contract on which the draft is published."""
+
+FACTS: dict[str, Any] = {
+    "name": "Imprint",
+    "version": "1.0.0",
+    "signing": {"name": "Imprint", "version": "1", "chainId": 8453},
+    "login": {"domains": [LOGIN_DOMAIN], "freshness_seconds": 60},
+    "chain": {"id": 8453, "marketplace": checksum_address(MARKETPLACE)},
+    "limits": {
+        "content_bytes": 4 * 1024 * 1024,
+        "quota_bytes": 256 * 1024 * 1024,
+        "quota_drafts": 1000,
+        "thumbnail_bytes": MAX_IMAGE_BYTES,
+        "thumbnail_pixels": MAX_IMAGE_PIXELS,
+        "thumbnail_side": MAX_IMAGE_SIDE,
+        "hashtags": MAX_TAGS,
+        "hashtag_length": MAX_TAG_LENGTH,
+        "nonce_length": MAX_NONCE_LENGTH,
+        "login_message_bytes": MAX_MESSAGE_BYTES,
+    },
+    "page_sizes": {
+        "filesByTags": PUBLIC_PAGE_SIZE,
+        "filesMetaData": PUBLIC_PAGE_SIZE,
+        "filesByNextPageToken": PUBLIC_PAGE_SIZE,
+        "pendingFilesByOwner": DRAFTS_PAGE_SIZE,
+    },
+}
+"""The facts of the imagined service."""
+
+
+def _build_examples() -> dict[str, Any]:
+    signing = FACTS["signing"]
     domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
     content = {"content": CONTENT}
     thumbnail = {"file": "thumbnail.png"}
     return {
-        "LoginBody": _login(facts),
+        "LoginBody": _login(),
         "CreateBody": _signed_write(domain, Action.CREATE) | content,
         "UpdateBody": _signed_write(domain, Action.UPDATE) | content,
         "DeleteBody": _signed_write(domain, Action.DELETE),
         "PublishForm": thumbnail | _signed_write(domain, Action.PUBLISH) | {"hashtags": TAGS},
-        "ProviderADelivery": _delivery_a(facts["chain"]["marketplace"]),
-        "ProviderBDelivery": _delivery_b(facts["chain"]["marketplace"]),
-        "Facts": dict(facts),
+        "ProviderADelivery": _delivery_a(),
+        "ProviderBDelivery": _delivery_b(),
+        "Facts": FACTS,
         "Health": {"status": "alive"},
-        "Readiness": {
-            "status": "ready",
-            "checks": _CHECKS,
-        },
+        "Readiness": {"status": "ready", "checks": _CHECKS, "details": []},
         **msgspec.to_builtins(_responses()),
     }
 
 
-def _login(facts: Mapping[str, Any]) -> dict[str, Any]:
-    domain = facts["login"]["domains"][0]
+def _login() -> dict[str, Any]:
     message = "\n".join(
         [
-            f"{domain} wants you to sign in with your Ethereum account:",
-            OWNER,
+            f"{LOGIN_DOMAIN} wants you to sign in with your Ethereum account:",
+            checksum_address(OWNER),
             "",
             "Read what you hold.",
             "",
-            f"URI: https://{domain}",
+            f"URI: https://{LOGIN_DOMAIN}",
             "Version: 1",
-            f"Chain ID: {facts['signing']['chainId']}",
+            f"Chain ID: {FACTS['signing']['chainId']}",
             "Nonce: 7Gq2mVb4Xz",
             f"Issued At: {MOMENT:%Y-%m-%dT%H:%M:%SZ}",
         ]
     )
     signature = _sign(personal_digest(message.encode()))
-    return {"salt": message, "address": OWNER, "signature": signature}
+    return {"salt": message, "address": checksum_address(OWNER), "signature": signature}
 
 
 def _signed_write(domain: SigningDomain, action: Action) -> dict[str, Any]:
     signature = _sign(domain.digest(action, NONCE, TIMESTAMP))
-    return {"salt": _typed_data(domain, action), "address": OWNER, "signature": signature}
+    return {
+        "salt": _typed_data(domain, action),
+        "address": checksum_address(OWNER),
+        "signature": signature,
+    }
 
 
 def _typed_data(domain: SigningDomain, action: Action) -> dict[str, Any]:
@@ -159,12 +203,12 @@ def _sign(digest: bytes) -> str:
     return "0x" + signature[:64].hex() + f"{27 + signature[64]:02x}"
 
 
-def _delivery_a(marketplace: str) -> dict[str, Any]:
+def _delivery_a() -> dict[str, Any]:
     log = {
         "data": LOG_DATA,
         "topics": LOG_TOPICS,
         "index": 0,
-        "account": {"address": marketplace.lower()},
+        "account": {"address": MARKETPLACE},
         "transaction": {"hash": TX_HASH, "status": 1},
     }
     block = {"hash": BLOCK_HASH, "number": 7, "timestamp": int(TIMESTAMP)}
@@ -177,9 +221,9 @@ def _delivery_a(marketplace: str) -> dict[str, Any]:
     }
 
 
-def _delivery_b(marketplace: str) -> dict[str, Any]:
+def _delivery_b() -> dict[str, Any]:
     log = {
-        "address": marketplace.lower(),
+        "address": MARKETPLACE,
         "topics": LOG_TOPICS,
         "data": LOG_DATA,
         "blockNumber": "0x7",
@@ -241,3 +285,7 @@ def _session(expires: datetime) -> str:
 
 def _base64url(data: bytes) -> bytes:
     return urlsafe_b64encode(data).rstrip(b"=")
+
+
+EXAMPLES = _build_examples()
+"""Examples by their names: those of the components that are bodies, and some more of responses."""

@@ -1,9 +1,6 @@
 """The guide: the introduction of the OpenAPI description, which the docs page starts with."""
 
-from collections.abc import Mapping
-from typing import Any
-
-_GUIDE = """\
+GUIDE = """\
 Authors keep drafts in this service, publish them on the chain, and readers read the posts whose \
 token they hold. The service stores the texts and decides who may read them, from what the \
 marketplace contract says about holders and prices.
@@ -16,9 +13,9 @@ To create, update, publish or delete a draft you need no account. The author's w
 EIP-712 typed data, for example with `eth_signTypedData_v4`. Send it as `salt`, with `address` \
 and `signature`.
 
-- The domain is name `{name}`, version `{version}`, chainId `{chain_id}`.
+- The domain is `signing` of `GET /.well-known/imprint.json`.
 - The message has three strings: `action`, `nonce` and `timestamp`.
-- The timestamp is Unix time in seconds, at most {freshness} seconds before or after now.
+- The timestamp is Unix time in seconds, at most 60 seconds before or after now.
 - A signer can use a nonce once. A write spends it when it takes effect, so you can repeat a write \
 that was refused. If you repeat a write that took effect, the response is `nonce_used` with the \
 `file` it produced; a client that lost the first response can continue with that.
@@ -26,14 +23,14 @@ that was refused. If you repeat a write that took effect, the response is `nonce
 ## Sessions
 
 Reading drafts, and posts that are not free, needs a session. Log in with an EIP-4361 message for \
-one of {domains}, and send the `token` as `Authorization: Bearer <token>`. It is valid for two \
-hours.
+one of `login.domains` of `GET /.well-known/imprint.json`, and send the `token` as \
+`Authorization: Bearer <token>`. It is valid for two hours.
 
 ## From draft to post
 
 1. Create the draft, and update it as often as you like. Each update changes its cid.
 2. Prepare it with a thumbnail and hashtags.
-3. Call `createPost` of the marketplace at `{marketplace}` on chain {chain_id}, with the cids of \
+3. Call `createPost` of the contract `chain.marketplace` on the chain `chain.id`, with the cids of \
 the draft and the thumbnail.
 4. When the event arrives, the file becomes `onchain`. It cannot be changed any more.
 
@@ -42,8 +39,8 @@ the draft and the thumbnail.
 Every error response is `application/problem+json` (RFC 9457). `code` is for programs and never \
 changes its meaning; `detail` is for people, and `error` repeats it. Each operation lists all its \
 codes. In addition, an unknown path is 404 `not_found`, and a wrong method is 405 \
-`method_not_allowed`. A 503 neither grants nor denies anything: try again after `Retry-After` \
-seconds.
+`method_not_allowed`; an unexpected error is 500 `internal_error`. A 503 neither grants nor denies \
+anything: try again after `Retry-After` seconds.
 
 ## Lists
 
@@ -58,30 +55,13 @@ Contents and thumbnails carry an `ETag`, which is their quoted cid. Send it as `
 
 ## Limits
 
-- Content: {content_bytes} bytes of UTF-8.
-- A signed request without its content or picture: 65 536 bytes.
-- Thumbnails: {thumbnail_bytes} bytes, {thumbnail_pixels} pixels, {thumbnail_side} on a side.
-- Hashtags: {hashtags}, of {hashtag_length} characters each.
-- Nonces: {nonce_length} characters. Login messages: {login_message_bytes} bytes.
+`limits` of `GET /.well-known/imprint.json` has the limits of contents, thumbnails, hashtags, \
+nonces and login messages, and the quotas of a signer. A signed request without its content or \
+picture has at most 65 536 bytes.
 
 ## Versions
 
-This is version {interface} of the interface. Within a major version it only grows: ignore members \
-you do not know. The headers `Deprecation` and `Sunset` announce what will be removed.
+Within a major version the interface only grows: ignore members you do not know. The headers \
+`Deprecation` and `Sunset` announce what will be removed.
 """
-
-
-def write_guide(facts: Mapping[str, Any]) -> str:
-    """The guide for a service with these facts, in CommonMark."""
-    signing, limits = facts["signing"], facts["limits"]
-    numbers = {name: f"{value:,}".replace(",", " ") for name, value in limits.items()}
-    return _GUIDE.format(
-        name=signing["name"],
-        version=signing["version"],
-        chain_id=signing["chainId"],
-        freshness=facts["login"]["freshness_seconds"],
-        domains=", ".join(f"`{domain}`" for domain in facts["login"]["domains"]),
-        marketplace=facts["chain"]["marketplace"],
-        interface=facts["version"],
-        **numbers,
-    )
+"""The guide in CommonMark, the same for every service."""

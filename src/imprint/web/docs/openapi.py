@@ -1,16 +1,18 @@
 """The OpenAPI 3.1 document of the HTTP API."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
 from imprint.domain.errors import Code
 from imprint.web.docs.errors import MEANINGS
-from imprint.web.docs.examples import UNREADY, build_examples
-from imprint.web.docs.guide import write_guide
+from imprint.web.docs.examples import EXAMPLES, UNREADY
+from imprint.web.docs.guide import GUIDE
 from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter
 from imprint.web.docs.operations import OPERATIONS, READINESS
-from imprint.web.docs.schemas import Schema, describe_requests, describe_responses, ref
+from imprint.web.docs.request_schemas import describe_requests
+from imprint.web.docs.response_schemas import describe_responses
+from imprint.web.docs.schema import Schema, ref
 from imprint.web.problems import CHALLENGED, MEDIA_TYPE, STATUSES
 
 _HEADERS: dict[str, Schema] = {
@@ -49,30 +51,33 @@ _HEADERS: dict[str, Schema] = {
 _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
 
+CODES = "x-codes"
+"""The member of a response with the codes that its problems can have."""
 
-def describe_interface(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The OpenAPI document of a service with these facts."""
-    examples = build_examples(facts)
+
+def describe_interface(version: str) -> dict[str, Any]:
+    """The OpenAPI document of this version of the interface, the same for every service."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        described = _describe(operation, examples)
+        described = _describe(operation)
         paths.setdefault(operation.path, {})[operation.method] = described
         if operation.alias is not None:
             paths[operation.alias] = {operation.method: _describe_alias(operation, described)}
     return {
         "openapi": "3.1.1",
         "info": {
-            "title": facts["name"],
-            "version": facts["version"],
+            "title": "Imprint",
+            "version": version,
             "summary": "A publishing service for work that readers own.",
-            "description": write_guide(facts),
+            "description": GUIDE,
+            "contact": {"name": "The operator of this service"},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/", "description": "This service."}],
         "tags": [{"name": topic, "description": text} for topic, text in TOPICS.items()],
         "paths": paths,
         "components": {
-            "schemas": {**describe_requests(facts), **describe_responses(facts)},
+            "schemas": {**describe_requests(), **describe_responses()},
             "headers": _HEADERS,
             "securitySchemes": {
                 "session": {
@@ -86,27 +91,26 @@ def describe_interface(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _describe(operation: Operation, examples: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(operation: Operation) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.topic],
         "summary": operation.summary,
         "description": operation.description,
     }
-    if operation.needs_session:
-        described["security"] = [{"session": []}]
+    described["security"] = [{"session": []}] if operation.needs_session else []
     if operation.parameters:
         described["parameters"] = [_describe_parameter(each) for each in operation.parameters]
     if operation.body is not None:
-        described["requestBody"] = _describe_body(operation.body, examples)
-    described["responses"] = dict(_describe_responses(operation, examples))
+        described["requestBody"] = _describe_body(operation.body)
+    described["responses"] = dict(_describe_responses(operation))
     return described
 
 
 def _describe_alias(operation: Operation, described: dict[str, Any]) -> dict[str, Any]:
     return {
         **described,
-        "operationId": f"{operation.name}ByAlias",
+        "operationId": operation.alias_name,
         "x-alias-of": operation.path,
         "summary": f"{operation.summary} (alias)",
         "description": f"Another path of `{operation.path}`; the operation is the same.",
@@ -124,8 +128,8 @@ def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
     return described if parameter.example is None else {**described, "example": parameter.example}
 
 
-def _describe_body(body: Body, examples: Mapping[str, Any]) -> dict[str, Any]:
-    media: dict[str, Any] = {"schema": ref(body.component), "example": examples[body.component]}
+def _describe_body(body: Body) -> dict[str, Any]:
+    media: dict[str, Any] = {"schema": ref(body.component), "example": EXAMPLES[body.component]}
     if body.parts:
         media["encoding"] = {name: {"contentType": media_type} for name, media_type in body.parts}
     return {
@@ -135,13 +139,12 @@ def _describe_body(body: Body, examples: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _describe_responses(
-    operation: Operation, examples: Mapping[str, Any]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, Any]]]:
     response = operation.response
     media: dict[str, Any] = {"schema": ref(response.component)}
-    if response.component in examples:
-        media["example"] = examples[response.component]
+    example = response.example or response.component
+    if example in EXAMPLES:
+        media["example"] = EXAMPLES[example]
     tag = ["ETag"] if response.tagged else []
     content = dict.fromkeys(response.media_types, media)
     content |= {kind: {"schema": ref(component)} for kind, component in response.others}
@@ -162,17 +165,15 @@ def _describe_errors(operation: Operation, status: int, codes: list[Code]) -> di
         *(["WWW-Authenticate"] if set(codes) <= set(CHALLENGED) else []),
         *(["Content-Range"] if Code.RANGE_NOT_SATISFIABLE in codes else []),
     ]
-    members: Schema = {"status": {"const": status}, "code": {"enum": codes}}
-    if Code.NONCE_USED in codes:
-        members["file"] = {"anyOf": [ref("Record"), {"type": "null"}]}
-    schema = {"allOf": [ref("Problem"), {"type": "object", "properties": members}]}
-    content = {MEDIA_TYPE: {"schema": schema, "example": _example_problem(status, codes[0])}}
+    media = {"schema": ref("Problem"), "example": _example_problem(status, codes[0])}
+    content = {MEDIA_TYPE: media}
     text = "\n".join(f"- `{code}`: {MEANINGS[code]}" for code in codes)
-    if operation is READINESS:
+    if operation is READINESS and Code.OVERLOADED in codes:
         text = f"A dependency cannot be reached, or:\n\n{text}"
         content["application/json"] = {"schema": ref("Readiness"), "example": UNREADY}
         headers.remove("Retry-After")
-    return _response(text, headers, content)
+    # One type for all problems is what clients can use; the codes of this response are beside it.
+    return {**_response(text, headers, content), CODES: codes}
 
 
 def _example_problem(status: int, code: Code) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The 200 response; `component` names its schema and its example."""
+    """The 200 response; `component` names its schema, and its example unless `example` does."""
 
     description: str
     component: str
@@ -65,6 +65,7 @@ class Response:
     """Other media types that a client can request, with their components."""
     ranged: bool = False
     """Whether a client can request a byte range, which gives 206."""
+    example: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,15 @@ class Operation:
     needs_session: bool = False
     alias: str | None = None
     """Another path of the same endpoint."""
+    alias_name: str | None = None
+    """The name of the operation at that path."""
 
 
-MIDDLEWARE_CODES = (Code.RATE_LIMITED, Code.OVERLOADED)
-"""Codes that the middleware can return before a route is called."""
+SERVER_CODES = (Code.INVALID_REQUEST,)
+"""Codes that the server can return for any request, for example if its headers are too long."""
+
+MIDDLEWARE_CODES = (*SERVER_CODES, Code.RATE_LIMITED, Code.OVERLOADED)
+"""Codes that the server or the middleware can return before a route is called."""
 
 BODY_CODES = (Code.REQUEST_TIMEOUT, Code.TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
 """Codes for a body with a fixed media type."""

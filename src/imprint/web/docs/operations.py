@@ -17,6 +17,7 @@ from imprint.web.docs.operation import (
     DOCUMENT_CODES,
     IF_NONE_MATCH,
     MIDDLEWARE_CODES,
+    SERVER_CODES,
     SESSION_CODES,
     SIGNATURE_CODES,
     Body,
@@ -27,7 +28,6 @@ from imprint.web.docs.operation import (
 )
 
 _JSON_CODES = (
-    Code.INVALID_REQUEST,
     Code.INVALID_JSON,
     *SIGNATURE_CODES,
     *BODY_CODES,
@@ -54,19 +54,20 @@ _DELIVERY_CODES = (
     *MIDDLEWARE_CODES,
 )
 
-_DRAFT_CID = Parameter("cid", "Cid", "The draft's current cid; every update changes it.", CID)
+_DRAFT_CID = Parameter("cid", "AnyCid", "The draft's current cid; every update changes it.", CID)
 _POST_ID = Parameter(
     "postId", "PostId", "The post's id, which is its token id in the marketplace.", POST_ID
 )
 
 LOG_IN = Operation(
-    "logIn",
+    "login",
     "post",
     "/auth/login",
     Topic.SESSIONS,
     "Log in",
     "Sign a login message (EIP-4361) with `personal_sign` and send its exact text as `salt`.\n\n"
-    "The message names one of the allowed domains, the chain, and the address that signs. "
+    "The message names one of the `login.domains` of `GET /.well-known/imprint.json`, the chain, "
+    "and the address that signs. "
     "`Issued At` is at most 60 seconds old, and the address has never used the nonce before. "
     "The `URI` line is optional. Contract wallets cannot log in: the signature must be made with "
     "a private key.",
@@ -114,7 +115,8 @@ PUBLISH_DRAFT = Operation(
     Topic.DRAFTS,
     "Prepare a draft for publication",
     "Stores a public thumbnail and the hashtags. Sign typed data of the type `PublishFile` with "
-    "the action `publish`, and send its JSON as the form field `salt`.\n\n"
+    "the action `publish`, and send its JSON as the form field `salt`. The part of a text field "
+    "may have a media type and a file name, as browsers send a `Blob`.\n\n"
     "The picture must be a PNG or JPEG; its bytes decide, not its name. The service re-encodes it "
     "without metadata, the pictures of one signer one after the other. A picture that is "
     "`invalid_image` counts as 10 writes in the rate limit of its signer. Publishing again "
@@ -155,9 +157,9 @@ READ_DRAFT = Operation(
     "Read a draft",
     "Returns the content of one of the reader's own drafts. A file that is `onchain` is not found "
     "here: read it as a post.",
-    Response("The content and its record.", "DraftAnswer", tagged=True),
+    Response("The content and its record.", "ContentAnswer", tagged=True, example="DraftAnswer"),
     (Code.INVALID_CID, Code.NOT_OWNER, *SESSION_CODES, *DOCUMENT_CODES),
-    parameters=(Parameter("cid", "Cid", "The draft's cid.", CID), IF_NONE_MATCH),
+    parameters=(Parameter("cid", "AnyCid", "The draft's cid.", CID), IF_NONE_MATCH),
     needs_session=True,
 )
 
@@ -173,7 +175,7 @@ READ_POST = Operation(
     "by default), and drops it when it sees a log that changes access to the post. It never "
     "caches a denied access, so a buyer can read at once. If the chain cannot be reached, the "
     "response is 503.",
-    Response("The content and its record.", "PostAnswer", tagged=True),
+    Response("The content and its record.", "ContentAnswer", tagged=True, example="PostAnswer"),
     (
         Code.INVALID_ADDRESS,
         Code.SUBJECT_MISMATCH,
@@ -197,7 +199,7 @@ READ_FREE_POST = Operation(
     "Read a free post",
     "Returns the content of a post whose price on the chain is zero, without a session. The "
     "service caches a price of zero for a few seconds, like every granted access.",
-    Response("The content and its record.", "PostAnswer", tagged=True),
+    Response("The content and its record.", "ContentAnswer", tagged=True, example="PostAnswer"),
     (Code.NOT_FREE, *_POST_CODES),
     parameters=(_POST_ID, IF_NONE_MATCH),
 )
@@ -220,27 +222,26 @@ FETCH_DOCUMENT = Operation(
         ("image/png", "image/jpeg"),
         tagged=True,
         others=(
-            ("application/vnd.ipld.raw", "Block"),
-            ("application/vnd.ipld.car", "Blocks"),
+            ("application/vnd.ipld.raw", "RootBlock"),
+            ("application/vnd.ipld.car", "Car"),
             ("application/octet-stream", "Bytes"),
         ),
         ranged=True,
     ),
     (
-        Code.INVALID_REQUEST,
         Code.INVALID_CID,
         Code.NOT_CACHED,
         Code.RANGE_NOT_SATISFIABLE,
         *DOCUMENT_CODES,
     ),
     parameters=(
-        Parameter("cid", "Cid", "The `thumbnailCid` of a publication.", THUMBNAIL_CID, "path"),
+        Parameter("cid", "AnyCid", "The `thumbnailCid` of a publication.", THUMBNAIL_CID, "path"),
         Parameter("format", "Format", "A representation other than the picture.", required=False),
         Parameter("dag-scope", "Scope", "Which blocks a CAR contains.", required=False),
         IF_NONE_MATCH,
         Parameter(
             "Range",
-            "Range",
+            "ByteRange",
             "A byte range of the picture or of the root block. Several ranges, or another unit, "
             "give the whole document.",
             place="header",
@@ -264,7 +265,7 @@ FETCH_DOCUMENT = Operation(
 )
 
 LIST_BY_TAGS = Operation(
-    "listByTags",
+    "listPostsByTags",
     "get",
     "/filesByTags",
     Topic.LISTS,
@@ -283,14 +284,14 @@ LIST_DRAFTS = Operation(
     "List your drafts",
     "Returns up to 12 drafts of the reader, newest first. The token of the next page is valid for "
     "15 minutes, and never longer than the session.",
-    Response("A page of records.", "DraftsAnswer"),
+    Response("A page of records.", "FilesAnswer", example="DraftsAnswer"),
     (Code.INVALID_ADDRESS, Code.SUBJECT_MISMATCH, *SESSION_CODES, *_LIST_CODES),
     parameters=(Parameter("owner", "Address", "The address of the session.", OWNER),),
     needs_session=True,
 )
 
 NEXT_PAGE = Operation(
-    "listOn",
+    "listNextPage",
     "get",
     "/filesByNextPageToken",
     Topic.LISTS,
@@ -311,7 +312,7 @@ NEXT_PAGE = Operation(
 )
 
 LIST_METADATA = Operation(
-    "listMetadata",
+    "listPosts",
     "get",
     "/filesMetaData",
     Topic.LISTS,
@@ -320,7 +321,7 @@ LIST_METADATA = Operation(
     "draft or post, as a list of one.",
     Response("A page of records.", "FilesAnswer"),
     (Code.INVALID_CID, Code.NOT_FOUND, *_LIST_CODES),
-    parameters=(Parameter("cid", "Cid", "The cid of one file.", CID, required=False),),
+    parameters=(Parameter("cid", "AnyCid", "The cid of one file.", CID, required=False),),
 )
 
 _EFFECT = (
@@ -335,7 +336,7 @@ _EFFECT = (
 
 
 def _signature_header(name: str, signed: str, *, required: bool = True) -> Parameter:
-    text = f"HMAC-SHA256 of {signed} with the provider's secret, in lower-case hex."
+    text = f"HMAC-SHA256 of {signed} with the provider's secret, in hex."
     return Parameter(name, "DeliverySignature", text, DELIVERY_SIGNATURE, "header", required)
 
 
@@ -352,6 +353,7 @@ RECEIVE_FROM_PROVIDER_A = Operation(
     parameters=(_signature_header("X-Alchemy-Signature", "the raw body"),),
     body=Body("ProviderADelivery", "A delivery as the provider sends it."),
     alias="/webhook/alchemy/publish",
+    alias_name="receiveFromAlchemy",
 )
 
 RECEIVE_FROM_PROVIDER_B = Operation(
@@ -391,21 +393,23 @@ RECEIVE_FROM_PROVIDER_B = Operation(
     ),
     body=Body("ProviderBDelivery", "A delivery as the provider sends it."),
     alias="/webhook/quicknode/publish",
+    alias_name="receiveFromQuicknode",
 )
 
 SERVICE_FACTS = Operation(
-    "tellFacts",
+    "getServiceFacts",
     "get",
     "/.well-known/imprint.json",
     Topic.SERVICE,
     "Get the service's parameters",
-    "Returns the signing domain, the login domains, the chain, the limits and the page sizes.",
+    "Returns what differs between services: the signing domain, the login domains, the chain, the "
+    "limits and the page sizes. Everything else is the same everywhere.",
     Response("The parameters.", "Facts"),
     MIDDLEWARE_CODES,
 )
 
 SECURITY_CONTACT = Operation(
-    "tellContact",
+    "getSecurityContact",
     "get",
     "/.well-known/security.txt",
     Topic.SERVICE,
@@ -417,7 +421,7 @@ SECURITY_CONTACT = Operation(
 )
 
 OPENAPI_DOCUMENT = Operation(
-    "describe",
+    "getOpenapi",
     "get",
     "/openapi.json",
     Topic.SERVICE,
@@ -428,7 +432,7 @@ OPENAPI_DOCUMENT = Operation(
 )
 
 DOCS_PAGE = Operation(
-    "showManual",
+    "getDocs",
     "get",
     "/docs",
     Topic.SERVICE,
@@ -439,30 +443,30 @@ DOCS_PAGE = Operation(
 )
 
 HEALTH = Operation(
-    "tellHealth",
+    "checkHealth",
     "get",
     "/healthz",
     Topic.SERVICE,
     "Check that the process runs",
     "Checks the process only, not its dependencies.",
     Response("The process runs.", "Health"),
-    (),
+    SERVER_CODES,
 )
 
 READINESS = Operation(
-    "tellReadiness",
+    "checkReadiness",
     "get",
     "/readyz",
     Topic.SERVICE,
     "Check the dependencies",
-    "Returns `ready`, or `degraded` if only the chain cannot be reached or `disagrees` with what "
-    "was final, if disk space is low, if nobody follows the chain or collects garbage, or if a "
-    "damaged record is known: most reads still work then, and with little disk space everything "
-    "that stores no document. Without the database or the content store it returns "
-    "`unavailable`, with status 503; while it waits for one of them to start, it has not asked the "
-    "others, which are `unknown`.",
+    "Returns `ready`, or `degraded` while reads go on but something is not well: records or "
+    "documents are `read_only`, the chain cannot be reached or `disagrees` with what was final, "
+    "disk space is low, nobody follows the chain or collects garbage, or a damaged record is "
+    "known. `details` has a sentence for each. If records or documents cannot be read, and while "
+    "the service starts or stops, it is `not ready`, with status 503; while it waits for a "
+    "dependency to start, it has not asked the others, which are `unknown`.",
     Response("The service can handle requests.", "Readiness"),
-    (Code.OVERLOADED,),
+    (*SERVER_CODES, Code.OVERLOADED),
 )
 
 OPERATIONS = (

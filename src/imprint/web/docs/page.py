@@ -43,6 +43,8 @@ _NOTE = (
     "session."
 )
 
+_THIS_SERVICE = "This service"
+
 Json = Mapping[str, Any]
 
 PlacedOperation = tuple[str, str, Json]
@@ -60,8 +62,8 @@ class Field:
     pattern: str | None
 
 
-def docs_page(openapi: Json) -> str:
-    """The docs page of an OpenAPI document; every text in it is escaped."""
+def docs_page(openapi: Json, facts: Json) -> str:
+    """The docs page of an OpenAPI document and a service; every text in it is escaped."""
     info = openapi["info"]
     head = [
         Markup('<meta charset="utf-8">'),
@@ -73,7 +75,7 @@ def docs_page(openapi: Json) -> str:
     topics = {
         topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]
     }
-    body = [_contents(info, topics), _main(openapi, topics)]
+    body = [_contents(info, topics), _main(openapi, topics, facts)]
     page = element("html", element("head", *head), element("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
 
@@ -87,9 +89,8 @@ def _operations_of(topic: str, openapi: Json) -> Iterator[PlacedOperation]:
 
 def _contents(info: Json, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
     headings = [line[3:] for line in info["description"].split("\n") if line.startswith("## ")]
-    groups = [
-        _group("Guide", "guide", [(title, f"guide-{anchor_of(title)}") for title in headings])
-    ]
+    guide = [(title, f"guide-{anchor_of(title)}") for title in [*headings, _THIS_SERVICE]]
+    groups = [_group("Guide", "guide", guide)]
     for topic, operations in topics.items():
         links = [(each["summary"], each["operationId"]) for _, _, each in operations]
         groups.append(_group(topic, anchor_of(topic), links))
@@ -108,7 +109,7 @@ def _group(title: str, anchor: str, links: list[tuple[str, str]]) -> Markup:
     return element("li", element("a", title, href=f"#{anchor}"), element("ul", *items))
 
 
-def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
+def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Json) -> Markup:
     info = openapi["info"]
     introductions = {topic["name"]: topic["description"] for topic in openapi["tags"]}
     sections = [
@@ -122,15 +123,23 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
         )
         for topic, operations in topics.items()
     ]
+    guide = info["description"] + _NOTE
     source = element("a", "/openapi.json", href="openapi.json")
     return element(
         "main",
         element("h1", info["title"], id="top"),
         element("p", info["summary"], class_="lead"),
-        element("section", render_text(info["description"] + _NOTE), class_="guide", id="guide"),
+        element("section", render_text(guide), *_this_service(facts), class_="guide", id="guide"),
         *sections,
         element("footer", "As an OpenAPI document: ", source, "."),
     )
+
+
+def _this_service(facts: Json) -> Iterator[Markup]:
+    """What differs between services, which the description does not contain."""
+    yield element("h2", _THIS_SERVICE, id=f"guide-{anchor_of(_THIS_SERVICE)}")
+    yield element("p", render_line("`GET /.well-known/imprint.json` returns this to programs:"))
+    yield element("pre", render_json(dict(facts)), tabindex="0")
 
 
 def _article(method: str, path: str, operation: Json, openapi: Json) -> Markup:

@@ -1,0 +1,130 @@
+"""The description, narrowed to requests that a service with certain facts accepts.
+
+The description is the same for all services, and its patterns take every string that some service
+takes. For random requests that must be accepted, this adds what the facts and the descriptions of
+the strings say beyond that: the chain, the domains, checksums, the order of members. For responses
+it adds the codes that each one lists.
+"""
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from imprint.auth.typed_data import WRITE_TYPES
+from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.web.docs.patterns import CID_PATTERN
+
+UNMIXED_ADDRESS_PATTERN = "^0x([0-9a-f]{40}|[0-9A-F]{40})$"
+"""An address that needs no checksum."""
+
+SHORT_POST_ID_PATTERN = "^(0|[1-9][0-9]{0,76})$"
+"""A number of up to 77 digits, which is always below 2^256."""
+
+TAG_CHARACTERS = "A-Za-z0-9_\\-À-ÖØ-öø-ÿа-яα-ωא-תぁ-ゖァ-ヺ一-龥가-힣"
+"""Letters of common scripts that normalization does not change."""
+
+WRITE_MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
+DOMAIN_MEMBERS = [
+    {"name": "name", "type": "string"},
+    {"name": "version", "type": "string"},
+    {"name": "chainId", "type": "uint256"},
+]
+
+_STATEMENT = "[A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;= ]*"
+_SEGMENT = "([A-Za-z0-9\\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*"
+_QUERY = "([A-Za-z0-9\\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*"
+_REST_OF_URI = f"(/{_SEGMENT})?(\\?{_QUERY})?(#{_QUERY})?"
+_DAY = (
+    "(20[0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    "|02-(0[1-9]|1[0-9]|2[0-8]))|20([02468][048]|[13579][26])-02-29)"
+)
+_TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?"
+_ZONE = "(Z|[+\\-]([01][0-9]|2[0-3]):[0-5][0-9])"
+_INSTANT = f"{_DAY}T{_TIME}{_ZONE}"
+
+
+def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The description for a service with these facts."""
+    narrowed: dict[str, Any] = copy.deepcopy(dict(document))
+    components = narrowed["components"]["schemas"]
+    patterns = {
+        "Address": UNMIXED_ADDRESS_PATTERN,
+        "AnyCid": CID_PATTERN,
+        "PostId": SHORT_POST_ID_PATTERN,
+        "Hashtags": hashtags_pattern(none_allowed=False),
+        "HashtagsOrNone": hashtags_pattern(none_allowed=True),
+        "LoginMessage": login_message_pattern(
+            facts["login"]["domains"], facts["signing"]["chainId"]
+        ),
+    }
+    for name, pattern in patterns.items():
+        components[name]["pattern"] = pattern
+    signing = facts["signing"]
+    components["SigningDomain"]["properties"] = {
+        "name": {"const": signing["name"]},
+        "version": {"const": signing["version"]},
+        "chainId": _chain_id(signing["chainId"]),
+    }
+    for each in WRITE_TYPES.values():
+        types = components[f"{each.name}Types"]["properties"]
+        types |= {each.name: {"const": WRITE_MEMBERS}, "EIP712Domain": {"const": DOMAIN_MEMBERS}}
+    components["PublishForm"]["additionalProperties"] = False
+    _narrow_problems(narrowed)
+    return narrowed
+
+
+def _narrow_problems(document: dict[str, Any]) -> None:
+    """Let each response have only the codes that it lists, and its own status."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            for status, response in operation["responses"].items():
+                problem = response.get("content", {}).get("application/problem+json")
+                if problem is not None:
+                    members = {
+                        "status": {"const": int(status)},
+                        "code": {"enum": response["x-codes"]},
+                    }
+                    problem["schema"] = {"allOf": [problem["schema"], {"properties": members}]}
+
+
+def hashtags_pattern(none_allowed: bool) -> str:
+    """A comma-separated list of hashtags that need no normalization but that of case."""
+    tag = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
+    some = f"{tag}(,{tag}){{0,{MAX_TAGS - 1}}}"
+    return f"^({some})?$" if none_allowed else f"^{some}$"
+
+
+def login_message_pattern(domains: Sequence[str], chain_id: int) -> str:
+    """Login messages for these domains; the host of the URI is the domain."""
+    messages = [_login_message_pattern(_literal(domain), chain_id) for domain in domains]
+    return f"^({'|'.join(messages)})$"
+
+
+def _login_message_pattern(domain: str, chain_id: int) -> str:
+    return (
+        f"(https?://)?{domain} wants you to sign in with your Ethereum account:\\n"
+        f"0x([0-9a-f]{{40}}|[0-9A-F]{{40}})\\n\\n({_STATEMENT}\\n)?\\n"
+        f"(URI: https?://{domain}{_REST_OF_URI}\\n)?"
+        f"Version: 1\\nChain ID: {chain_id}\\nNonce: [A-Za-z0-9]{{8,256}}\\nIssued At: {_INSTANT}"
+        f"(\\nExpiration Time: {_INSTANT})?(\\nNot Before: {_INSTANT})?"
+        f"(\\nRequest ID: {_SEGMENT.replace('@/', '@')})?"
+        f"(\\nResources:(\\n- [a-z][a-z0-9+.\\-]*://[A-Za-z0-9.\\-]+{_REST_OF_URI})*)?"
+    )
+
+
+def _chain_id(chain_id: int) -> dict[str, Any]:
+    digits = f"{chain_id:x}"
+    either = "".join(f"[{d}{d.upper()}]" if d.isalpha() else d for d in digits)
+    in_hex = f"^0x0{{0,{64 - len(digits)}}}{either}$"
+    spellings = [
+        {"const": chain_id},
+        {"const": str(chain_id)},
+        {"type": "string", "pattern": in_hex},
+    ]
+    return {"anyOf": spellings}
+
+
+def _literal(text: str) -> str:
+    # re.escape escapes more than syntax characters, which is an error in JavaScript's `u` mode.
+    return re.sub(r"[.*+?^${}()|\[\]\\/]", r"\\\g<0>", text)
