@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from tests.house.sources import ROOT, SOURCE, kept_files, place
 from tools.write_tables import update_codes, update_settings
 
 from imprint.domain.errors import Code
+from imprint.marketplace import artifact
 from imprint.settings import SETTINGS
 from imprint.web.problems import FAILURE, STATUS_OF
 
@@ -75,6 +77,30 @@ def test_every_link_between_pages_has_a_target():
         if "://" not in target and not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_the_page_about_the_contract_agrees_with_its_abi():
+    page = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
+    plumbing = re.compile(
+        r"ERC6909|MAX_|Approval|OperatorSet|allowance|isOperator|supports|OnlyAuth"
+    )
+    own = [entry for entry in artifact().abi if not plumbing.match(entry["name"])]
+    assert [entry["name"] for entry in own if f"`{entry['name']}" not in page] == []
+    called = ("createPost", "subscribePost", "updatePostPrice")
+    written = [entry for entry in own if entry["type"] == "event" or entry["name"] in called]
+    assert [_signature(entry) for entry in written if f"`{_signature(entry)}`" not in page] == []
+
+
+def _signature(entry: dict[str, Any]) -> str:
+    """A function or event with the names of its parameters, as the page writes it."""
+
+    def write(part: dict[str, Any]) -> str:
+        if part["type"] != "tuple":
+            indexed = " indexed" if part.get("indexed") else ""
+            return f"{part['type']}{indexed} {part['name']}"
+        return f"({', '.join(map(write, part['components']))})"
+
+    return f"{entry['name']}({', '.join(map(write, entry['inputs']))})"
 
 
 def test_every_path_named_for_contributors_exists():

@@ -20,6 +20,17 @@ async def test_the_facts_contain_what_a_client_needs(town: World) -> None:
     assert set(facts["page_sizes"].values()) == {9, 12}
 
 
+async def test_a_front_end_finds_the_marketplace_and_its_abi(town: World) -> None:
+    response = await town.client.get("/.well-known/marketplace.json")
+    assert response.headers["content-type"] == "application/json"
+    found = response.json()
+    assert found.keys() == {"chainId", "address", "startBlock", "abi"}
+    assert (found["chainId"], found["startBlock"]) == (31337, 0)
+    assert found["address"] == town.marketplace.lower()
+    functions = {entry["name"] for entry in found["abi"] if entry["type"] == "function"}
+    assert {"createPost", "subscribePost", "updatePostPrice"} <= functions
+
+
 @pytest.mark.parametrize("contact", ["mailto:safety@example.org", "https://example.org/report"])
 async def test_the_operators_contact_is_found_where_researchers_look(
     tmp_path: Path, contact: str

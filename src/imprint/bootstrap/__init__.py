@@ -25,7 +25,7 @@ from imprint.bootstrap.background import (
     build_stray_scan,
 )
 from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
-from imprint.bootstrap.well_known import describe_service
+from imprint.bootstrap.well_known import describe_marketplace, describe_service
 from imprint.domain.files import Quota
 from imprint.ports import Catalog, monotonic
 from imprint.services.chain_sync import examine_history
@@ -42,7 +42,7 @@ from imprint.services.reads import Reads
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
 from imprint.settings import Secret, Settings
-from imprint.web.app import ClientRates, Services, StartingApp, WebOptions, build_app
+from imprint.web.app import ClientRates, Facts, Services, StartingApp, WebOptions, build_app
 
 __all__ = [
     "Adapters",
@@ -111,7 +111,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     )
     watched = [*monitors.values()]
     tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays)
-    facts = describe_service(settings, rpc_url)
+    facts = Facts(describe_service(settings, rpc_url), describe_marketplace(settings))
     return build_app(
         services,
         facts,

@@ -1,4 +1,7 @@
-"""The facts that a client needs to use this service, served at `/.well-known/imprint.json`."""
+"""The facts that a client needs to use this service and its marketplace.
+
+They are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
+"""
 
 from typing import Any
 
@@ -10,6 +13,7 @@ from imprint.domain.addresses import checksum_address
 from imprint.domain.documents import MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.marketplace import artifact
 from imprint.settings import Settings
 
 
@@ -52,4 +56,15 @@ def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
             "filesByNextPageToken": PUBLIC_PAGE_SIZE,
             "pendingFilesByOwner": DRAFTS_PAGE_SIZE,
         },
+    }
+
+
+def describe_marketplace(settings: Settings) -> dict[str, Any]:
+    """The members of `/.well-known/marketplace.json`; the ABI is that of the shipped contract."""
+    chain = settings.chain
+    return {
+        "chainId": chain.id,
+        "address": chain.marketplace,
+        "startBlock": chain.start_block,
+        "abi": artifact().abi,
     }

@@ -52,6 +52,14 @@ class Services:
     readiness: Readiness
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is published to clients under `/.well-known/`."""
+
+    service: Mapping[str, Any]
+    marketplace: Mapping[str, Any]
+
+
 MAX_PUBLISHING = 32
 """Images that a process has at once, being recoded or waiting for it."""
 
@@ -103,14 +111,14 @@ class WebOptions:
 
 def build_app(
     services: Services,
-    facts: Mapping[str, Any],
+    facts: Facts,
     options: WebOptions,
     clock: Clock,
     lifespan: LifespanFunction,
     *,
     monotonic: Monotonic,
 ) -> Application:
-    """The web application; `facts` are published to clients at `/.well-known/imprint.json`."""
+    """The web application over these services."""
     routes = _routes(services, facts, options, clock, monotonic)
     return Application(
         routes=routes,
@@ -154,7 +162,7 @@ class StartingApp:
 
 def _routes(
     services: Services,
-    facts: Mapping[str, Any],
+    facts: Facts,
     options: WebOptions,
     clock: Clock,
     monotonic: Monotonic,
@@ -173,11 +181,12 @@ def _routes(
     gateway = GatewayRoutes(services.reads, budget)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
-    openapi = describe_interface(facts["version"])
+    openapi = describe_interface(facts.service["version"])
     about = AboutRoutes(
-        facts,
+        facts.service,
+        msgspec.json.encode(facts.marketplace),
         msgspec.json.encode(openapi),
-        docs_page(openapi, facts).encode(),
+        docs_page(openapi, facts.service).encode(),
         services.readiness,
         options.security_contact,
         clock,
@@ -202,6 +211,7 @@ def _routes(
             for name in (provider, WEBHOOK_ALIASES[provider])
         ),
         Route("/.well-known/imprint.json", about.facts_json),
+        Route("/.well-known/marketplace.json", about.marketplace_json),
         Route("/.well-known/security.txt", about.security_txt),
         Route("/openapi.json", about.openapi_json),
         Route("/docs", about.docs),

@@ -139,6 +139,15 @@ FACTS: dict[str, Any] = {
 }
 """The facts of the imagined service."""
 
+_NEXT_TOKEN_ID = {
+    "type": "function",
+    "name": "nextTokenId",
+    "inputs": [],
+    "outputs": [{"name": "", "type": "uint256", "internalType": "uint256"}],
+    "stateMutability": "view",
+}
+"""An entry of the contract's ABI, which has some forty."""
+
 
 def _build_examples() -> dict[str, Any]:
     signing = FACTS["signing"]
@@ -154,6 +163,12 @@ def _build_examples() -> dict[str, Any]:
         "ProviderADelivery": _delivery_a(),
         "ProviderBDelivery": _delivery_b(),
         "Facts": FACTS,
+        "Marketplace": {
+            "chainId": 8453,
+            "address": MARKETPLACE,
+            "startBlock": 23_100_004,
+            "abi": [_NEXT_TOKEN_ID],
+        },
         "Health": {"status": "alive"},
         "Readiness": {"status": "ready", "checks": _CHECKS, "details": []},
         **msgspec.to_builtins(_responses()),

@@ -9,10 +9,11 @@ from imprint.web.docs.errors import MEANINGS
 from imprint.web.docs.examples import EXAMPLES, UNREADY
 from imprint.web.docs.guide import GUIDE
 from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter
-from imprint.web.docs.operations import OPERATIONS, READINESS
+from imprint.web.docs.operations import OPERATIONS
 from imprint.web.docs.request_schemas import describe_requests
 from imprint.web.docs.response_schemas import describe_responses
 from imprint.web.docs.schema import Schema, ref
+from imprint.web.docs.service_operations import READINESS
 from imprint.web.problems import CHALLENGED, MEDIA_TYPE, STATUSES
 
 _HEADERS: dict[str, Schema] = {

@@ -17,7 +17,6 @@ from imprint.web.docs.operation import (
     DOCUMENT_CODES,
     IF_NONE_MATCH,
     MIDDLEWARE_CODES,
-    SERVER_CODES,
     SESSION_CODES,
     SIGNATURE_CODES,
     Body,
@@ -25,6 +24,15 @@ from imprint.web.docs.operation import (
     Parameter,
     Response,
     Topic,
+)
+from imprint.web.docs.service_operations import (
+    DOCS_PAGE,
+    HEALTH,
+    MARKETPLACE,
+    OPENAPI_DOCUMENT,
+    READINESS,
+    SECURITY_CONTACT,
+    SERVICE_FACTS,
 )
 
 _JSON_CODES = (
@@ -396,79 +404,6 @@ RECEIVE_FROM_PROVIDER_B = Operation(
     alias_name="receiveFromQuicknode",
 )
 
-SERVICE_FACTS = Operation(
-    "getServiceFacts",
-    "get",
-    "/.well-known/imprint.json",
-    Topic.SERVICE,
-    "Get the service's parameters",
-    "Returns what differs between services: the signing domain, the login domains, the chain, the "
-    "limits and the page sizes. Everything else is the same everywhere.",
-    Response("The parameters.", "Facts"),
-    MIDDLEWARE_CODES,
-)
-
-SECURITY_CONTACT = Operation(
-    "getSecurityContact",
-    "get",
-    "/.well-known/security.txt",
-    Topic.SERVICE,
-    "Get the security contact",
-    "Returns where to report a vulnerability (RFC 9116). If the operator has set no contact, the "
-    "path is 404.",
-    Response("The contact.", "Contact", ("text/plain",)),
-    (Code.NOT_FOUND, *MIDDLEWARE_CODES),
-)
-
-OPENAPI_DOCUMENT = Operation(
-    "getOpenapi",
-    "get",
-    "/openapi.json",
-    Topic.SERVICE,
-    "Get the OpenAPI description",
-    "Returns the OpenAPI 3.1 document that the `/docs` page is rendered from.",
-    Response("The OpenAPI document.", "Description"),
-    MIDDLEWARE_CODES,
-)
-
-DOCS_PAGE = Operation(
-    "getDocs",
-    "get",
-    "/docs",
-    Topic.SERVICE,
-    "Get the documentation page",
-    "Returns one HTML page without scripts and without external resources.",
-    Response("The page.", "Page", ("text/html",)),
-    MIDDLEWARE_CODES,
-)
-
-HEALTH = Operation(
-    "checkHealth",
-    "get",
-    "/healthz",
-    Topic.SERVICE,
-    "Check that the process runs",
-    "Checks the process only, not its dependencies.",
-    Response("The process runs.", "Health"),
-    SERVER_CODES,
-)
-
-READINESS = Operation(
-    "checkReadiness",
-    "get",
-    "/readyz",
-    Topic.SERVICE,
-    "Check the dependencies",
-    "Returns `ready`, or `degraded` while reads go on but something is not well: records or "
-    "documents are `read_only`, the chain cannot be reached or `disagrees` with what was final, "
-    "disk space is low, nobody follows the chain or collects garbage, or a damaged record is "
-    "known. `details` has a sentence for each. If records or documents cannot be read, and while "
-    "the service starts or stops, it is `not ready`, with status 503; while it waits for a "
-    "dependency to start, it has not asked the others, which are `unknown`.",
-    Response("The service can handle requests.", "Readiness"),
-    (*SERVER_CODES, Code.OVERLOADED),
-)
-
 OPERATIONS = (
     LOG_IN,
     CREATE_DRAFT,
@@ -486,6 +421,7 @@ OPERATIONS = (
     RECEIVE_FROM_PROVIDER_A,
     RECEIVE_FROM_PROVIDER_B,
     SERVICE_FACTS,
+    MARKETPLACE,
     SECURITY_CONTACT,
     OPENAPI_DOCUMENT,
     DOCS_PAGE,

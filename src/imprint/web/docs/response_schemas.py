@@ -122,6 +122,7 @@ def describe_responses() -> dict[str, Schema]:
         **_struct_schemas(),
         **_about(),
         "Facts": _facts(),
+        "Marketplace": _marketplace(),
         "ProblemCode": choice(
             "What is wrong, for programs. A code never changes its meaning, and a later version "
             "may add codes.",
@@ -188,6 +189,19 @@ def _about() -> dict[str, Schema]:
             "details",
         ),
     }
+
+
+def _marketplace() -> Schema:
+    members = {
+        "chainId": integer("The id of the chain.", 1),
+        "address": string("The contract, in lower case.", "^0x[0-9a-f]{40}$"),
+        "startBlock": integer("The block that it was deployed in; nothing of it is earlier."),
+        "abi": array(
+            "Its interface, as compilers write it and client libraries take it.",
+            {"type": "object", "additionalProperties": True},
+        ),
+    }
+    return structure("The marketplace contract, for libraries that call it.", members)
 
 
 def _facts() -> Schema:

@@ -55,6 +55,7 @@ class AboutRoutes:
     """Texts that are rendered once, at start, and the state of the dependencies."""
 
     facts: Mapping[str, Any]
+    marketplace: bytes
     openapi: bytes
     page: bytes
     readiness: Readiness
@@ -63,6 +64,10 @@ class AboutRoutes:
 
     async def facts_json(self, request: Request) -> Response:
         return json_response(self.facts, UNTIL_RESTART)
+
+    async def marketplace_json(self, request: Request) -> Response:
+        headers = {"Cache-Control": UNTIL_RESTART}
+        return Response(self.marketplace, headers=headers, media_type="application/json")
 
     async def security_txt(self, request: Request) -> Response:
         if self.security_contact is None:
