@@ -103,8 +103,8 @@ def sdist_problems(sdist: Path, root: Path = ROOT) -> list[str]:
     top = f"{PREFIX}-{read_version(root)}"
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(f"{top}/") for name in archive.getnames()}
-    needed = ("PKG-INFO", "pyproject.toml", "requirements.lock", "README.md", "LICENSE")
-    needed += ("CHANGELOG.md", "Makefile", "src/imprint/__init__.py", "tests/conftest.py")
+    needed = ["PKG-INFO", "pyproject.toml", "requirements.lock", "README.md", "LICENSE"]
+    needed += ["CHANGELOG.md", "Makefile", "src/imprint/__init__.py", "tests/conftest.py"]
     problems = [f"The sdist lacks {name}." for name in needed if name not in names]
     created = re.compile(r"(^|/)(\.venv|\.tools|node_modules|__pycache__|dist|data)/")
     return problems + [f"The sdist has {name}." for name in sorted(names) if created.search(name)]

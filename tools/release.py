@@ -74,9 +74,8 @@ def state_problems(version: str) -> list[str]:
     if _git("status", "--porcelain"):
         problems.append("The checkout has changes: commit or remove them (git status).")
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    if not re.search(
-        rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE
-    ):
+    heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
+    if not re.search(heading, changelog, re.MULTILINE):
         problems.append(f"CHANGELOG.md has no part “## [{version}] - YYYY-MM-DD”.")
     tags = _git("tag", "--points-at", "HEAD", "--list", "v*").split()
     problems += [
@@ -150,9 +149,8 @@ def _write_sums(out: Path) -> list[str]:
 
 def sums_problems(out: Path) -> list[str]:
     """Which files of a release are not those that its checksums are of."""
-    listed = dict(
-        reversed(line.split("  ", 1)) for line in (out / SUMS).read_text("utf-8").splitlines()
-    )
+    lines = (out / SUMS).read_text("utf-8").splitlines()
+    listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     present = {path.name for path in out.iterdir()} - {SUMS}
     problems = [f"{name} is not there." for name in sorted(listed.keys() - present)]
     problems += [f"{name} has no checksum." for name in sorted(present - listed.keys())]

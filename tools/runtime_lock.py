@@ -81,8 +81,9 @@ def read_lock(root: Path = ROOT) -> dict[str, Entry]:
 
 def all_environments() -> list[Environment]:
     """An environment for each Python and system that a release is for."""
+    here = {name: str(text) for name, text in default_environment().items()}
     return [
-        dict(default_environment())
+        here
         | {
             "python_version": python,
             "python_full_version": f"{python}.0",

@@ -95,10 +95,9 @@ def _license_of(name: str) -> list[str]:
     except PackageNotFoundError:
         return []
     known = [each for each in declared.get_all("Classifier") or [] if each.startswith("License ::")]
-    found = declared.get("License-Expression") or declared.get("License")
-    if found is None or len(found) > LONGEST_LICENSE:
-        found = known[-1].split(" :: ")[-1] if known else None
-    return [found] if found else []
+    words = [*(declared.get_all("License-Expression") or []), *(declared.get_all("License") or [])]
+    short = [each for each in words if 0 < len(each) <= LONGEST_LICENSE]
+    return (short or [each.split(" :: ")[-1] for each in known])[:1]
 
 
 def _needs(name: str, components: dict[str, Component]) -> list[str]:
