@@ -76,8 +76,8 @@ test-s3: $(READY) ## Run the content store against a real object store, healthy 
 	tools/build-minio
 	$(BIN)/pytest -q -n 2 --dist worksteal tests/s3
 
-test-wheel: $(READY) ## Build and install the package, and run its commands (PYTHON=python3.13 for another Python)
-	PYTHON=$(PYTHON) $(BIN)/pytest -q -rs tests/wheel
+test-wheel: $(READY) ## Install the built package, and run its commands (WHEEL_PYTHON=python3.13 for another Python)
+	WHEEL_PYTHON=$(WHEEL_PYTHON) $(BIN)/pytest -q -rs tests/wheel
 
 test-deploy: $(READY) ## Try the files of deploy/: image, compose, units, manifests, proxies, alerts (Debian, as root)
 	tools/install-deploy-tools
