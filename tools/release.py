@@ -113,7 +113,7 @@ def _build_distributions(out: Path, epoch: str) -> None:
 def _build_image(archive: Path, version: str) -> None:
     script = ROOT / "tools" / "build-image"
     if shutil.which("buildah") is None or not script.exists():
-        print("The image is left out: buildah is not installed.")
+        print("The image is left out: it needs buildah and tools/build-image.")
         return
     command = [str(script), "--tag", f"localhost/imprint:{version}", "--output", str(archive)]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:  # noqa: S603
