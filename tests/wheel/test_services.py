@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,26 +147,62 @@ def test_a_stopped_installation_is_repaired_and_moved_to_postgresql(
         process.kill()
 
 
+def run_example(python: str | Path, *addresses: str) -> None:
+    walk = subprocess.run(
+        [str(python), str(EXAMPLE), *addresses],
+        env=plain_environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert walk.returncode == 0, walk.stderr
+    assert "Bob bought a token and reads" in walk.stdout
+
+
+def start_dev(python: str | Path, folder: Path) -> tuple[Process, str, str]:
+    """A running `imprint dev` with the addresses of its service and of its node."""
+    ports = {name: str(free_port()) for name in ("IMPRINT_PORT", "IMPRINT_DEV_RPC_PORT")}
+    settings = ports | {"IMPRINT_DATA_DIR": str(folder / "dev")}
+    process = Process([str(python), "-m", "imprint", "dev"], folder / "dev.log", settings)
+    url, node = (f"http://127.0.0.1:{port}" for port in ports.values())
+    process.start(lambda: is_up(url))
+    return process, url, node
+
+
+def test_the_example_runs_against_the_bare_service(bare: Installed, tmp_path: Path):
+    """The node is a development chain in the environment of the tests."""
+    dev, _, node = start_dev(sys.executable, tmp_path)
+    port = free_port()
+    given = {
+        "IMPRINT_CHAIN_RPC_URL": node,
+        "IMPRINT_CHAIN_FOLLOW_SECONDS": "1",
+        "IMPRINT_LOGIN_DOMAINS": f"127.0.0.1:{port}",
+        "IMPRINT_PUBLIC_URL": f"http://127.0.0.1:{port}",
+    }
+    here = Installation(bare, tmp_path, given, port)
+    process = here.serve()
+    try:
+        process.start(lambda: is_up(here.url))
+        run_example(sys.executable, here.url, node)
+        assert here.run("check").returncode == 0
+        assert here.run("reconcile", "--from-block", "0").returncode == 0
+        saved = result_of(here.run("backup", "--out", tmp_path / "saved", "--json"))
+        assert (saved["documents"]["private"], saved["documents"]["public"]) == (1, 1)
+        assert process.stop() == 0, process.tail()
+    finally:
+        process.kill()
+        dev.kill()
+
+
 def test_the_example_runs_against_the_development_chain(with_dev: Installed, tmp_path: Path):
     if markers_of(with_dev.python)["python_version"] not in ("3.11", "3.12"):
         done = with_dev.run("dev", cwd=tmp_path)
         assert (done.returncode, "use Python 3.11 or 3.12" in done.stderr) == (2, True)
         return
-    ports = {"IMPRINT_DEV_RPC_PORT": str(free_port()), "IMPRINT_PORT": str(free_port())}
-    settings = ports | {"IMPRINT_DATA_DIR": str(tmp_path / "data")}
-    url = f"http://127.0.0.1:{ports['IMPRINT_PORT']}"
-    process = Process([str(with_dev.command), "dev"], tmp_path / "dev.log", settings)
-    process.start(lambda: is_up(url))
+    process, url, _ = start_dev(with_dev.python, tmp_path)
     try:
-        walk = subprocess.run(
-            [str(with_dev.python), str(EXAMPLE), url],
-            env=plain_environ(),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert walk.returncode == 0, walk.stderr + process.tail()
+        run_example(with_dev.python, url)
         assert process.stop() == 0
     finally:
         process.kill()
