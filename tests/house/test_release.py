@@ -7,6 +7,8 @@ import tomllib
 from packaging.requirements import Requirement
 from tests.house.sources import ROOT, kept_files, place
 
+from imprint import __version__
+
 LOCKS = re.compile(r"(\.lock|lock\.json|lock\.toml)$|^requirements.*\.txt$")
 INSTALLS = re.compile(r"\b(?:pipx? install|uv (?:tool|pip) install|uvx) +([^`#\n]+)")
 OURS = re.compile(r"imprint-press\b|imprint_press-|(?:^| )-r ")
@@ -54,6 +56,12 @@ def test_the_lock_has_a_version_in_the_range_of_every_declared_dependency():
         for each in declared
         if each.name not in locked or locked[each.name] not in each.specifier
     ] == []
+
+
+def test_the_changelog_has_the_version_under_a_part_for_what_comes_next():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", changelog, re.MULTILINE)
+    assert headings[:2] == ["Unreleased", __version__]
 
 
 def test_no_file_names_a_path_outside_the_project():
