@@ -76,8 +76,8 @@ test-s3: $(READY) ## Run the content store against a real object store, healthy 
 	tools/build-minio
 	$(BIN)/pytest -q -n 2 --dist worksteal tests/s3
 
-test-wheel: $(READY) ## Build wheel and sdist, install them into empty environments and run the commands there
-	$(BIN)/pytest -q tests/wheel
+test-wheel: $(READY) ## Install the built package, and run its commands (WHEEL_PYTHON=python3.13 for another Python)
+	WHEEL_PYTHON=$(WHEEL_PYTHON) $(BIN)/pytest -q -rs tests/wheel
 
 test-deploy: $(READY) ## Try the files of deploy/: image, compose, units, manifests, proxies, alerts (Debian, as root)
 	tools/install-deploy-tools
@@ -103,6 +103,9 @@ lock-generators: $(READY) ## Resolve the Python generators anew and write tests/
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
 	@touch $@
 
+release: $(READY) ## Build a release into dist/ and check it: wheel, sdist, SBOM, image, checksums
+	$(BIN)/python -m tools.release
+
 lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
 		--extra deploy --extra dev --extra postgresql --extra s3 --group test --group build --only-binary :all: \
@@ -115,5 +118,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results contracts/node_modules examples/*/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators lock lock-generators clean
+.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators release lock lock-generators clean
 .SECONDARY:

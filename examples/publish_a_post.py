@@ -1,9 +1,10 @@
 """Publish a post and sell it, as a client of `imprint dev`.
 
-    python examples/publish_a_post.py [http://127.0.0.1:8000]
+    python examples/publish_a_post.py [http://127.0.0.1:8000 [http://127.0.0.1:8545]]
 
-Alice signs in, drafts, updates, publishes and calls `createPost()` on the marketplace; Bob is
-refused, buys a token and reads. Needs `eth-account`, which the development extra installs.
+The second address is that of the node; `imprint dev` tells its own. Alice signs in, drafts,
+updates, publishes and calls `createPost()` on the marketplace; Bob is refused, buys a token and
+reads. Needs `eth-account`, which the development extra installs.
 """
 
 import json
@@ -220,10 +221,10 @@ def say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def main(url: str) -> None:
+def main(url: str = "http://127.0.0.1:8000", node: str | None = None) -> None:
     service = Service.find(url)
     chain = service.facts["chain"]
-    marketplace = Marketplace(chain["rpc_url"], chain["marketplace"])
+    marketplace = Marketplace(node or chain["rpc_url"], chain["marketplace"])
     alice = Account.from_mnemonic(MNEMONIC, account_path="m/44'/60'/0'/0/1")
     bob = Account.from_mnemonic(MNEMONIC, account_path="m/44'/60'/0'/0/2")
 
@@ -259,4 +260,4 @@ def main(url: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000")
+    main(*sys.argv[1:])

@@ -1,8 +1,12 @@
-"""Writes the generated tables of the documentation: settings and error codes."""
+"""Writes the generated parts of the documentation: settings, error codes and commands."""
 
 from collections.abc import Callable
 from pathlib import Path
 
+import click
+
+from imprint.cli import COMMANDS
+from imprint.cli import main as imprint
 from imprint.settings import DEVELOPMENT
 from imprint.settings.declaration import Setting, declared_in
 from imprint.settings.values import GROUPS
@@ -29,7 +33,13 @@ def update_codes(page: str) -> str:
     return _replace_table(page, "codes", _render_codes())
 
 
+def update_commands(page: str) -> str:
+    """The page with the current commands and their options."""
+    return _replace_table(page, "commands", _render_commands())
+
+
 PAGES: dict[Path, Callable[[str], str]] = {
+    DOCS / "commands.md": update_commands,
     DOCS / "configuration.md": update_settings,
     DOCS / "errors.md": update_codes,
 }
@@ -70,6 +80,31 @@ def _render_codes() -> str:
     rows.sort(key=lambda row: row[0])
     lines = [f"| {status} | `{code}` | {meaning} |" for status, code, meaning in rows]
     return "\n".join(["| status | code | when |", "|---|---|---|", *lines]) + "\n"
+
+
+def _render_commands() -> str:
+    root = click.Context(imprint, info_name="imprint")
+    named = [(name, imprint.get_command(root, name)) for name in COMMANDS]
+    parts = [
+        _render_command(command, click.Context(command, root, info_name=name))
+        for name, command in named
+        if command is not None
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _render_command(command: click.Command, context: click.Context) -> str:
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    paragraphs = [" ".join(each.split()) for each in (command.help or "").split("\n\n")]
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    records = [each.get_help_record(context) for each in options]
+    rows = [
+        f"| `{names}` | {meaning.replace('|', chr(92) + '|')} |"
+        for names, meaning in filter(None, records)
+    ]
+    table = ["\n".join(["| option | meaning |", "|---|---|", *rows])] if rows else []
+    head = f"### {context.info_name}\n\n```\n{usage}\n```"
+    return "\n\n".join([head, *paragraphs, *table])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """`imprint backup` and `imprint restore`."""
 
+import json
 import sqlite3
 from contextlib import closing
 
@@ -35,3 +36,12 @@ def test_a_catalog_that_could_not_be_restored_is_not_saved(here, tmp_path):
     result = run(environment_of(here), "backup", "--out", tmp_path / "saved")
     assert (result.exit_code, "see view 'report'" in result.output) == (2, True)
     assert not (tmp_path / "saved").exists()
+
+
+def test_what_was_saved_is_printed_as_json(here, tmp_path):
+    saved = run(environment_of(here), "backup", "--out", tmp_path / "saved", "--json")
+    printed = json.loads(saved.stdout)
+    manifest = json.loads((tmp_path / "saved" / "backup.json").read_text())
+    assert printed["documents"] == manifest["documents"]
+    assert (printed["made_at"], printed["out"]) == (manifest["made_at"], str(tmp_path / "saved"))
+    assert printed["seconds"] >= 0

@@ -8,6 +8,22 @@ from tests.cli.installations import run
 
 from imprint.cli import COMMANDS
 
+HELP_ALONE = """
+import sys
+from imprint.cli import main
+main(["--help"], standalone_mode=False)
+print([name for name in sys.modules if name.startswith("imprint.cli.")])
+"""
+
+COMPLETION_ALONE = """
+import sys
+from click.shell_completion import BashComplete
+from imprint.cli import main
+found = BashComplete(main, {}, "imprint", "_IMPRINT_COMPLETE").get_completions([], "mig")
+assert [each.value for each in found] == ["migrate-catalog", "migrate-content"]
+print([name for name in sys.modules if name.startswith("imprint.cli.")])
+"""
+
 SERVE_ALONE = """
 import sys
 import imprint.cli.serve
@@ -27,7 +43,22 @@ def test_the_help_lists_every_command():
     assert [line.split()[0] for line in listed] == list(COMMANDS)
 
 
-def test_serve_imports_nothing_of_dev():
-    command = [sys.executable, "-c", SERVE_ALONE]
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_summary_of_a_command_is_the_first_sentence_of_its_help(command: str):
+    printed = " ".join(run({}, command, "--help").output.split())
+    assert f"{COMMANDS[command].summary} " in printed
+    assert COMMANDS[command].summary.count(".") == 1
+
+
+def test_every_line_of_the_help_fits_80_columns():
+    printed = run({"COLUMNS": "80"}, "--help").output
+    assert max(len(line) for line in printed.splitlines()) <= 80
+    assert "..." not in printed.split("Commands:\n")[1]
+    assert len(printed.split("Commands:\n")[1].splitlines()) == len(COMMANDS)
+
+
+@pytest.mark.parametrize("code", [HELP_ALONE, COMPLETION_ALONE, SERVE_ALONE])
+def test_what_is_not_called_is_not_imported(code: str):
+    command = [sys.executable, "-c", code]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -9,8 +9,8 @@ from imprint.services.exports import ImportConflicts
 from imprint.settings import SettingsProblems
 
 
-def exit_of(error: Exception) -> int:
-    with pytest.raises(SystemExit) as raised, reporting_errors():
+def exit_of(error: Exception, *, starts: bool = False) -> int:
+    with pytest.raises(SystemExit) as raised, reporting_errors(starts=starts):
         raise error
     assert isinstance(raised.value.code, int)
     return raised.value.code
@@ -26,8 +26,13 @@ def test_wrong_settings_are_listed_all_at_once(capsys):
     ]
 
 
-def test_a_command_that_cannot_start_says_why(capsys):
-    assert exit_of(CannotStart("The port is in use.")) == 2
+def test_a_command_that_cannot_do_its_work_prints_the_reason_alone(capsys):
+    assert exit_of(CannotStart("The file exists already.")) == 2
+    assert capsys.readouterr().err == "The file exists already.\n"
+
+
+def test_a_service_that_cannot_start_says_so(capsys):
+    assert exit_of(CannotStart("The port is in use."), starts=True) == 2
     assert capsys.readouterr().err == "Imprint cannot start. The port is in use.\n"
 
 

@@ -1,5 +1,6 @@
 """`imprint export`, `imprint verify` and `imprint import`."""
 
+import json
 import stat
 
 import pytest
@@ -77,3 +78,15 @@ def test_a_malformed_key_and_a_wrong_key_are_refused(here, tmp_path):
     assert run({}, "verify", out, "--key", "12").exit_code == 2
     wrong = run({}, "verify", out, "--key", "12" * 32)
     assert (wrong.exit_code, "another key" in wrong.output) == (1, True)
+
+
+def test_an_export_is_verified_with_a_result_in_json(here, tmp_path):
+    out = tmp_path / "all.car"
+    exported = run(environment_of(here), "export", "--out", out)
+    verified = json.loads(run({}, "verify", out, "--json").stdout)
+    assert (verified["whole"], verified["files"], verified["chain_id"]) == (True, 3, 31337)
+    assert verified["key"] == exported.output.split("--key ")[1].strip()
+    refused = run({}, "verify", out, "--json", "--key", "12" * 32)
+    assert refused.exit_code == 1
+    assert json.loads(refused.stdout)["whole"] is False
+    assert "another key" in json.loads(refused.stdout)["reason"]

@@ -47,11 +47,11 @@ async def delete_draft(world: World) -> str:
 
 def test_without_an_option_it_says_what_the_options_do(tmp_path: Path):
     result = run(environment_of(tmp_path), "gc")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "--dry-run" in result.output
     assert "--really" in result.output
     assert not (tmp_path / "imprint.db").exists()
-    assert run(environment_of(tmp_path), "gc", "--dry-run", "--really").exit_code == 1
+    assert run(environment_of(tmp_path), "gc", "--dry-run", "--really").exit_code == 2
 
 
 async def test_a_dry_run_lists_what_is_due_and_what_waits(world: World):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.house.sources import ROOT, SOURCE, kept_files, place
-from tools.write_tables import update_codes, update_settings
+from tools.write_tables import update_codes, update_commands, update_settings
 
 from imprint.domain.errors import Code
 from imprint.marketplace import artifact
@@ -14,6 +14,7 @@ from imprint.web.problems import FAILURE, STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"
+COMMANDS = ROOT / "docs" / "commands.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.py)`")
 ROW = re.compile(r"^\| (\d{3}) \| `(\w+)` \| .+\.? \|$", re.MULTILINE)
@@ -41,6 +42,11 @@ def test_every_error_code_is_documented_with_its_status():
 def test_the_table_of_error_codes_is_up_to_date():
     page = ERRORS.read_text(encoding="utf-8")
     assert page == update_codes(page), "run: make fix"
+
+
+def test_the_list_of_commands_is_up_to_date():
+    page = COMMANDS.read_text(encoding="utf-8")
+    assert page == update_commands(page), "run: make fix"
 
 
 def test_every_setting_named_in_a_page_exists():

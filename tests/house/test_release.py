@@ -7,7 +7,12 @@ import tomllib
 from packaging.requirements import Requirement
 from tests.house.sources import ROOT, kept_files, place
 
+from imprint import __version__
+
 LOCKS = re.compile(r"(\.lock|lock\.json|lock\.toml)$|^requirements.*\.txt$")
+INSTALLS = re.compile(r"\b(?:pipx? install|uv (?:tool|pip) install|uvx) +([^`#\n]+)")
+OURS = re.compile(r"imprint-press\b|imprint_press-|(?:^| )-r ")
+STRANGERS = re.compile(r"(?<![\w/-])imprint(?![\w-])")
 HOME_PATHS = re.compile(r"(?<![\w.])/(?:home|Users|root|work)/\w")
 
 
@@ -53,9 +58,37 @@ def test_the_lock_has_a_version_in_the_range_of_every_declared_dependency():
     ] == []
 
 
+def test_the_changelog_has_the_version_under_a_part_for_what_comes_next():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", changelog, re.MULTILINE)
+    assert headings[:2] == ["Unreleased", __version__]
+
+
 def test_no_file_names_a_path_outside_the_project():
     outside = "../" + "shared"
     assert [name for name, text in _texts() if outside in text or HOME_PATHS.search(text)] == []
+
+
+def _foreign_installs(text: str) -> list[str]:
+    """The instructions in a text that install something else than our package or our lock."""
+    told = INSTALLS.findall(text)
+    return [each for each in told if not OURS.search(each) or STRANGERS.search(each)]
+
+
+def test_an_instruction_to_install_the_package_of_a_stranger_is_found():
+    good = "pip install 'imprint-press[s3]' # for imprint\npip install -r requirements.lock\n"
+    assert _foreign_installs(good) == []
+    bad = "Run `pip install 'imprint[s3]'`.\npipx install imprint\nuv tool install other"
+    assert _foreign_installs(bad) == ["'imprint[s3]'", "imprint", "other"]
+
+
+def test_every_instruction_and_message_installs_our_package():
+    assert [
+        (name, told)
+        for name, text in _texts()
+        if name.endswith(".md") or name.startswith(("src/", "deploy/", "examples/"))
+        for told in _foreign_installs(text)
+    ] == []
 
 
 def test_scripts_are_executable():

@@ -280,10 +280,7 @@ def _postgresql_library() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise CannotStart(
-            "PostgreSQL needs a library that is not installed:"
-            " pip install 'imprint-press[postgresql]'."
-        ) from error
+        raise CannotStart.missing_extra("PostgreSQL", "postgresql") from error
 
 
 def make_cipher(settings: Settings) -> DocumentCipher:

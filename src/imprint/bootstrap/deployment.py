@@ -88,6 +88,4 @@ def _signing_library() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise CannotStart(
-            "Deploying needs a library that is not installed: pip install 'imprint-press[deploy]'."
-        ) from error
+        raise CannotStart.missing_extra("Deploying", "deploy") from error

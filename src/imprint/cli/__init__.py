@@ -1,37 +1,58 @@
 """The command line; the module of a command is imported when the command is called.
 
-`imprint serve` must start fast and without the `dev` extra, so it must not import `cli.dev`.
+`imprint serve` must start fast and without the `dev` extra, so it must not import `cli.dev`. The
+list of commands and the completion of their names import no command at all.
 """
 
 from importlib import import_module
+from typing import NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from imprint import __version__
 
 __all__ = ["main"]
 
+
+class Command(NamedTuple):
+    """The module and the function of a command, and the first sentence of its help."""
+
+    module: str
+    function: str
+    summary: str
+
+
 COMMANDS = {
-    "adopt": ("adopt", "adopt"),
-    "backup": ("backup", "backup"),
-    "check": ("check", "check"),
-    "contract": ("contract", "contract"),
-    "deploy": ("deploy", "deploy"),
-    "dev": ("dev", "dev"),
-    "events": ("events", "events"),
-    "export": ("export", "export"),
-    "gc": ("gc", "gc"),
-    "import": ("export", "import_"),
-    "migrate-catalog": ("migrate", "migrate_catalog"),
-    "migrate-content": ("migrate", "migrate_content"),
-    "reconcile": ("reconcile", "reconcile"),
-    "repair": ("repair", "repair"),
-    "restore": ("backup", "restore"),
-    "rotate-key": ("rotate_key", "rotate_key"),
-    "serve": ("serve", "serve"),
-    "verify": ("export", "verify"),
+    "adopt": Command("adopt", "adopt", "Mark the content store as that of this catalog."),
+    "backup": Command("backup", "backup", "Save all records and documents of one moment."),
+    "check": Command("check", "check", "Say whether the service would run, and what to fix."),
+    "completion": Command("completion", "completion", "Print the completion script of a shell."),
+    "contract": Command("contract", "contract", "Print the contract's ABI and bytecode as JSON."),
+    "deploy": Command("deploy", "deploy", "Deploy the marketplace, and print its settings."),
+    "dev": Command("dev", "dev", "Run the service with a chain of its own, to try it out."),
+    "events": Command("events", "events", "List what became of the events of the chain."),
+    "export": Command("export", "export", "Write drafts, posts and thumbnails to a CAR file."),
+    "gc": Command("gc", "gc", "Show or destroy documents that nothing refers to."),
+    "import": Command("export", "import_", "Take in the files of an export."),
+    "migrate-catalog": Command(
+        "migrate", "migrate_catalog", "Move all records from SQLite to PostgreSQL."
+    ),
+    "migrate-content": Command(
+        "migrate", "migrate_content", "Copy all documents to another content store."
+    ),
+    "reconcile": Command(
+        "reconcile", "reconcile", "Read the events of the chain again from a block on."
+    ),
+    "repair": Command("repair", "repair", "Bring back what a catalog or content store has lost."),
+    "restore": Command("backup", "restore", "Make a data folder from a backup."),
+    "rotate-key": Command(
+        "rotate_key", "rotate_key", "Wrap the keys of all documents with a new master key."
+    ),
+    "serve": Command("serve", "serve", "Run the service."),
+    "verify": Command("export", "verify", "Prove that an export is whole, and who signed it."),
 }
-"""The module and the function of each command."""
+"""Every command by its name; a summary fits a line of 80 columns beside it."""
 
 
 class _Commands(click.Group):
@@ -43,9 +64,21 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, function = COMMANDS[cmd_name]
+        module, function, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(import_module(f"imprint.cli.{module}"), function)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.summary) for name, each in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        named = [
+            CompletionItem(name, help=each.summary)
+            for name, each in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,7 +18,7 @@ from imprint.services.installation import Sample
 )
 @config_option
 def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
-    """Mark the content store with the id of this catalog, whatever marker it has.
+    """Mark the content store as that of this catalog.
 
     It is for a store that a start was refused on, if it is the right one all the same. It shows
     what is there and asks first. No document is changed or destroyed.

@@ -1,7 +1,9 @@
 """`imprint backup` and `imprint restore`: all records and documents of one moment."""
 
 import asyncio
+import json
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,21 +24,27 @@ from imprint.services.backup import BackupManifest
     required=True,
     help="A folder to make, or a file that ends with .tar.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print what was saved as JSON.")
 @config_option
-def backup(out: Path, config: Path | None) -> None:
-    """Save everything that the service keeps: records, nonces, documents.
+def backup(out: Path, as_json: bool, config: Path | None) -> None:
+    """Save all records and documents of one moment.
 
-    It may run beside a running service, and holds the state of the moment when it began. A damaged
-    catalog or document is refused, so that what was saved can be restored. Settings,
-    secrets and the key for exports are not in it. `imprint restore` brings it back.
+    Nonces and the rest of the catalog are in it too. It may run beside a running service, and holds
+    the state of the moment when it began. A damaged catalog or document is refused, so that what
+    was saved can be restored. Settings, secrets and the key for exports are not in it. `imprint
+    restore` brings it back.
     """
     began = time.monotonic()
     with reporting_errors():
         manifest = asyncio.run(_backup(out, config))
-    documents = manifest.documents
+    documents, seconds = manifest.documents, time.monotonic() - began
+    if as_json:
+        saved = asdict(manifest) | {"out": str(out), "seconds": round(seconds, 3)}
+        click.echo(json.dumps(saved, indent=2))
+        return
     click.echo(
         f"{documents.private} documents and {documents.public} thumbnails are in {out}, as of "
-        f"{manifest.made_at}; that took {time.monotonic() - began:.1f} seconds."
+        f"{manifest.made_at}; that took {seconds:.1f} seconds."
     )
 
 
@@ -60,10 +68,11 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
     help="The data folder to make; it must be empty or not there.",
 )
 def restore(saved: Path, folder: Path) -> None:
-    """Make a data folder from a backup, and prove that it is whole.
+    """Make a data folder from a backup.
 
-    No settings are needed. Afterwards, start the service with IMPRINT_DATA_DIR set to the folder;
-    it learns from the chain what was published since.
+    Every record and document in it is checked. No settings are needed. Afterwards, start the
+    service with IMPRINT_DATA_DIR set to the folder; it learns from the chain what was published
+    since.
     """
     began = time.monotonic()
     with reporting_errors():

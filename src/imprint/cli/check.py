@@ -55,7 +55,10 @@ class Finding:
     help="Also verify every record and every document; the service may run meanwhile.",
 )
 def check(config: Path | None, deep: bool) -> None:
-    """Look at settings, database, records, store, node, contract, webhooks and clock."""
+    """Say whether the service would run, and what to fix.
+
+    It looks at settings, database, records, store, node, contract, webhooks and clock.
+    """
     with reporting_errors():
         findings = asyncio.run(_check(config, deep))
     for finding in findings:

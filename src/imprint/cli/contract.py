@@ -9,6 +9,6 @@ from imprint.marketplace import artifact
 
 @click.command()
 def contract() -> None:
-    """Print the marketplace's artifact as JSON: its ABI and its bytecode."""
+    """Print the contract's ABI and bytecode as JSON."""
     built = artifact()
     click.echo(json.dumps({"abi": built.abi, "bytecode": built.bytecode}))

@@ -5,6 +5,8 @@ import os
 import socket
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 import uvloop
@@ -14,19 +16,21 @@ from rich.table import Table
 from rich.text import Text
 
 from imprint.bootstrap import build_service
-from imprint.cli.dev_chain import DevChain, open_dev_chain, runs_own_chain
 from imprint.cli.errors import reporting_errors
+from imprint.cli.extras import import_dev_chain
 from imprint.cli.installation import (
     config_option,
     configure_service_logging,
     connection_limits,
     open_checked_adapters,
 )
-from imprint.devchain.callers import is_loopback
 from imprint.domain.addresses import checksum_address, parse_address
 from imprint.server.http import HttpServer, serve_all
 from imprint.server.listeners import listen
 from imprint.settings import DEVELOPMENT, Settings, read_settings
+
+if TYPE_CHECKING:
+    from imprint.cli.dev_chain import DevChain
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on without being asked
 """The host that listens on every address."""
@@ -61,20 +65,24 @@ def dev(
     data_dir: str | None,
     config: Path | None,
 ) -> None:
-    """Run the service with a chain, a marketplace and signed deliveries of its own."""
+    """Run the service with a chain of its own, to try it out.
+
+    The chain has a marketplace, funded accounts and signed deliveries. Everything is kept in the
+    data folder.
+    """
     options = {
         "IMPRINT_HOST": host,
         "IMPRINT_PORT": port,
         "IMPRINT_DEV_RPC_PORT": rpc_port,
         "IMPRINT_DATA_DIR": data_dir,
     }
-    with reporting_errors():
-        uvloop.run(_run(options, config))
+    with reporting_errors(starts=True):
+        uvloop.run(_run(import_dev_chain(), options, config))
 
 
-async def _run(options: dict[str, str | None], config: Path | None) -> None:
+async def _run(dev_chain: ModuleType, options: dict[str, str | None], config: Path | None) -> None:
     settings = _read_settings(options, config)
-    listener, node_listener = _open_sockets(settings)
+    listener, node_listener = _open_sockets(settings, dev_chain.runs_own_chain(settings))
     if 0 in (settings.server.port, settings.development.rpc_port):
         # Other settings contain the ports, so the free ports that were found replace the zeros.
         found = {"IMPRINT_PORT": listener, "IMPRINT_DEV_RPC_PORT": node_listener}
@@ -82,10 +90,10 @@ async def _run(options: dict[str, str | None], config: Path | None) -> None:
         settings = _read_settings({**options, **ports}, config)
     configure_service_logging(settings)
     host = settings.server.host
-    if not is_loopback(host):
+    if not dev_chain.is_loopback(host):
         click.secho(PUBLIC_WARNING.format(host=host), fg="yellow", err=True)
     url = f"http://{_CLIENT_HOSTS.get(host, host)}:{settings.server.port}"
-    with open_dev_chain(settings, node_listener, url) as chain:
+    with dev_chain.open_dev_chain(settings, node_listener, url) as chain:
         await _serve(settings, chain, listener, url)
 
 
@@ -95,18 +103,20 @@ def _read_settings(options: dict[str, str | None], config: Path | None) -> Setti
     )
 
 
-def _open_sockets(settings: Settings) -> tuple[socket.socket, socket.socket | None]:
+def _open_sockets(
+    settings: Settings, owns_chain: bool
+) -> tuple[socket.socket, socket.socket | None]:
     """The sockets of the service and of its chain, if it runs its own."""
     server = settings.server
     listener = listen(server.host, server.port)
-    if not runs_own_chain(settings):
+    if not owns_chain:
         return listener, None
     # The service reaches its chain at 127.0.0.1, whatever address it listens on itself.
     host = EVERY_ADDRESS if server.host == EVERY_ADDRESS else "127.0.0.1"
     return listener, listen(host, settings.development.rpc_port)
 
 
-async def _serve(settings: Settings, chain: DevChain, listener: socket.socket, url: str) -> None:
+async def _serve(settings: Settings, chain: "DevChain", listener: socket.socket, url: str) -> None:
     # A chain of its own responds only when the service does.
     adapters = await open_checked_adapters(settings, chain=chain.node is None)
     service = HttpServer(
@@ -129,7 +139,7 @@ async def _serve(settings: Settings, chain: DevChain, listener: socket.socket, u
                 await task
 
 
-async def _welcome(service: HttpServer, settings: Settings, chain: DevChain, url: str) -> None:
+async def _welcome(service: HttpServer, settings: Settings, chain: "DevChain", url: str) -> None:
     while not service.started:  # noqa: ASYNC110 - the server has no event for it
         await asyncio.sleep(STARTED_POLL)
     tables: list[Table | str] = [_list_places(settings, chain, url), "", _list_steps(url)]
@@ -139,7 +149,7 @@ async def _welcome(service: HttpServer, settings: Settings, chain: DevChain, url
     Console(stderr=True).print(Panel(content, title="Imprint is running", expand=False))
 
 
-def _list_places(settings: Settings, chain: DevChain, url: str) -> Table:
+def _list_places(settings: Settings, chain: "DevChain", url: str) -> Table:
     places = Table.grid(padding=(0, 2))
     places.add_row("Service", Text(url, style="bold cyan"))
     places.add_row("Interface", f"{url}/docs")
@@ -150,7 +160,7 @@ def _list_places(settings: Settings, chain: DevChain, url: str) -> Table:
     return places
 
 
-def _list_accounts(chain: DevChain) -> Table:
+def _list_accounts(chain: "DevChain") -> Table:
     accounts = Table.grid(padding=(0, 2))
     for index, account in enumerate(chain.accounts[:SHOWN_ACCOUNTS]):
         accounts.add_row(f"Account {index}", checksum_address(parse_address(account)), "10 000 ETH")

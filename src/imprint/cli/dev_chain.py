@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
+from imprint.devchain.callers import is_loopback
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
 from imprint.devchain.journal import JournalDamaged, JournalInUse
@@ -18,6 +19,8 @@ from imprint.domain.addresses import checksum_address
 from imprint.domain.errors import CannotStart
 from imprint.server.http import HttpServer
 from imprint.settings import Settings
+
+__all__ = ["DevChain", "is_loopback", "open_dev_chain", "runs_own_chain"]
 
 
 @dataclass(frozen=True, slots=True)

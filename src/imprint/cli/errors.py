@@ -16,6 +16,8 @@ from imprint.services.exports import DocumentMissing, ImportConflicts
 from imprint.services.leases import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
+__all__ = ["FAILED", "MISCONFIGURED", "report_cannot_start", "reporting_errors"]
+
 FAILED = 1
 """The exit status of a command that started and could not finish."""
 
@@ -32,10 +34,11 @@ _FAILURES = (
 
 
 @contextmanager
-def reporting_errors() -> Iterator[None]:
+def reporting_errors(*, starts: bool = False) -> Iterator[None]:
     """Print why the command cannot go on, all reasons at once, and exit.
 
-    The exit status is `MISCONFIGURED` if the command could not start, else `FAILED`.
+    The exit status is `MISCONFIGURED` if the command could not start, else `FAILED`. A command that
+    `starts` a service says that it cannot; the others print the reason alone.
     """
     try:
         yield
@@ -45,7 +48,10 @@ def reporting_errors() -> Iterator[None]:
         click.echo("All settings are described in docs/configuration.md.", err=True)
         sys.exit(MISCONFIGURED)
     except CannotStart as error:
-        sys.exit(report_cannot_start(error))
+        if starts:
+            sys.exit(report_cannot_start(error))
+        click.echo(str(error), err=True)
+        sys.exit(MISCONFIGURED)
     except ImportConflicts as error:
         click.echo(f"{error} Nothing was written.", err=True)
         _print_list(error.reasons)
@@ -59,7 +65,7 @@ def reporting_errors() -> Iterator[None]:
 
 
 def report_cannot_start(error: CannotStart) -> int:
-    """Print why the command cannot start, and return the exit status."""
+    """Print why the service cannot start, and return the exit status."""
     click.echo(f"Imprint cannot start. {error}", err=True)
     return MISCONFIGURED
 

@@ -1,7 +1,9 @@
 """`imprint events`: outcomes of the chain's events, and the events an operator should look at."""
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -14,11 +16,18 @@ from imprint.domain.posts import EventReport, KnownEvent
 
 @click.command()
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, help="How many of each kind.")
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 @config_option
-def events(limit: int, config: Path | None) -> None:
-    """List dead letters, events of strangers, and events without a file; count all of them."""
+def events(limit: int, as_json: bool, config: Path | None) -> None:
+    """List what became of the events of the chain.
+
+    All are counted. Dead letters, events of strangers and events without a file are listed.
+    """
     with reporting_errors():
         report = asyncio.run(_read(limit, config))
+    if as_json:
+        click.echo(json.dumps(_members_of(report), indent=2))
+        return
     console = Console()
     console.print(_count_table(report))
     if report.mismatches:
@@ -32,6 +41,37 @@ def events(limit: int, config: Path | None) -> None:
 async def _read(limit: int, config: Path | None) -> EventReport:
     async with open_installation(config, verify=False) as installation:
         return await installation.adapters.catalog.report_events(limit)
+
+
+def _members_of(report: EventReport) -> dict[str, Any]:
+    return {
+        "counts": {status.value: count for status, count in report.counts.items()},
+        "mismatches": [_members_of_event(each) for each in report.mismatches],
+        "unknown": [_members_of_event(each) for each in report.unknown],
+        "dead_letters": [
+            {
+                "seen_at": letter.seen_at.isoformat(),
+                "source": letter.source,
+                "reason": letter.reason,
+                "identity": letter.identity,
+                "payload": letter.payload,
+            }
+            for letter in report.dead_letters
+        ],
+    }
+
+
+def _members_of_event(known: KnownEvent) -> dict[str, Any]:
+    event = known.event
+    return {
+        "seen_at": known.seen_at.isoformat(),
+        # A post id may have 256 bits, which readers of JSON numbers would round.
+        "post_id": str(event.post_id),
+        "author": event.author,
+        "cid": event.spelled_cid,
+        "block": event.place.block_number,
+        "confirmed": known.confirmed,
+    }
 
 
 def _count_table(report: EventReport) -> Table:

@@ -1,27 +1,29 @@
 """`imprint export`, `imprint verify` and `imprint import`: files in a signed CAR file."""
 
 import asyncio
+import json
 import os
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
 from imprint.auth.export_keys import SEED_BYTES
 from imprint.bootstrap.archives import build_export, build_import, open_archive
-from imprint.cli.errors import reporting_errors
+from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.addresses import Address, NotAnAddress, parse_address
 from imprint.domain.errors import CannotStart
-from imprint.domain.exports import Manifest
+from imprint.domain.exports import Manifest, NotAnExport
 from imprint.ports.archives import Archive
 from imprint.ports.catalog import ImportOutcome
-from imprint.services.exports import check_export, open_export
+from imprint.services.exports import OpenedExport, check_export, open_export
 
 _file_argument = click.argument(
     "file", type=click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -36,7 +38,7 @@ _key_option = click.option(
 @click.option("--owner", help="The address whose files to export; without it, all.")
 @config_option
 def export(out: Path, owner: str | None, config: Path | None) -> None:
-    """Write all drafts and posts, with their thumbnails, to a CAR file.
+    """Write drafts, posts and thumbnails to a CAR file.
 
     It may run beside a running service, and holds the files of the moment when it began. It
     contains drafts, so keep it to yourself. `imprint verify` proves it; `imprint import` takes it
@@ -64,18 +66,26 @@ async def _export(out: Path, owner: Address | None, config: Path | None) -> tupl
 @click.command()
 @_file_argument
 @_key_option
-def verify(file: Path, key_text: str | None) -> None:
-    """Check an export: its signature, every block, every document, every record.
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def verify(file: Path, key_text: str | None, as_json: bool) -> None:
+    """Prove that an export is whole, and who signed it.
 
-    No service, no network and no settings are needed. Without a key, it is only shown whose
-    signature it is.
+    Its signature, every block, every document and every record are checked. No service, no network
+    and no settings are needed. Without a key, it is only shown whose signature it is.
     """
     key = _parse_key(key_text)
-    with reporting_errors(), _open_archive(file) as archive:
-        opened = open_export(archive, key)
-        with show_progress("Checking files") as progress:
-            check_export(archive, opened, progress)
+    with reporting_errors():
+        try:
+            opened = _verify(file, key)
+        except NotAnExport as error:
+            if not as_json:
+                raise
+            click.echo(json.dumps({"whole": False, "reason": str(error)}, indent=2))
+            sys.exit(FAILED)
     manifest = opened.manifest
+    if as_json:
+        click.echo(json.dumps({"whole": True, **_members_of(opened)}, indent=2))
+        return
     click.echo(f"All is well: {manifest.files} files, as of {manifest.made_at:%Y-%m-%d %H:%M:%S}Z.")
     click.echo(f"Chain {manifest.chain_id}, marketplace {manifest.marketplace}.")
     click.echo(f"Signed by the key {opened.key.hex()}")
@@ -83,15 +93,35 @@ def verify(file: Path, key_text: str | None) -> None:
         click.echo("Only you can decide whether it is the right key: pass it with --key.")
 
 
+def _verify(file: Path, key: bytes | None) -> OpenedExport:
+    with _open_archive(file) as archive:
+        opened = open_export(archive, key)
+        with show_progress("Checking files") as progress:
+            check_export(archive, opened, progress)
+        return opened
+
+
+def _members_of(opened: OpenedExport) -> dict[str, Any]:
+    manifest = opened.manifest
+    return {
+        "files": manifest.files,
+        "made_at": manifest.made_at.isoformat(),
+        "chain_id": manifest.chain_id,
+        "marketplace": manifest.marketplace,
+        "key": opened.key.hex(),
+    }
+
+
 @click.command("import")
 @_file_argument
 @_key_option
 @config_option
 def import_(file: Path, key_text: str | None, config: Path | None) -> None:
-    """Take the files of an export in: drafts, posts, hashtags and thumbnails.
+    """Take in the files of an export.
 
-    The whole export is checked first, and nothing is written if it contradicts what is here. What
-    is here already stays as it is, so that an import that was interrupted can be run again.
+    These are drafts, posts, hashtags and thumbnails. The whole export is checked first, and nothing
+    is written if it contradicts what is here. What is here already stays as it is, so that an
+    import that was interrupted can be run again.
     """
     key = _parse_key(key_text)
     with reporting_errors():

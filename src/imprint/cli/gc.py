@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from imprint.cli.errors import FAILED, reporting_errors
+from imprint.cli.errors import MISCONFIGURED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.domain.files import Network
 from imprint.ports.catalog import GarbageReport
@@ -39,15 +39,16 @@ class Findings:
 @click.option("--limit", type=click.IntRange(0, SAMPLE), default=10, help="How many cids to list.")
 @config_option
 def gc(dry_run: bool, really: bool, as_json: bool, limit: int, config: Path | None) -> None:
-    """Show or destroy documents that nothing refers to; the service may run meanwhile.
+    """Show or destroy documents that nothing refers to.
 
-    Deleted and replaced documents are due after their grace period. Strays, which the catalog does
-    not know, are destroyed by the service only if they are few. Documents that are younger than
-    IMPRINT_WRITE_LEASE_SECONDS are not finished: a write may still record them.
+    The service may run meanwhile. Deleted and replaced documents are due after their grace period.
+    Strays, which the catalog does not know, are destroyed by the service only if they are few.
+    Documents that are younger than IMPRINT_WRITE_LEASE_SECONDS are not finished: a write may still
+    record them.
     """
     if dry_run == really:
         click.echo(EXPLANATION, err=True)
-        raise SystemExit(FAILED)
+        raise SystemExit(MISCONFIGURED)
     with reporting_errors():
         if really:
             destroyed = asyncio.run(_collect(config))

@@ -31,10 +31,11 @@ _EMBEDDED = "embedded:"
     help="Where they go: postgresql://…, or what IMPRINT_DATABASE_URL says.",
 )
 def migrate_catalog(source: str, target: str) -> None:
-    """Move all records from SQLite to an empty PostgreSQL database, and compare both.
+    """Move all records from SQLite to PostgreSQL.
 
-    Stop the service first. It may be interrupted: a further run goes on where it stopped. Services
-    cannot open the target before it has ended well. The source stays as it is.
+    The target must be empty; both are compared at the end. Stop the service first. It may be
+    interrupted: a further run goes on where it stopped. Services cannot open the target before it
+    has ended well. The source stays as it is.
     """
     with reporting_errors():
         sqlite, postgresql = _parse_database("--from", source), _parse_database("--to", target)
@@ -62,10 +63,11 @@ def _parse_database(option: str, text: str) -> Database:
 @click.option("--afresh", is_flag=True, help="Copy also what was copied before.")
 @config_option
 def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
-    """Copy all documents to another content store, and read each of them back.
+    """Copy all documents to another content store.
 
-    It may run beside a running service, and be interrupted: a further run copies only what is new.
-    The settings decide where the service looks; this changes none of them.
+    Each of them is read back. It may run beside a running service, and be interrupted: a further
+    run copies only what is new. The settings decide where the service looks; this changes none of
+    them.
     """
     with reporting_errors():
         moved = asyncio.run(_migrate_content(place, afresh, config))

@@ -16,9 +16,10 @@ from imprint.services.labels import LabelUpdater
 @click.option("--from-block", type=click.IntRange(min=0), required=True, help="Where to begin.")
 @config_option
 def reconcile(from_block: int, config: Path | None) -> None:
-    """Read the marketplace's logs from a block on, and make the catalog agree with them.
+    """Read the events of the chain again from a block on.
 
-    It may run beside a running service, as often as you like.
+    Afterwards the catalog agrees with them. It may run beside a running service, as often as you
+    like.
     """
     with reporting_errors():
         reached = asyncio.run(_reconcile(from_block, config))

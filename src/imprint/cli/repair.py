@@ -29,7 +29,7 @@ from imprint.settings import read_settings
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @config_option
 def repair(backups: tuple[Path, ...], dry_run: bool, as_json: bool, config: Path | None) -> None:
-    """Bring back what a damaged catalog or content store has lost.
+    """Bring back what a catalog or content store has lost.
 
     Stop the service first. Everything that can be read is kept; the rest comes from the backups,
     the documents and the chain. The damaged catalog stays beside the new one. It may be

@@ -16,7 +16,7 @@ from imprint.services.key_rotation import KeyRotation, RotationProgress
 @click.command("rotate-key")
 @config_option
 def rotate_key(config: Path | None) -> None:
-    """Wrap the keys of all documents anew, by IMPRINT_ENCRYPTION_KEY.
+    """Wrap the keys of all documents with a new master key.
 
     First restart the service with the new key there and the old one in
     IMPRINT_ENCRYPTION_KEY_PREVIOUS; then run this, beside it; then drop the old key. Documents are

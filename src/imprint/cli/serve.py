@@ -50,8 +50,11 @@ _ONE_WORKER = "SIGHUP is ignored: there is one worker, and no supervisor to repl
 @click.option("--host", help="The address to listen on.")
 @click.option("--port", help="The port to listen on.")
 def serve(config: Path | None, host: str | None, port: str | None) -> None:
-    """Run the service from the settings in the environment and in a TOML file."""
-    with reporting_errors():
+    """Run the service.
+
+    Its settings come from the environment and from a TOML file.
+    """
+    with reporting_errors(starts=True):
         options = {"IMPRINT_HOST": host, "IMPRINT_PORT": port}
         settings = read_settings(os.environ, config, options=options)
         configure_service_logging(settings)

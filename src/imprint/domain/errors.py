@@ -137,6 +137,12 @@ class Damaged(Unavailable):
 class CannotStart(Exception):
     """The service must not start; the text is the reason, for the operator."""
 
+    @classmethod
+    def missing_extra(cls, what: str, extra: str) -> "CannotStart":
+        return cls(
+            f"{what} needs a library that is not installed: pip install 'imprint-press[{extra}]'."
+        )
+
 
 class NotReachable(CannotStart):
     """The service cannot start yet; `problem` says which dependency does not respond."""

@@ -1,0 +1,26 @@
+"""`imprint completion`: what makes a shell complete commands and options."""
+
+import click
+from click.shell_completion import get_completion_class
+
+SHELLS = ("bash", "zsh", "fish")
+"""The shells that there is a script for."""
+
+_VARIABLE = "_IMPRINT_COMPLETE"
+"""The variable with which the scripts ask the command for completions; click derives it."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    For bash, add to ~/.bashrc: eval "$(imprint completion bash)". For zsh, add to ~/.zshrc:
+    eval "$(imprint completion zsh)". For fish, write it to
+    ~/.config/fish/completions/imprint.fish.
+    """
+    found = get_completion_class(shell)
+    if found is None:  # pragma: no cover - click has all of them
+        raise click.BadParameter(shell)
+    click.echo(found(ctx.find_root().command, {}, "imprint", _VARIABLE).source())

@@ -1,0 +1,17 @@
+"""`imprint completion`."""
+
+import pytest
+from tests.cli.installations import run
+
+from imprint.cli.completion import SHELLS
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_is_printed_for_each_shell(shell: str):
+    result = run({}, "completion", shell)
+    assert result.exit_code == 0
+    assert f"_IMPRINT_COMPLETE={shell}_complete" in result.stdout
+
+
+def test_another_shell_is_wrong_usage():
+    assert run({}, "completion", "tcsh").exit_code == 2

@@ -1,0 +1,23 @@
+"""Modules whose libraries an extra installs."""
+
+import pytest
+
+from imprint.cli.extras import import_with_extra
+from imprint.domain.errors import CannotStart
+
+
+def test_a_module_is_imported_with_its_libraries():
+    assert import_with_extra("imprint.cli.dev_chain", "imprint dev", "dev").DevChain
+
+
+def test_a_missing_library_is_a_sentence_that_names_the_extra():
+    with pytest.raises(CannotStart) as raised:
+        import_with_extra("library_that_nobody_has", "A wish", "wishes")
+    assert str(raised.value) == (
+        "A wish needs a library that is not installed: pip install 'imprint-press[wishes]'."
+    )
+
+
+def test_a_missing_module_of_our_own_is_a_defect():
+    with pytest.raises(ModuleNotFoundError):
+        import_with_extra("imprint.cli.nowhere", "A wish", "wishes")

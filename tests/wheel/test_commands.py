@@ -1,0 +1,180 @@
+"""The command of the bare package: help, completion, wrong settings and missing extras."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.wheel.installed import Installation, Installed, plain_environ
+from tools.distributions import read_version
+
+from imprint.cli import COMMANDS
+
+NEEDED = {
+    "backup": ["--out", "saved"],
+    "export": ["--out", "all.car"],
+    "gc": ["--dry-run"],
+    "import": ["file"],
+    "migrate-content": ["--to", "embedded:there"],
+    "reconcile": ["--from-block", "0"],
+}
+"""The arguments without which a command is wrong usage."""
+
+WITHOUT_SETTINGS = {
+    "completion", "contract", "deploy", "dev", "migrate-catalog", "restore", "verify",
+}  # fmt: skip
+"""The commands that need no settings, or that have defaults for them."""
+
+
+def sentence_of(done: "subprocess.CompletedProcess[str]") -> str:
+    """The message of a command that could not begin: no traceback, and nothing on its output."""
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr.strip()
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_lists_every_command_within_80_columns(bare: Installed, option: str):
+    done = bare.run(option, settings={"COLUMNS": "80"})
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = done.stdout.split("Commands:\n")[1].splitlines()
+    assert [line.split()[0] for line in listed] == list(COMMANDS)
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def test_no_arguments_are_wrong_usage_with_the_same_help(bare: Installed):
+    done = bare.run()
+    assert done.returncode == 2
+    assert done.stderr == bare.run("--help").stdout
+
+
+def test_the_version_is_that_of_the_source(bare: Installed):
+    assert bare.run("--version").stdout == f"imprint, version {read_version()}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(bare: Installed, command: str):
+    done = bare.run(command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: imprint {command} ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_printed(bare: Installed, shell: str):
+    done = bare.run("completion", shell)
+    assert done.returncode == 0
+    assert f"_IMPRINT_COMPLETE={shell}_complete" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_commands_and_options(bare: Installed):
+    script = """
+    eval "$(imprint completion bash)"
+    COMP_WORDS=(imprint mig) COMP_CWORD=1; _imprint_completion imprint mig imprint
+    echo "${COMPREPLY[@]}"
+    COMPREPLY=()
+    COMP_WORDS=(imprint dev --rpc) COMP_CWORD=2; _imprint_completion imprint --rpc dev
+    echo "${COMPREPLY[@]}"
+    """
+    environ = plain_environ()
+    environ["PATH"] = f"{bare.command.parent}:{environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["migrate-catalog", "migrate-content", "--rpc-port"]
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - WITHOUT_SETTINGS))
+def test_without_settings_a_command_lists_those_that_it_needs(
+    bare: Installed, tmp_path: Path, command: str
+):
+    (tmp_path / "file").touch()
+    done = bare.run(command, *NEEDED.get(command, []), cwd=tmp_path)
+    lines = sentence_of(done).splitlines()
+    assert lines[0] == "These settings are wrong:"
+    assert "  • IMPRINT_JWT_SECRET" in " ".join(lines)[:5000]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["backup"],
+        ["completion", "tcsh"],
+        ["deploy", "--rpc-url", "http://127.0.0.1:1"],
+        ["nonsense"],
+        ["restore", "nowhere", "--to", "data"],
+        ["verify", "nowhere"],
+        ["serve", "--colour"],
+    ],
+)
+def test_wrong_usage_is_explained(bare: Installed, tmp_path: Path, arguments: list[str]):
+    assert sentence_of(bare.run(*arguments, cwd=tmp_path)).startswith("Usage: imprint")
+
+
+def test_gc_wants_to_be_told_what_to_do(bare: Installed):
+    assert "--dry-run" in sentence_of(bare.run("gc"))
+
+
+def test_the_contract_is_printed(bare: Installed):
+    printed = json.loads(bare.run("contract").stdout)
+    assert {each["name"] for each in printed["abi"] if each["type"] == "function"} >= {
+        "createPost",
+        "subscribePost",
+    }
+    assert printed["bytecode"].startswith("0x")
+
+
+def test_what_is_no_archive_is_refused_in_a_sentence(bare: Installed, tmp_path: Path):
+    (tmp_path / "letter").write_text("Dear reader")
+    for arguments in (["verify", "letter"], ["restore", "letter", "--to", "data"]):
+        done = bare.run(*arguments, cwd=tmp_path)
+        assert done.returncode in (1, 2)
+        assert "Traceback" not in done.stderr
+        assert "cannot start" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "serve", "events"])
+def test_postgresql_without_its_extra_is_a_sentence_that_names_it(
+    bare: Installed, tmp_path: Path, command: str
+):
+    there = Installation(bare, tmp_path, {"IMPRINT_DATABASE_URL": "postgresql://localhost/imprint"})
+    done = there.run(command)
+    prefix = "Imprint cannot start. " if command == "serve" else ""
+    assert (
+        f"{prefix}PostgreSQL needs a library that is not installed:"
+        " pip install 'imprint-press[postgresql]'." in done.stdout + done.stderr
+    )
+    assert done.returncode in ((2,) if command != "check" else (1, 2))
+    assert "Traceback" not in done.stderr
+
+
+def test_moving_records_without_the_extra_is_a_sentence_that_names_it(
+    bare: Installed, tmp_path: Path
+):
+    done = bare.run(
+        "migrate-catalog", "--from", "sqlite:///records.db", "--to", "postgresql://localhost/there"
+    )
+    assert sentence_of(done).splitlines()[-1] == (
+        "PostgreSQL needs a library that is not installed: pip install 'imprint-press[postgresql]'."
+    )
+
+
+def test_deploying_with_a_key_without_the_extra_is_a_sentence_that_names_it(
+    bare: Installed, tmp_path: Path
+):
+    key = tmp_path / "key"
+    key.write_text("12" * 32)
+    key.chmod(0o600)
+    done = bare.run("deploy", "--rpc-url", "http://127.0.0.1:1", "--key-file", key)
+    assert sentence_of(done) == (
+        "Deploying needs a library that is not installed: pip install 'imprint-press[deploy]'."
+    )
+
+
+def test_the_development_chain_without_its_extra_is_a_sentence(bare: Installed, tmp_path: Path):
+    sentence = sentence_of(bare.run("dev", cwd=tmp_path))
+    assert sentence.startswith("Imprint cannot start. ")
+    assert "imprint-press[dev]" in sentence or "Python 3.11 or 3.12" in sentence
+    assert list(tmp_path.iterdir()) == []

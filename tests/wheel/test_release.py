@@ -1,0 +1,146 @@
+"""`make release`, in a copy of the project with a history of its own."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.house.sources import ROOT, kept_files
+from tools.distributions import read_version
+from tools.release import image_problems, sums_problems
+from tools.runtime_lock import read_project, runtime_entries
+
+VERSION = read_version()
+RELEASED = f"## [{VERSION}] - 2026-11-15\n\n"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=A tester", "-c", "user.email=tester@imprint.test"]
+    subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, timeout=60
+    )
+
+
+def release(folder: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tools.release", "--without-image"]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as it is now, committed, with a changelog that has its version."""
+    folder = tmp_path_factory.mktemp("project")
+    for path in kept_files():
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    changelog = folder / "CHANGELOG.md"
+    if f"## [{VERSION}]" not in changelog.read_text("utf-8"):
+        text = changelog.read_text("utf-8").replace("## [Unreleased]\n\n", RELEASED)
+        changelog.write_text(text, "utf-8")
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "All of it")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def released(project: Path) -> Path:
+    done = release(project)
+    assert done.returncode == 0, done.stderr
+    return project / "dist"
+
+
+def test_a_release_has_all_its_files(released: Path):
+    assert {path.name for path in released.iterdir()} == {
+        f"imprint_press-{VERSION}-py3-none-any.whl",
+        f"imprint_press-{VERSION}.tar.gz",
+        f"imprint_press-{VERSION}-requirements.txt",
+        f"imprint_press-{VERSION}.cdx.json",
+        "SHA256SUMS",
+    }
+
+
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="there is no sha256sum")
+def test_the_checksums_can_be_checked_as_the_page_says(released: Path):
+    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    assert subprocess.run(command, cwd=released, check=False, capture_output=True).returncode == 0
+
+
+def test_a_changed_a_missing_and_a_foreign_file_are_noticed(released: Path, tmp_path: Path):
+    folder = tmp_path / "dist"
+    shutil.copytree(released, folder)
+    assert sums_problems(folder) == []
+    (folder / f"imprint_press-{VERSION}.cdx.json").write_text("{}")
+    (folder / f"imprint_press-{VERSION}.tar.gz").unlink()
+    (folder / "notes.txt").touch()
+    assert [problem.split(" ", 1)[1] for problem in sums_problems(folder)] == [
+        "is not there.",
+        "has no checksum.",
+        "has another checksum.",
+    ]
+
+
+def test_the_bill_of_materials_names_what_the_lock_installs(released: Path):
+    bill = json.loads((released / f"imprint_press-{VERSION}.cdx.json").read_text("utf-8"))
+    assert bill["metadata"]["component"]["version"] == VERSION
+    named = {each["name"]: each for each in bill["components"]}
+    assert named.keys() == {each.name for each in runtime_entries(read_project().extras)}
+    assert (named["click"]["scope"], named["asyncpg"]["scope"]) == ("required", "optional")
+    assert all(each["hashes"] for each in named.values())
+    assert not named.keys() & {"pytest", "hatchling", "uv"}
+
+
+def test_the_files_are_the_same_if_they_are_built_again(project: Path, released: Path):
+    first = (released / "SHA256SUMS").read_text()
+    assert release(project).returncode == 0
+    assert (released / "SHA256SUMS").read_text() == first
+
+
+def test_a_changed_checkout_is_refused(project: Path, released: Path):
+    (project / "README.md").write_text("Changed.\n")
+    try:
+        done = release(project)
+    finally:
+        git(project, "checkout", "README.md")
+    assert (done.returncode, "has changes" in done.stderr) == (1, True)
+
+
+def test_a_tag_must_be_that_of_the_version_and_of_this_commit(project: Path, released: Path):
+    git(project, "tag", f"v{VERSION}")
+    assert release(project).returncode == 0
+    git(project, "tag", "v99.0.0")
+    assert "has the tag v99.0.0" in release(project).stderr
+    git(project, "tag", "--delete", "v99.0.0")
+    git(project, "commit", "--quiet", "--allow-empty", "--message", "Later")
+    assert f"Another commit has the tag v{VERSION}" in release(project).stderr
+    git(project, "tag", "--delete", f"v{VERSION}")
+
+
+def test_a_version_without_a_part_of_the_changelog_is_refused(project: Path, released: Path):
+    changelog = project / "CHANGELOG.md"
+    text = changelog.read_text("utf-8").replace(f"## [{VERSION}]", "## [Unreleased]")
+    changelog.write_text(text, "utf-8")
+    git(project, "commit", "--quiet", "--all", "--message", "Unreleased")
+    done = release(project)
+    assert (done.returncode, "CHANGELOG.md has no part" in done.stderr) == (1, True)
+
+
+def test_an_image_is_looked_at(tmp_path: Path):
+    (tmp_path / "manifest.json").write_text(json.dumps([{"Config": "config.json"}]))
+    config = {"User": "10001", "Entrypoint": ["imprint"], "Labels": {}}
+    for labels, user, problems in (
+        ({"org.opencontainers.image.version": VERSION}, "10001:10001", []),
+        ({}, "10001", [f"The image is not labelled with the version {VERSION}."]),
+        ({"org.opencontainers.image.version": VERSION}, "0:0", ["The image runs as root."]),
+    ):
+        given = {"config": config | {"Labels": labels, "User": user}}
+        (tmp_path / "config.json").write_text(json.dumps(given))
+        archive = tmp_path / "image.tar"
+        names = ["manifest.json", "config.json"]
+        subprocess.run(["tar", "cf", archive, *names], cwd=tmp_path, check=True)
+        assert image_problems(archive, VERSION) == problems

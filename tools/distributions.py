@@ -1,0 +1,134 @@
+"""The wheel and the source distribution: building them, and what must be true of them."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import BytesParser
+from pathlib import Path
+
+from packaging.metadata import Metadata
+from trove_classifiers import classifiers
+
+ROOT = Path(__file__).parents[1]
+
+NAME = "imprint-press"
+"""The name of the distribution; the command and the import are `imprint`."""
+
+PREFIX = "imprint_press"
+"""How the files of the distribution begin."""
+
+FIRST_EPOCH = "315532800"
+"""1980, the first moment that a wheel can hold; used where no commit gives a time."""
+
+
+class NotBuilt(Exception):
+    """A distribution could not be built; the text is what the build printed."""
+
+
+def read_version(root: Path = ROOT) -> str:
+    """The version in the source. Raises `NotBuilt`."""
+    text = (root / "src/imprint/__init__.py").read_text("utf-8")
+    found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
+    if found is None:
+        raise NotBuilt("src/imprint/__init__.py has no version.")
+    return found[1]
+
+
+def commit_epoch(root: Path = ROOT) -> str:
+    """The time of the newest commit, so that every build of it has the same bytes."""
+    command = ["git", "log", "-1", "--format=%ct"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
+    return done.stdout.strip() or FIRST_EPOCH
+
+
+def build(folder: Path, root: Path = ROOT, *, epoch: str) -> tuple[Path, Path]:
+    """Build wheel and sdist of a source folder into `folder`. Raises `NotBuilt`.
+
+    The build tools are those that are installed beside this one, so that nothing is fetched.
+    """
+    _run_hatchling(root, folder, epoch, "wheel", "sdist")
+    version = read_version(root)
+    return folder / f"{PREFIX}-{version}-py3-none-any.whl", folder / f"{PREFIX}-{version}.tar.gz"
+
+
+def build_from_sdist(sdist: Path, folder: Path, *, epoch: str) -> Path:
+    """Build the wheel of an sdist into `folder`, as an installer would. Raises `NotBuilt`."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    [root] = (folder / "unpacked").iterdir()
+    _run_hatchling(root, folder, epoch, "wheel")
+    return next(folder.glob("*.whl"))
+
+
+def _run_hatchling(root: Path, folder: Path, epoch: str, *targets: str) -> None:
+    chosen = [word for target in targets for word in ("-t", target)]
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder), *chosen]
+    environ = os.environ | {"SOURCE_DATE_EPOCH": epoch}
+    done = subprocess.run(  # noqa: S603 - our own command
+        command, cwd=root, env=environ, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise NotBuilt(done.stdout + done.stderr)
+
+
+def read_wheel(wheel: Path) -> dict[str, bytes]:
+    """The files of a wheel by their names."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def wheel_problems(wheel: Path, root: Path = ROOT) -> list[str]:
+    """What is wrong with a wheel: missing and superfluous files, and its metadata."""
+    files = read_wheel(wheel)
+    info = f"{PREFIX}-{read_version(root)}.dist-info"
+    source = {
+        f"imprint/{path.relative_to(root / 'src/imprint').as_posix()}"
+        for path in (root / "src/imprint").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    parts = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
+    expected = source | {f"{info}/{part}" for part in parts}
+    problems = [f"The wheel lacks {name}." for name in sorted(expected - set(files))]
+    problems += [f"The wheel has {name}." for name in sorted(set(files) - expected)]
+    if f"{info}/METADATA" in files:
+        problems += metadata_problems(files[f"{info}/METADATA"], root)
+    return problems
+
+
+def sdist_problems(sdist: Path, root: Path = ROOT) -> list[str]:
+    """What is wrong with an sdist: what a build, a reader of licences or a tester would miss."""
+    top = f"{PREFIX}-{read_version(root)}"
+    with tarfile.open(sdist) as archive:
+        names = {name.removeprefix(f"{top}/") for name in archive.getnames()}
+    needed = ["PKG-INFO", "pyproject.toml", "requirements.lock", "README.md", "LICENSE"]
+    needed += ["CHANGELOG.md", "Makefile", "src/imprint/__init__.py", "tests/conftest.py"]
+    problems = [f"The sdist lacks {name}." for name in needed if name not in names]
+    created = re.compile(r"(^|/)(\.venv|\.tools|node_modules|__pycache__|dist|data)/")
+    return problems + [f"The sdist has {name}." for name in sorted(names) if created.search(name)]
+
+
+def metadata_problems(text: bytes, root: Path = ROOT) -> list[str]:
+    """What an index or a reader of it would object to."""
+    try:
+        metadata = Metadata.from_email(text, validate=True)
+    except ExceptionGroup as group:
+        return [str(error) for error in group.exceptions]
+    readme = BytesParser().parsebytes(text).get_payload()
+    checks = {
+        f"The name is {metadata.name}.": metadata.name == NAME,
+        f"The version is {metadata.version}.": str(metadata.version) == read_version(root),
+        "The licence is not MIT.": metadata.license_expression == "MIT",
+        "The licence file is not named.": metadata.license_files == ["LICENSE"],
+        "There is no summary.": bool(metadata.summary),
+        "The readme is not Markdown.": metadata.description_content_type == "text/markdown",
+        "The readme is not README.md.": str(readme).strip()
+        == (root / "README.md").read_text("utf-8").strip(),
+        "Older Pythons are not refused.": str(metadata.requires_python) == ">=3.11",
+    }
+    unknown = set(metadata.classifiers or []) - classifiers
+    return [problem for problem, holds in checks.items() if not holds] + [
+        f"{each} is no known classifier." for each in sorted(unknown)
+    ]

@@ -1,0 +1,175 @@
+"""Builds everything that a release consists of into dist/, and checks it: `make release`."""
+
+import argparse
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from tools.distributions import (
+    PREFIX,
+    ROOT,
+    NotBuilt,
+    build,
+    build_from_sdist,
+    commit_epoch,
+    read_version,
+    read_wheel,
+    sdist_problems,
+    wheel_problems,
+)
+from tools.runtime_lock import read_project, render_requirements, runtime_entries
+from tools.sbom import render_sbom, sbom_problems
+
+SUMS = "SHA256SUMS"
+"""The file with the checksum of every other one."""
+
+
+class Refused(Exception):
+    """This state of the project cannot be released; the text says why, a line for each reason."""
+
+
+def main() -> int:
+    """Build and check a release; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go")
+    parser.add_argument("--without-image", action="store_true", help="leave the image out")
+    given = parser.parse_args()
+    try:
+        names = build_release(given.out, with_image=not given.without_image)
+    except (Refused, NotBuilt) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{given.out} has a release, checked:")
+    for name in names:
+        print(f"  {name}")
+    return 0
+
+
+def build_release(out: Path, *, with_image: bool) -> list[str]:
+    """Build and check everything; returns the names of the files. Raises `Refused`, `NotBuilt`."""
+    version, epoch = read_version(), commit_epoch()
+    _refuse(state_problems(version))
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    _build_distributions(out, epoch)
+    entries = runtime_entries(read_project().extras)
+    (out / f"{PREFIX}-{version}-requirements.txt").write_text(render_requirements(entries), "utf-8")
+    bill = render_sbom(version, epoch)
+    _refuse(sbom_problems(bill, entries))
+    (out / f"{PREFIX}-{version}.cdx.json").write_text(bill, "utf-8")
+    if with_image:
+        _build_image(out / f"{PREFIX}-{version}-image.tar", version)
+    return _write_sums(out)
+
+
+def state_problems(version: str) -> list[str]:
+    """Why the checkout is not the source of a release of this version."""
+    problems = []
+    if _git("status", "--porcelain"):
+        problems.append("The checkout has changes: commit or remove them (git status).")
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
+    if not re.search(heading, changelog, re.MULTILINE):
+        problems.append(f"CHANGELOG.md has no part “## [{version}] - YYYY-MM-DD”.")
+    tags = _git("tag", "--points-at", "HEAD", "--list", "v*").split()
+    problems += [
+        f"This commit has the tag {tag}, and the version is {version}."
+        for tag in tags
+        if tag != f"v{version}"
+    ]
+    if _git("tag", "--list", f"v{version}") and f"v{version}" not in tags:
+        problems.append(f"Another commit has the tag v{version}: raise the version.")
+    return problems
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        raise Refused(f"git {arguments[0]} failed: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def _build_distributions(out: Path, epoch: str) -> None:
+    """Build wheel and sdist, and build them again: bytes and contents must be the same."""
+    wheel, sdist = build(out, epoch=epoch)
+    problems = wheel_problems(wheel) + sdist_problems(sdist)
+    with tempfile.TemporaryDirectory() as folder:
+        for first, second in zip((wheel, sdist), build(Path(folder), epoch=epoch), strict=True):
+            if first.read_bytes() != second.read_bytes():
+                problems.append(f"{first.name} has other bytes if it is built again.")
+        unpacked = Path(folder) / "from-sdist"
+        if read_wheel(build_from_sdist(sdist, unpacked, epoch=epoch)) != read_wheel(wheel):
+            problems.append("The sdist gives another wheel than the checkout.")
+    _refuse(problems)
+
+
+def _build_image(archive: Path, version: str) -> None:
+    script = ROOT / "tools" / "build-image"
+    if shutil.which("buildah") is None or not script.exists():
+        print("The image is left out: it needs buildah and tools/build-image.")
+        return
+    command = [str(script), "--tag", f"localhost/imprint:{version}", "--output", str(archive)]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:  # noqa: S603
+        raise Refused("The image could not be built; tools/build-image says why.")
+    _refuse(image_problems(archive, version))
+
+
+def image_problems(archive: Path, version: str) -> list[str]:
+    """Whether the image says which version it is, does not run as root, and has a command."""
+    with tarfile.open(archive) as members:
+        listed = members.extractfile("manifest.json")
+        described = json.load(listed) if listed is not None else [{}]
+        opened = members.extractfile(described[0]["Config"])
+        config = json.load(opened)["config"] if opened is not None else {}
+    labels = config.get("Labels") or {}
+    problems = []
+    if labels.get("org.opencontainers.image.version") != version:
+        problems.append(f"The image is not labelled with the version {version}.")
+    if config.get("User", "").partition(":")[0] in ("", "0", "root"):
+        problems.append("The image runs as root.")
+    if not (config.get("Entrypoint") or config.get("Cmd")):
+        problems.append("The image has no command.")
+    return problems
+
+
+def _write_sums(out: Path) -> list[str]:
+    names = sorted(path.name for path in out.iterdir())
+    lines = [f"{_digest(out / name)}  {name}\n" for name in names]
+    (out / SUMS).write_text("".join(lines), "utf-8")
+    _refuse(sums_problems(out))
+    return [*names, SUMS]
+
+
+def sums_problems(out: Path) -> list[str]:
+    """Which files of a release are not those that its checksums are of."""
+    lines = (out / SUMS).read_text("utf-8").splitlines()
+    listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    present = {path.name for path in out.iterdir()} - {SUMS}
+    problems = [f"{name} is not there." for name in sorted(listed.keys() - present)]
+    problems += [f"{name} has no checksum." for name in sorted(present - listed.keys())]
+    return problems + [
+        f"{name} has another checksum."
+        for name in sorted(present & listed.keys())
+        if _digest(out / name) != listed[name]
+    ]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise Refused("\n".join(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

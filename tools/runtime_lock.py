@@ -1,0 +1,149 @@
+"""The part of requirements.lock that an installed package needs: no tests, no build tools.
+
+`python -m tools.runtime_lock postgresql s3` prints the lines for the package with these extras.
+"""
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires
+from itertools import product
+from pathlib import Path
+
+from packaging.markers import Marker, default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+
+PYTHONS = ("3.11", "3.12", "3.13")
+"""The versions of Python that the package is released for."""
+
+PLATFORMS = (("linux", "Linux"), ("darwin", "Darwin"), ("win32", "Windows"))
+"""The systems that the lock is resolved for, as `sys_platform` and `platform_system`."""
+
+_ENTRY = re.compile(
+    r"^([a-z0-9-]+)==([^ ;\\\n]+)(?: ; ([^\\\n]+?))? ?\\?\n((?: +--hash=.+\n)+)", re.MULTILINE
+)
+
+Environment = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One package of the lock, with its lines as they are there."""
+
+    name: str
+    version: str
+    marker: Marker | None
+    hashes: tuple[str, ...]
+    lines: str
+
+    def applies(self, environment: Environment) -> bool:
+        """Whether the lock installs the package in this environment."""
+        return self.marker is None or self.marker.evaluate(dict(environment))
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What pyproject.toml declares: dependencies, and more of them for each extra."""
+
+    dependencies: tuple[Requirement, ...]
+    extras: Mapping[str, tuple[Requirement, ...]]
+
+
+def read_project(root: Path = ROOT) -> Project:
+    """The declared dependencies."""
+    declared = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = declared["optional-dependencies"]
+    return Project(
+        tuple(map(Requirement, declared["dependencies"])),
+        {name: tuple(map(Requirement, lines)) for name, lines in extras.items()},
+    )
+
+
+def read_lock(root: Path = ROOT) -> dict[str, Entry]:
+    """Every package of requirements.lock by its name."""
+    text = (root / "requirements.lock").read_text("utf-8")
+    return {
+        found[1]: Entry(
+            name=found[1],
+            version=found[2],
+            marker=Marker(found[3]) if found[3] else None,
+            hashes=tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", found[4])),
+            lines=found[0],
+        )
+        for found in _ENTRY.finditer(text)
+    }
+
+
+def all_environments() -> list[Environment]:
+    """An environment for each Python and system that a release is for."""
+    here = {name: str(text) for name, text in default_environment().items()}
+    return [
+        here
+        | {
+            "python_version": python,
+            "python_full_version": f"{python}.0",
+            "sys_platform": platform,
+            "platform_system": system,
+        }
+        for python, (platform, system) in product(PYTHONS, PLATFORMS)
+    ]
+
+
+def runtime_entries(
+    extras: Iterable[str], environments: Sequence[Environment] | None = None
+) -> list[Entry]:
+    """The entries of the lock for the package with these extras, in any of the environments.
+
+    What a dependency needs in turn is read from the packages that are installed beside this tool.
+    """
+    lock, project = read_lock(), read_project()
+    environments = all_environments() if environments is None else environments
+    needed = [*project.dependencies, *(each for name in extras for each in project.extras[name])]
+    seen: set[tuple[str, str]] = set()
+    while needed:
+        requirement = needed.pop()
+        for environment in environments:
+            name = canonicalize_name(requirement.name)
+            if name not in lock or not lock[name].applies(environment):
+                continue
+            for extra in ("", *requirement.extras):
+                if _is_needed(requirement, "", environment) and (name, extra) not in seen:
+                    seen.add((name, extra))
+                    needed += _requirements_of(name, extra, environments)
+    names = {name for name, _ in seen}
+    return [entry for name, entry in lock.items() if name in names]
+
+
+def _requirements_of(
+    name: str, extra: str, environments: Sequence[Environment]
+) -> Iterator[Requirement]:
+    try:
+        lines = requires(name) or []
+    except PackageNotFoundError:
+        # It is for another system or Python, and none of those needs anything.
+        return
+    for line in lines:
+        requirement = Requirement(line)
+        if any(_is_needed(requirement, extra, each) for each in environments):
+            # With its extra evaluated, only the rest of the marker decides; it is true somewhere.
+            requirement.marker = None if "extra" in str(requirement.marker) else requirement.marker
+            yield requirement
+
+
+def _is_needed(requirement: Requirement, extra: str, environment: Environment) -> bool:
+    marker = requirement.marker
+    return marker is None or marker.evaluate({**environment, "extra": extra})
+
+
+def render_requirements(entries: Iterable[Entry]) -> str:
+    """A requirements file, with hashes."""
+    return "".join(each.lines for each in entries)
+
+
+if __name__ == "__main__":
+    print(render_requirements(runtime_entries(sys.argv[1:])), end="")

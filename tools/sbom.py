@@ -1,0 +1,135 @@
+"""The software bill of materials (CycloneDX) of the package with all extras."""
+
+import json
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, metadata
+from importlib.resources import files
+from uuid import NAMESPACE_URL, uuid5
+
+from cyclonedx.contrib.license.factories import LicenseFactory
+from cyclonedx.model import HashAlgorithm, HashType, Property
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import Component, ComponentScope, ComponentType
+from cyclonedx.output.json import JsonV1Dot6
+from jsonschema_rs import Registry, validator_for
+from packageurl import PackageURL
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from tools.distributions import NAME
+from tools.runtime_lock import Entry, read_project, runtime_entries
+
+SCHEMAS = "http://cyclonedx.org/schema/"
+"""Where the schemas say that they are; the library ships them, and nothing is fetched."""
+
+LONGEST_LICENSE = 60
+"""Characters of a licence's name; some packages put its whole text there."""
+
+_licenses = LicenseFactory()
+
+
+def render_sbom(version: str, epoch: str) -> str:
+    """The bill as JSON, the same bytes for the same lock and time.
+
+    A component that is there only with extras is optional and names them.
+    """
+    root = Component(
+        name=NAME,
+        version=version,
+        type=ComponentType.APPLICATION,
+        bom_ref=NAME,
+        licenses=[_licenses.make_from_string("MIT")],
+        purl=PackageURL("pypi", None, NAME, version),
+    )
+    extras = _extras_by_package()
+    entries = runtime_entries(read_project().extras)
+    components = {entry.name: _component(entry, extras[entry.name]) for entry in entries}
+    bom = Bom(
+        components=components.values(),
+        metadata=BomMetaData(component=root, timestamp=datetime.fromtimestamp(int(epoch), UTC)),
+        serial_number=uuid5(NAMESPACE_URL, f"pkg:pypi/{NAME}@{version}#{epoch}"),
+    )
+    bom.register_dependency(root, [components[name] for name in _declared() if name in components])
+    for name, component in components.items():
+        bom.register_dependency(component, [components[each] for each in _needs(name, components)])
+    return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"
+
+
+def _extras_by_package() -> dict[str, list[str]]:
+    """The extras that bring each package; none if it is always there."""
+    project = read_project()
+    always = {entry.name for entry in runtime_entries(())}
+    brought: dict[str, list[str]] = {name: [] for name in always}
+    for extra in project.extras:
+        for entry in runtime_entries([extra]):
+            if entry.name not in always:
+                brought.setdefault(entry.name, []).append(extra)
+    return brought
+
+
+def _declared() -> set[str]:
+    project = read_project()
+    lists = [project.dependencies, *project.extras.values()]
+    return {canonicalize_name(each.name) for each in (one for many in lists for one in many)}
+
+
+def _component(entry: Entry, extras: list[str]) -> Component:
+    properties = [Property(name="extra", value=each) for each in extras]
+    if entry.marker is not None:
+        properties.append(Property(name="marker", value=str(entry.marker)))
+    return Component(
+        name=entry.name,
+        version=entry.version,
+        bom_ref=entry.name,
+        scope=ComponentScope.OPTIONAL if extras else ComponentScope.REQUIRED,
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=each) for each in entry.hashes],
+        licenses=[_licenses.make_from_string(each) for each in _license_of(entry.name)],
+        purl=PackageURL("pypi", None, entry.name, entry.version),
+        properties=properties,
+    )
+
+
+def _license_of(name: str) -> list[str]:
+    """The licence that a package declares: by an expression, in words, or by a classifier."""
+    try:
+        declared = metadata(name)
+    except PackageNotFoundError:
+        return []
+    known = [each for each in declared.get_all("Classifier") or [] if each.startswith("License ::")]
+    words = [*(declared.get_all("License-Expression") or []), *(declared.get_all("License") or [])]
+    short = [each for each in words if 0 < len(each) <= LONGEST_LICENSE]
+    return (short or [each.split(" :: ")[-1] for each in known])[:1]
+
+
+def _needs(name: str, components: dict[str, Component]) -> list[str]:
+    try:
+        lines = metadata(name).get_all("Requires-Dist") or []
+    except PackageNotFoundError:
+        return []
+    parsed = [Requirement(line) for line in lines]
+    named = {canonicalize_name(each.name) for each in parsed if "extra" not in str(each.marker)}
+    return sorted(named & components.keys())
+
+
+def sbom_problems(text: str, entries: list[Entry]) -> list[str]:
+    """Where a bill breaks the schema of CycloneDX, or names other packages than the lock."""
+    bill = json.loads(text)
+    folder = files("cyclonedx.schema") / "_res"
+    schemas = {
+        f"{SCHEMAS}{name}": json.loads((folder / name).read_text("utf-8"))
+        for name in ("spdx.SNAPSHOT.schema.json", "jsf-0.82.SNAPSHOT.schema.json")
+    }
+    schema = json.loads((folder / "bom-1.6.SNAPSHOT.schema.json").read_text("utf-8"))
+    validator = validator_for(schema, registry=Registry(list(schemas.items())))
+    problems = [
+        f"The SBOM breaks its schema: {each.message}" for each in validator.iter_errors(bill)
+    ]
+    listed = {
+        (each["name"], each["version"], one["content"])
+        for each in bill["components"]
+        for one in each.get("hashes", [])
+    }
+    locked = {(entry.name, entry.version, one) for entry in entries for one in entry.hashes}
+    differing = sorted({f"{name} {version}" for name, version, _ in listed ^ locked})
+    if differing:
+        problems.append(f"The SBOM and the lock differ: {', '.join(differing)}.")
+    return problems
