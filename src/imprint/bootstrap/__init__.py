@@ -6,6 +6,7 @@ from functools import partial
 
 from starlette.types import ASGIApp
 
+from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
@@ -107,6 +108,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             history,
             _checks(catalog, claim, monitors, strays),
             health,
+            content.probe_reads if isinstance(content, EmbeddedStore) else None,
         ),
     )
     watched = [*monitors.values()]

@@ -89,8 +89,12 @@ _CHECKS = dict.fromkeys(
 )
 
 UNREADY = {
-    "status": "unavailable",
+    "status": "not ready",
     "checks": _CHECKS | {"storage": "unavailable"},
+    "details": [
+        "Documents cannot be read: the content store does not respond, or is not the one of this"
+        " installation."
+    ],
 }
 """The readiness response while the content store cannot be reached."""
 
@@ -114,6 +118,7 @@ def build_examples(facts: Mapping[str, Any]) -> dict[str, Any]:
         "Readiness": {
             "status": "ready",
             "checks": _CHECKS,
+            "details": [],
         },
         **msgspec.to_builtins(_responses()),
     }

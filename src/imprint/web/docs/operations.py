@@ -455,12 +455,12 @@ READINESS = Operation(
     "/readyz",
     Topic.SERVICE,
     "Check the dependencies",
-    "Returns `ready`, or `degraded` if only the chain cannot be reached or `disagrees` with what "
-    "was final, if disk space is low, if nobody follows the chain or collects garbage, or if a "
-    "damaged record is known: most reads still work then, and with little disk space everything "
-    "that stores no document. Without the database or the content store it returns "
-    "`unavailable`, with status 503; while it waits for one of them to start, it has not asked the "
-    "others, which are `unknown`.",
+    "Returns `ready`, or `degraded` while reads go on but something is not well: records or "
+    "documents are `read_only`, the chain cannot be reached or `disagrees` with what was final, "
+    "disk space is low, nobody follows the chain or collects garbage, or a damaged record is "
+    "known. `details` has a sentence for each. If records or documents cannot be read, and while "
+    "the service starts or stops, it is `not ready`, with status 503; while it waits for a "
+    "dependency to start, it has not asked the others, which are `unknown`.",
     Response("The service can handle requests.", "Readiness"),
     (Code.OVERLOADED,),
 )

@@ -409,8 +409,8 @@ def _rename_refs(schema: Any, names: Mapping[str, str]) -> Any:
 
 def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
     checks = {
-        "database": _REACHABLE,
-        "storage": _REACHABLE,
+        "database": {"enum": [*_REACHABLE["enum"], "read_only"]},
+        "storage": {"enum": [*_REACHABLE["enum"], "read_only"]},
         "chain": {"enum": [*_REACHABLE["enum"], "disagrees"]},
         "disk": {"enum": ["ok", "low", "unknown"]},
         "follower": {"enum": ["ok", "stopped", "unknown"]},
@@ -428,7 +428,11 @@ def _about(facts: Mapping[str, Any]) -> dict[str, Schema]:
         "Bytes": _string("A document that is not a picture.", format="binary"),
         "Health": _object({"status": {"const": "alive"}}),
         "Readiness": _object(
-            {"status": {"enum": ["ready", "degraded", "unavailable"]}, "checks": _object(checks)}
+            {
+                "status": {"enum": ["ready", "degraded", "not ready"]},
+                "checks": _object(checks),
+                "details": {"type": "array", "items": _string("What is not well, for people.")},
+            }
         ),
     }
 
