@@ -18,8 +18,8 @@ SAMPLE = 1_000
 DAMAGE = 1
 """How many keys of one unknown master key may be in a sample: a damaged record looks like that."""
 
-_ROTATE = (
-    " Nothing was changed. Give the master key with which they were stored: in"
+_REMEDY = (
+    "Nothing was changed. Give the master key with which they were stored: in"
     " IMPRINT_ENCRYPTION_KEY, or in IMPRINT_ENCRYPTION_KEY_PREVIOUS until `imprint rotate-key` has"
     " ended. If it is lost for good, `imprint rotate-key --accept-loss` gives these documents up."
 )
@@ -76,12 +76,12 @@ class MasterKeys:
             unknown = self._unknown(sample)
             opened = sample.looked_at - unknown.total()
             if unknown and (not opened or max(unknown.values()) > DAMAGE):
-                raise CannotStart(self._refusal(unknown.most_common(1)[0][0]))
+                raise CannotStart(self._refusal(unknown.most_common(1)[0][0]), _REMEDY)
             return used | (given & sample.by_key.keys()), frozenset()
         missing = known - given
         for key_id in sorted(missing):
             if await self.catalog.has_wrapped_key(key_id):
-                raise CannotStart(self._refusal(key_id))
+                raise CannotStart(self._refusal(key_id), _REMEDY)
         return used, missing
 
     async def _take_sample(self) -> KeySample:
@@ -97,13 +97,13 @@ class MasterKeys:
         if not self.cipher.key_ids:
             return (
                 "Documents are encrypted, but IMPRINT_ENCRYPTION_KEY is not given, and nobody could"
-                f" read them (the id of their master key is {name_key(key_id)}).{_ROTATE}"
+                f" read them (the id of their master key is {name_key(key_id)})."
             )
         given = " and ".join(map(name_key, self.cipher.key_ids))
         return (
             "IMPRINT_ENCRYPTION_KEY does not open what is stored: documents are encrypted by the"
             f" master key with the id {name_key(key_id)}, and the id of what is given is"
-            f" {given}.{_ROTATE}"
+            f" {given}."
         )
 
 
