@@ -109,15 +109,6 @@ async def test_a_start_block_in_the_future_fails_the_command(world: World):
     assert (await check(world, CHAIN_START_BLOCK="999999"))[0] == 1
 
 
-async def test_a_start_block_after_the_deployment_is_a_warning(world: World):
-    for number in range(3):
-        world.create_post(world.wallet(1), f"cid {number}")
-    assert (await find(world, "blocks", CHAIN_START_BLOCK="1"))["status"] == "ok"
-    found = await find(world, "blocks", CHAIN_START_BLOCK="3")
-    assert found["status"] == "warning"
-    assert "existed before block 3" in found["detail"]
-
-
 async def test_a_disk_without_enough_space_fails_the_command(world: World):
     found = await find(world, "disk", MIN_FREE_DISK_BYTES=str(2**50))
     assert found["status"] == "failed"
