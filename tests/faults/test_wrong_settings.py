@@ -91,9 +91,10 @@ async def test_the_first_line_says_where_everything_is_and_the_rest_what_is_not_
         # The server of the tests asks for no password, and ignores one.
         address = address.replace("postgres@", f"postgres:{password}@")
         given = {"DATABASE_URL": address} if address else {}
-        replica = scene.replica(**given, MIN_FREE_DISK_BYTES=str(2**50), WORKERS="2")
+        logs = {"LOG_FORMAT": "json", "LOG_LEVEL": "info"}
+        replica = scene.replica(**given, **logs, MIN_FREE_DISK_BYTES=str(2**50), WORKERS="2")
         await replica.start()
-        while "check" not in replica.log:  # noqa: ASYNC110  the report is made beside the start
+        while '"check": "disk"' not in replica.log:  # noqa: ASYNC110  the report is made beside the start
             await asyncio.sleep(0.05)
         lines = [json.loads(line) for line in replica.log.splitlines()]
         (first,) = [line for line in lines if line["message"] == "Imprint starts"]
