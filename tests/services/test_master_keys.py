@@ -67,7 +67,7 @@ def test_an_id_is_what_a_wrapped_key_begins_with() -> None:
 async def test_the_first_start_with_a_key_records_it() -> None:
     stored = Stored()
     await start(stored, AesCipher(OLD))
-    assert stored.known == {key_id(OLD)}
+    assert stored.known == frozenset({key_id(OLD)})
 
 
 async def test_another_key_is_refused_with_both_ids_and_what_to_do() -> None:
@@ -91,7 +91,7 @@ async def test_a_key_that_has_encrypted_nothing_may_be_replaced() -> None:
     stored = Stored()
     await start(stored, AesCipher(OLD))
     await start(stored, AesCipher(NEW))
-    assert stored.known == {key_id(NEW)}
+    assert stored.known == frozenset({key_id(NEW)})
     await start(stored, PlainCipher())
     assert stored.known == frozenset()
 
@@ -109,7 +109,7 @@ async def test_both_keys_are_needed_until_a_rotation_has_ended() -> None:
     stored.add(NEW, NEW)
     await MasterKeys(stored, AesCipher(NEW, OLD)).note_rotation()
     await start(stored, AesCipher(NEW))
-    assert stored.known == {key_id(NEW)}
+    assert stored.known == frozenset({key_id(NEW)})
 
 
 async def test_documents_that_are_given_up_are_no_reason_any_more() -> None:
@@ -127,7 +127,7 @@ async def test_an_installation_of_an_earlier_release_is_judged_by_its_documents(
     await refuse(stored, AesCipher(NEW))
     await refuse(stored, PlainCipher())
     await start(stored, PlainCipher(AesCipher(OLD)))
-    assert stored.known == {key_id(OLD)}
+    assert stored.known == frozenset({key_id(OLD)})
 
 
 async def test_an_installation_whose_key_was_changed_before_is_refused_until_both_are_given() -> (
@@ -137,12 +137,12 @@ async def test_an_installation_whose_key_was_changed_before_is_refused_until_bot
     stored.add(OLD, OLD, *[NEW] * 20)
     await refuse(stored, AesCipher(NEW))
     await start(stored, AesCipher(NEW, OLD))
-    assert stored.known == {key_id(OLD), key_id(NEW)}
+    assert stored.known == frozenset({key_id(OLD), key_id(NEW)})
 
 
 async def test_one_damaged_key_among_others_keeps_nobody_from_starting() -> None:
     stored = Stored()
     stored.add(OLD, OLD, LOST)
     await start(stored, AesCipher(OLD))
-    assert stored.known == {key_id(OLD)}
+    assert stored.known == frozenset({key_id(OLD)})
     assert (await MasterKeys(stored, AesCipher(OLD)).examine()).by_key == {key_id(LOST): 1}

@@ -54,7 +54,7 @@ async def test_a_healthy_service_is_ready(town: World) -> None:
 
 async def test_a_service_that_stops_is_not_ready(town: World) -> None:
     async def stopping(scope: Scope, receive: Receive, send: Send) -> None:
-        await town.app(scope | {DRAINING: True}, receive, send)
+        await town.app({**scope, DRAINING: True}, receive, send)
 
     transport = httpx2.ASGITransport(stopping)
     async with httpx2.AsyncClient(transport=transport, base_url="http://imprint.test") as client:
