@@ -100,6 +100,7 @@ def test_a_reason_quotes_nothing_that_a_server_said() -> None:
         (TimeoutError(), "does not respond in time", False),
         (ConnectionError("the server at x rejected SSL upgrade"), "does not speak TLS", True),
         (ssl.SSLError("no"), "TLS fails", True),
+        (asyncpg.exceptions.TargetServerAttributeNotMatched(""), "is a standby", True),
         (asyncpg.exceptions.ClientConfigurationError("x"), "address is malformed", False),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",

@@ -74,6 +74,11 @@ _FAILURES_BY_STATE = {
 }
 """What the errors of a PostgreSQL server mean, by their SQLSTATE."""
 
+_STANDBY = _Failure(
+    "the server is a standby, which accepts no writes",
+    f"Name the primary in {_URL}, or all servers of the cluster.",
+)
+
 _NO_TLS = _Failure(
     "the server does not speak TLS",
     f"Switch it on there, or correct sslmode in {_URL}.",
@@ -152,6 +157,9 @@ def _known_failure(error: BaseException | None) -> _Failure | None:
         return _FAILURES_BY_STATE.get(state)
     if _lacks_tls(error):
         return _NO_TLS
+    if type(error).__name__ == "TargetServerAttributeNotMatched":
+        # The driver is not always installed, so its classes are known by their names.
+        return _STANDBY
     if isinstance(error, ssl.SSLCertVerificationError):
         return _Failure(
             f"the certificate of the server is not trusted ({error.verify_message})",
