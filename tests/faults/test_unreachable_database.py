@@ -50,7 +50,7 @@ async def expect_waiting(scene: Scene, replica: Replica) -> None:
     await replica.wait_for(503)
     assert (await fetch(replica, "/healthz")).status_code == 200
     ready = (await fetch(replica, "/readyz")).json()
-    assert ready["status"] == "unavailable"
+    assert ready["status"] == "not ready"
     assert ready["checks"]["database"] == "unavailable"
     body = scene.world.wallet(0).sign("create") | {"content": "Too early."}
     for response in (

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from starlette.types import Receive, Scope, Send
 from tests.server.connections import (
     REQUEST,
     connections,
@@ -15,6 +16,7 @@ from tests.server.connections import (
 )
 
 from imprint.server.drain import BODY_PAUSE_SECONDS, IDLE_SECONDS
+from imprint.web.routes.about import DRAINING
 
 UPLOAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n"
 
@@ -44,6 +46,24 @@ async def test_an_idle_connection_is_closed_after_its_next_response() -> None:
         await asyncio.sleep(0.3)
         writer.write(REQUEST)
         assert b"connection: close" in await read_all(reader)
+        writer.close()
+        await draining
+
+
+async def test_requests_are_told_that_the_server_stops() -> None:
+    async def tell(scope: Scope, receive: Receive, send: Send) -> None:
+        word = b"stopping/any" if DRAINING in scope else b"serving/any"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": word})
+
+    async with serving_until_stopped(tell) as (server, place):
+        reader, writer = await place.connect()
+        writer.write(REQUEST)
+        assert b"serving/any" in await reader.readuntil(b"/any")
+        draining = asyncio.create_task(server.drain())
+        await asyncio.sleep(0)
+        writer.write(REQUEST)
+        assert b"stopping/any" in await read_all(reader)
         writer.close()
         await draining
 

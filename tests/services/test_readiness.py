@@ -10,7 +10,7 @@ from tests.world import MovableClock
 from imprint.domain.errors import Code, Unavailable
 from imprint.services import readiness
 from imprint.services.chain_sync import History
-from imprint.services.readiness import CACHE_TIME, Condition, Readiness
+from imprint.services.readiness import CACHE_TIME, SENTENCES, Condition, Readiness
 
 ALL_WELL = Condition(database=True, storage=True, chain=True)
 
@@ -34,9 +34,14 @@ class Dependency:
     behaviour: Callable[[], Awaitable[object]] = respond
     probed: int = 0
 
-    async def probe(self) -> None:
+    reads: Callable[[], Awaitable[object]] | None = None
+
+    async def probe(self, *, grow: bool = False) -> None:
         self.probed += 1
         await self.behaviour()
+
+    async def probe_reads(self) -> None:
+        await (self.behaviour if self.reads is None else self.reads)()
 
 
 @dataclass(slots=True)
@@ -80,11 +85,13 @@ def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
         (Condition(database=True, storage=True, chain=False), "degraded", True),
         (replace(ALL_WELL, disk=False), "degraded", True),
         (Condition(database=True, storage=True, chain=True, history=False), "degraded", True),
-        (Condition(database=True, storage=False, chain=True), "unavailable", False),
-        (Condition(database=False, storage=True, chain=True), "unavailable", False),
+        (replace(ALL_WELL, database_writes=False), "degraded", True),
+        (replace(ALL_WELL, storage_writes=False), "degraded", True),
+        (Condition(database=True, storage=False, chain=True), "not ready", False),
+        (Condition(database=False, storage=True, chain=True), "not ready", False),
     ],
 )
-def test_only_chain_and_disk_space_may_be_missing(
+def test_only_what_cannot_be_read_makes_a_service_not_ready(
     condition: Condition, status: str, ready: bool
 ) -> None:
     assert (condition.status, condition.ready) == (status, ready)
@@ -102,13 +109,44 @@ async def test_an_unavailable_dependency_is_named(probed: Probed, name: str) -> 
 async def test_a_store_that_responds_may_still_be_the_wrong_one(probed: Probed) -> None:
     is_own = False
     probed.readiness.checks = [("storage", lambda: is_own)]
-    assert await probed.readiness.check() == replace(ALL_WELL, storage=False)
+    foreign = replace(ALL_WELL, storage=False, storage_writes=False)
+    assert await probed.readiness.check() == foreign
     is_own = True
     probed.clock.advance(2)
     assert await probed.readiness.check() == ALL_WELL
     probed.storage.behaviour = be_unavailable
     probed.clock.advance(2)
-    assert await probed.readiness.check() == replace(ALL_WELL, storage=False)
+    assert await probed.readiness.check() == foreign
+
+
+async def test_what_can_be_read_but_not_written_is_degraded(probed: Probed) -> None:
+    probed.database.behaviour = probed.storage.behaviour = be_unavailable
+    probed.database.reads = probed.readiness.probe_documents = respond
+    condition = await probed.readiness.check()
+    assert condition == replace(ALL_WELL, database_writes=False, storage_writes=False)
+    assert (condition.status, condition.ready) == ("degraded", True)
+    assert condition.details == [
+        SENTENCES["database_writes"],
+        SENTENCES["storage_writes"],
+    ]
+
+
+async def test_documents_that_cannot_be_read_are_not_ready_although_they_can_be_stored(
+    probed: Probed,
+) -> None:
+    probed.readiness.probe_documents = be_unavailable
+    assert (await probed.readiness.check()).status == "not ready"
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_each_thing_that_is_not_well_has_one_sentence(name: str) -> None:
+    condition = replace(ALL_WELL, **{name: False})
+    assert condition.details == [SENTENCES[name]]
+
+
+def test_what_follows_from_something_else_has_no_sentence_of_its_own() -> None:
+    lost = replace(ALL_WELL, database=False, database_writes=False, chain=False, history=False)
+    assert lost.details == [SENTENCES["database"], SENTENCES["chain"]]
 
 
 async def test_little_disk_space_is_shown(probed: Probed) -> None:
@@ -124,7 +162,8 @@ async def test_a_dependency_that_hangs_is_not_waited_for(probed: Probed) -> None
 
 @pytest.mark.usefixtures("short_timeout")
 async def test_the_dependencies_are_probed_at_once(probed: Probed) -> None:
-    meeting = asyncio.Barrier(3)
+    # The database is asked twice: whether it can be read, and whether it can be written to.
+    meeting = asyncio.Barrier(4)
     for each in (probed.database, probed.storage, probed.chain):
         each.behaviour = meeting.wait
     assert await probed.readiness.check() == ALL_WELL
@@ -158,7 +197,7 @@ async def test_a_condition_is_cached_for_its_time_and_no_longer(probed: Probed) 
     probed.clock.advance(CACHE_TIME.total_seconds() - 0.01)
     assert await probed.readiness.check() == ALL_WELL
     probed.clock.advance(0.01)
-    assert (await probed.readiness.check()).status == "unavailable"
+    assert (await probed.readiness.check()).status == "not ready"
 
 
 async def test_the_cache_time_begins_when_the_probe_ends(probed: Probed) -> None:
@@ -226,7 +265,7 @@ async def test_a_history_that_cannot_be_examined_is_no_disagreement(probed: Prob
 async def test_what_writes_get_is_shown_at_once_whatever_the_probe_says(probed: Probed) -> None:
     assert await probed.readiness.check() == ALL_WELL
     probed.readiness.writes.note(Code.STORAGE_UNAVAILABLE, Unavailable.storage())
-    assert await probed.readiness.check() == replace(ALL_WELL, storage=False)
+    assert await probed.readiness.check() == replace(ALL_WELL, storage_writes=False)
     probed.readiness.writes.succeeded += 1
     assert await probed.readiness.check() == ALL_WELL
     assert probed.storage.probed == 1

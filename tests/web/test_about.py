@@ -3,8 +3,12 @@
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import httpx2
 import pytest
+from starlette.types import Receive, Scope, Send
 from tests.world import World, open_world, problem
+
+from imprint.web.routes.about import DRAINING
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -55,4 +59,16 @@ async def test_a_healthy_service_is_ready(town: World) -> None:
     response = await town.client.get("/readyz")
     assert response.status_code == 200
     names = ("database", "storage", "chain", "disk", "follower", "collector", "records")
-    assert response.json() == {"status": "ready", "checks": dict.fromkeys(names, "ok")}
+    checks = dict.fromkeys(names, "ok")
+    assert response.json() == {"status": "ready", "checks": checks, "details": []}
+
+
+async def test_a_service_that_stops_is_not_ready(town: World) -> None:
+    async def stopping(scope: Scope, receive: Receive, send: Send) -> None:
+        await town.app({**scope, DRAINING: True}, receive, send)
+
+    transport = httpx2.ASGITransport(stopping)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://imprint.test") as client:
+        response = await client.get("/readyz")
+    assert (response.status_code, response.json()["status"]) == (503, "not ready")
+    assert response.json()["details"] == ["The service is stopping."]

@@ -135,7 +135,9 @@ async def test_a_service_does_not_start_with_a_database_that_does_not_exist(
     world: World, tmp_path: Path, postgresql: Server
 ) -> None:
     said = await refuse(make_service(world, tmp_path, postgresql.url("nowhere")))
-    assert "The database on PostgreSQL cannot be opened: InvalidCatalogNameError" in said
+    reason = "the server has no database of this name"
+    assert f"The database on PostgreSQL cannot be opened: {reason}" in said
+    assert "Create it, or correct its name in IMPRINT_DATABASE_URL." in said
 
 
 async def test_a_command_does_not_wait_for_a_server(world: World, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from tests.world import ORIGIN, World, open_world, problem
 
-from imprint.web.proxies import MAX_HOPS, TrustedProxies
+from imprint.web.proxies import MAX_HOPS, TrustedProxies, warn_of_untrusted_proxy
 
 PROXY = "192.0.2.1"
 INNER_PROXY = "192.0.2.2"
@@ -205,3 +205,28 @@ async def test_a_forwarded_scheme_changes_nothing(tmp_path: Path, scheme: str) -
         )
         again = await world.client.get("/filesMetaData", headers=headers)
         assert problem(again) == (429, "rate_limited")
+
+
+async def _count_warnings(world: World, peer: str, log: pytest.LogCaptureFixture) -> int:
+    warn_of_untrusted_proxy.cache_clear()
+    log.clear()
+    for _ in range(3):
+        await _status(world, peer, [("X-Forwarded-For", CALLER)])
+    return sum("IMPRINT_TRUSTED_PROXIES" in each.getMessage() for each in log.records)
+
+
+async def test_a_proxy_that_is_not_trusted_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="on", TRUSTED_PROXIES=PROXY) as world:
+        assert await _count_warnings(world, INNER_PROXY, caplog) == 1
+        assert await _count_warnings(world, PROXY, caplog) == 0
+    async with open_world(tmp_path / "none", RATE_LIMITS="on") as world:
+        assert await _count_warnings(world, PROXY, caplog) == 1
+
+
+async def test_where_clients_have_no_limits_no_proxy_is_missed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="off") as world:
+        assert await _count_warnings(world, PROXY, caplog) == 0

@@ -42,7 +42,8 @@ async def test_readiness_names_the_dependency(
     response = await client.get("/readyz")
     assert response.status_code == 503
     ready = response.json()
-    assert ready["status"] == "unavailable"
+    assert ready["status"] == "not ready"
+    assert ready["details"] == [f"The service is starting. {missing.detail}"]
     assert ready["checks"][name] == "unavailable"
     assert {word for check, word in ready["checks"].items() if check != name} == {"unknown"}
 

@@ -147,15 +147,24 @@ class LocalDiskSpace:
         for reserve in self._reserves:
             reserve.fill()
 
+    @property
+    def floor(self) -> int:
+        """The free bytes below which no more documents are stored."""
+        return self._floor
+
+    def free_bytes(self) -> int | None:
+        """The free bytes of the fullest disk; None without a folder, or with one that is gone."""
+        try:
+            return min(map(_free_bytes, self._folders), default=None)
+        except OSError:
+            return None
+
     def measure(self) -> None:
         """Look at the disks, and log if there is little space from now on, or enough again.
 
         A folder that cannot be looked at changes nothing: what uses it reports that.
         """
-        try:
-            free = min(map(_free_bytes, self._folders), default=None)
-        except OSError:
-            return
+        free = self.free_bytes()
         if free is None:
             return
         FREE_DISK_BYTES.set(free)

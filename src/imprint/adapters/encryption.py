@@ -48,6 +48,8 @@ class AesCipher:
             raise ValueError("The previous master key is the same as the current one.")
         self._current = identify_key(master)
         self._masters = {identify_key(key): AESGCM(key) for key in (master, previous) if key}
+        self.key_ids = tuple(_FORMAT + key_id for key_id in self._masters)
+        self.encrypts = True
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
         """Encrypt a document with a new key, and wrap the key."""
@@ -114,6 +116,8 @@ class PlainCipher:
 
     def __init__(self, cipher: DocumentCipher | None = None) -> None:
         self._cipher = cipher
+        self.key_ids: tuple[bytes, ...] = () if cipher is None else cipher.key_ids
+        self.encrypts = False
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
         return EncryptedDocument(document, None)

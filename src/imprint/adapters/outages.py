@@ -1,7 +1,10 @@
 """Tells failures that may pass by themselves from those that somebody has to repair."""
 
 import errno
+import socket
 import sqlite3
+import ssl
+from typing import NamedTuple
 
 _PASSING_STATES = ("08", "25006", "40", "53", "55", "57", "58")
 """SQLSTATEs of PostgreSQL, or their classes: connections, a standby, conflicts, resources, locks,
@@ -40,6 +43,65 @@ _LASTING_ERRORS = frozenset(
 )
 """Errors of the system about a path or a permission."""
 
+_URL = "IMPRINT_DATABASE_URL"
+
+
+class _Failure(NamedTuple):
+    """Why a connection to a database fails, and what to do about it."""
+
+    reason: str
+    remedy: str = ""
+
+
+_FAILURES_BY_STATE = {
+    "28P01": _Failure("the server refuses the user or the password", f"Correct them in {_URL}."),
+    "28000": _Failure(
+        "the server does not let this user in",
+        f"Look at the user in {_URL}, and at pg_hba.conf on the server.",
+    ),
+    "3D000": _Failure(
+        "the server has no database of this name", f"Create it, or correct its name in {_URL}."
+    ),
+    "42501": _Failure(
+        "the user lacks a permission",
+        "Whoever creates or migrates the tables must own them: see docs/postgresql.md.",
+    ),
+    "53300": _Failure(
+        "the server has no connection left",
+        "Raise its max_connections, or lower IMPRINT_DATABASE_CONNECTIONS.",
+    ),
+    "57P03": _Failure("the server is starting or stopping"),
+}
+"""What the errors of a PostgreSQL server mean, by their SQLSTATE."""
+
+_STANDBY = _Failure(
+    "the server is a standby, which accepts no writes",
+    f"Name the primary in {_URL}, or all servers of the cluster.",
+)
+
+_NO_TLS = _Failure(
+    "the server does not speak TLS",
+    f"Switch it on there, or correct sslmode in {_URL}.",
+)
+
+_FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
+    (ssl.SSLError, _Failure("TLS fails", f"Look at sslmode and the certificates in {_URL}.")),
+    (
+        socket.gaierror,
+        _Failure("the name of its host is not known", f"Correct the host in {_URL}."),
+    ),
+    (
+        ConnectionRefusedError,
+        _Failure(
+            "no server accepts connections there",
+            f"Start it, or correct the host and port in {_URL}.",
+        ),
+    ),
+    (TimeoutError, _Failure("the server does not respond in time")),
+    (ValueError, _Failure("its address is malformed")),
+)
+"""What the errors of a connection mean; the first type that fits counts."""
+
 
 def may_pass(error: BaseException | None) -> bool:
     """Whether what failed with this error may succeed later, with nothing changed.
@@ -53,7 +115,7 @@ def may_pass(error: BaseException | None) -> bool:
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)
         return code is not None and code & _PRIMARY in _PASSING_CODES
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError) or _lacks_tls(error):
         # An invalid address, or a certificate that is not trusted, which is an `OSError` too.
         return False
     if isinstance(error, OSError):
@@ -71,15 +133,41 @@ def remedy(error: BaseException | None) -> str:
     """What the operator can do about it, as a sentence after the reason; often nothing is known."""
     if is_damage(error):
         return " It is damaged: run imprint repair, or restore a backup."
-    return ""
+    known = _known_failure(error)
+    return f" {known.remedy}" if known is not None and known.remedy else ""
 
 
 def failure_reason(error: BaseException | None) -> str:
     """Why something failed, in words that quote no value and no address with a password."""
     if isinstance(error, sqlite3.Error):
         return str(error)
+    known = _known_failure(error)
+    if known is not None:
+        return known.reason
     if isinstance(error, OSError) and error.strerror and not isinstance(error, ValueError):
         return error.strerror
     state = getattr(error, "sqlstate", None)
     name = type(error).__name__
     return f"{name} {state}" if state else name
+
+
+def _known_failure(error: BaseException | None) -> _Failure | None:
+    state = getattr(error, "sqlstate", None)
+    if isinstance(state, str):
+        return _FAILURES_BY_STATE.get(state)
+    if _lacks_tls(error):
+        return _NO_TLS
+    if type(error).__name__ == "TargetServerAttributeNotMatched":
+        # The driver is not always installed, so its classes are known by their names.
+        return _STANDBY
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _Failure(
+            f"the certificate of the server is not trusted ({error.verify_message})",
+            "Name the certificate of its authority with sslrootcert in IMPRINT_DATABASE_URL.",
+        )
+    return next((found for kind, found in _FAILURES_BY_TYPE if isinstance(error, kind)), None)
+
+
+def _lacks_tls(error: BaseException | None) -> bool:
+    # The driver has no class of its own for it.
+    return isinstance(error, ConnectionError) and "rejected SSL" in str(error)

@@ -6,6 +6,7 @@ from functools import partial
 
 from starlette.types import ASGIApp
 
+from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
@@ -59,6 +60,9 @@ __all__ = [
     "open_when_reachable",
 ]
 
+Check = tuple[str, Callable[[], bool]]
+"""A member of the readiness, and a function that says whether all is well."""
+
 
 def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = None) -> ASGIApp:
     """The web application over these adapters; `rpc_url` is shown to clients (development only)."""
@@ -71,7 +75,6 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     labels = LabelUpdater(catalog, content)
     monitors = build_monitors(settings, adapters)
     strays, claim = build_stray_scan(settings, adapters), adapters.claim
-    history = partial(examine_history, adapters.chain, catalog, chain.id)
     health = WriteHealth()
     services = Services(
         Login(
@@ -98,16 +101,7 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         Reads(catalog, content, cipher, entitlement),
         Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
-        Readiness(
-            catalog,
-            content,
-            marketplace,
-            adapters.monotonic,
-            adapters.disk,
-            history,
-            _checks(catalog, claim, monitors, strays),
-            health,
-        ),
+        _readiness(settings, adapters, _checks(catalog, claim, monitors, strays), health),
     )
     watched = [*monitors.values()]
     tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays)
@@ -122,16 +116,31 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
     )
 
 
+def _readiness(
+    settings: Settings, adapters: Adapters, checks: list[Check], health: WriteHealth
+) -> Readiness:
+    content = adapters.content
+    return Readiness(
+        adapters.catalog,
+        content,
+        adapters.marketplace,
+        adapters.monotonic,
+        adapters.disk,
+        partial(examine_history, adapters.chain, adapters.catalog, settings.chain.id),
+        checks,
+        health,
+        content.probe_reads if isinstance(content, EmbeddedStore) else None,
+    )
+
+
 def _checks(
     catalog: Catalog,
     claim: InstallationClaim,
     monitors: Mapping[str, LeaseMonitor],
     strays: StrayScan | None,
-) -> list[tuple[str, Callable[[], bool]]]:
+) -> list[Check]:
     """What readiness asks besides the dependencies themselves."""
-    checks: list[tuple[str, Callable[[], bool]]] = [
-        (name, monitor.is_running) for name, monitor in monitors.items()
-    ]
+    checks: list[Check] = [(name, monitor.is_running) for name, monitor in monitors.items()]
     checks.append(("storage", claim.stands))
     checks.append(("records", lambda: not catalog.damage.found))
     if strays is not None:

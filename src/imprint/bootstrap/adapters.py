@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.schema import NewerSchema
@@ -110,7 +111,7 @@ def open_adapters(
     Raises `CannotStart`, and `NotReachable` for what may be possible later. Whoever tries again
     passes `left` each time, so that failed attempts leave no more than one catalog open.
     """
-    storage, chain = settings.storage, settings.chain
+    storage = settings.storage
     left = left or OpenCatalog()
     try:
         storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,28 +125,41 @@ def open_adapters(
     )
     content = open_content(settings, clock, catalog.identity)
     left.catalog = None
-    rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
+    marketplace, reader = open_nodes(settings, clock)
     return Adapters(
         catalog=catalog,
         content=content,
         cipher=cipher,
-        marketplace=JsonRpcMarketplace(
-            rpc,
-            chain.id,
-            chain.marketplace,
-            clock,
-            timeout=chain.timeout,
-            max_head_age=_max_head_age(chain.max_head_age, chain.id),
-            quorum=chain.quorum,
-        ),
-        chain=JsonRpcChainReader(rpc, chain.id, chain.marketplace),
+        marketplace=marketplace,
+        chain=reader,
         images=SandboxedRecoder(),
         webhook_providers=_webhook_providers(settings),
         clock=clock,
-        disk=LocalDiskSpace(_folders(settings), settings.limits.min_free_disk),
+        disk=open_disk(settings),
         inventory=_inventory_of(content),
         monotonic=seconds or monotonic,
     )
+
+
+def open_nodes(settings: Settings, clock: Clock) -> tuple[JsonRpcMarketplace, JsonRpcChainReader]:
+    """The marketplace and the chain, over the same nodes; nothing is asked yet."""
+    chain = settings.chain
+    rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
+    marketplace = JsonRpcMarketplace(
+        rpc,
+        chain.id,
+        chain.marketplace,
+        clock,
+        timeout=chain.timeout,
+        max_head_age=max_head_age(settings),
+        quorum=chain.quorum,
+    )
+    return marketplace, JsonRpcChainReader(rpc, chain.id, chain.marketplace)
+
+
+def open_disk(settings: Settings) -> LocalDiskSpace:
+    """The disks of this machine that documents and records are written to."""
+    return LocalDiskSpace(_folders(settings), settings.limits.min_free_disk)
 
 
 def _inventory_of(content: ContentStore) -> Inventory | None:
@@ -166,8 +180,10 @@ def _folders(settings: Settings) -> Iterator[Path]:
         yield storage.database.path.parent
 
 
-def _max_head_age(configured: float | None, chain_id: int) -> float:
-    return MAX_HEAD_AGES.get(chain_id, 0.0) if configured is None else configured
+def max_head_age(settings: Settings) -> float:
+    """Seconds after which a node's newest block is too old to be believed; 0 without a limit."""
+    chain = settings.chain
+    return MAX_HEAD_AGES.get(chain.id, 0.0) if chain.max_head_age is None else chain.max_head_age
 
 
 def open_content(settings: Settings, clock: Clock, identity: Identity) -> ContentStore:
@@ -192,8 +208,12 @@ def open_content(settings: Settings, clock: Clock, identity: Identity) -> Conten
         raise _cannot_start(text, error, Unavailable.storage()) from error
 
 
-def _cannot_start(text: str, cause: BaseException | None, problem: Unavailable) -> CannotStart:
-    return NotReachable(text, problem) if may_pass(cause) else CannotStart(text)
+def _cannot_start(
+    text: str, cause: BaseException | None, problem: Unavailable, help_text: str = ""
+) -> CannotStart:
+    if may_pass(cause):
+        return NotReachable(text, problem, help_text)
+    return CannotStart(text, help_text)
 
 
 def _open_kubo(settings: Settings, store: KuboContent, identity: Identity) -> ContentStore:
@@ -239,8 +259,22 @@ def open_database(
         # The URL of a server contains a password.
         place = str(database.path) if isinstance(database, SqliteDatabase) else "on PostgreSQL"
         cause = error.__cause__ if isinstance(error, Unavailable) else error
-        text = f"The database {place} cannot be opened: {failure_reason(cause)}.{remedy(cause)}"
-        raise _cannot_start(text, cause, Unavailable.database()) from error
+        reason = failure_reason(cause)
+        if isinstance(database, PostgresqlDatabase):
+            reason += f" ({describe_database(database)})"
+        text = f"The database {place} cannot be opened: {reason}."
+        help_text = remedy(cause).strip()
+        raise _cannot_start(text, cause, Unavailable.database(), help_text) from error
+
+
+def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
+    """Where records are kept, without a user and without a password."""
+    if isinstance(database, SqliteDatabase):
+        return f"sqlite:///{database.path}"
+    parts = urlsplit(database.url.reveal())
+    # A list of hosts has several ports, which `parts.port` refuses.
+    host = parts.netloc.rpartition("@")[2] or parse_qs(parts.query).get("host", [""])[0]
+    return f"postgresql://{host}{parts.path}"
 
 
 def _open_postgresql(
@@ -248,10 +282,10 @@ def _open_postgresql(
 ) -> CatalogBase:
     with _postgresql_library():
         from imprint.adapters.catalog.postgresql import open_catalog as open_postgresql
-        from imprint.adapters.catalog.postgresql_schema import Unfinished
+        from imprint.adapters.catalog.postgresql_schema import Unfinished, UnsuitableServer
     try:
         return open_postgresql(database.url.reveal(), connections, seconds)
-    except Unfinished as error:
+    except (Unfinished, UnsuitableServer) as error:
         raise CannotStart(str(error)) from error
 
 
@@ -265,13 +299,14 @@ async def migrate_database(
             CannotMove,
             move_catalog,
         )
+        from imprint.adapters.catalog.postgresql_schema import UnsuitableServer
     try:
         return await move_catalog(source.path, target.url.reveal(), progress)
-    except (CannotMove, NewerSchema) as error:
+    except (CannotMove, NewerSchema, UnsuitableServer) as error:
         raise CannotStart(str(error)) from error
     except INTERRUPTIONS as error:
         raise CannotStart(
-            f"The move stopped ({type(error).__name__}); run it again to go on."
+            f"The move stopped: {failure_reason(error)}.{remedy(error)} Run it again to go on."
         ) from error
 
 
@@ -326,8 +361,8 @@ async def examine_chain(marketplace: MarketplaceReader) -> None:
         raise CannotStart(error.sentence) from error
 
 
-async def check_chain(marketplace: MarketplaceReader) -> None:
-    """Raise `CannotStart` as `examine_chain` does; if no node responds, only log that.
+async def check_chain(marketplace: MarketplaceReader) -> bool:
+    """Raise `CannotStart` as `examine_chain` does; if no node responds, log that, and return False.
 
     Most of the service works without a node, so it starts all the same.
     """
@@ -335,3 +370,5 @@ async def check_chain(marketplace: MarketplaceReader) -> None:
         await examine_chain(marketplace)
     except Unavailable:
         log.warning("No node responds; posts cannot be read until one does.")
+        return False
+    return True

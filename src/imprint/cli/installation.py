@@ -17,9 +17,11 @@ from imprint.bootstrap import (
     in_daemon_thread,
     open_adapters,
 )
+from imprint.bootstrap.installation_check import check_start_block
 from imprint.domain.errors import Unavailable
 from imprint.logs import configure_logging
 from imprint.server.connection_limits import ConnectionLimits, raise_file_limit
+from imprint.services.master_keys import MasterKeys
 from imprint.settings import Settings, read_settings
 from imprint.web.middleware import request_id
 
@@ -83,16 +85,19 @@ async def verify_installation(adapters: Adapters) -> None:
 async def open_checked_adapters(
     settings: Settings, left: OpenCatalog | None = None, *, chain: bool = True
 ) -> Adapters:
-    """Open the adapters of a service; check whose documents there are, and which chain.
+    """Open the adapters of a service; check whose documents there are, what opens them, and which
+    chain it is.
 
-    Raises `CannotStart` if they are another installation's, or if the node is on another chain,
-    and as `open_adapters` does, which gets `left`.
+    Raises `CannotStart` if they are another installation's, if the master key is another one, if
+    the node is on another chain or the start block is wrong, and as `open_adapters` does, which
+    gets `left`.
     """
     adapters = await in_daemon_thread(partial(open_adapters, settings, left=left))
     try:
         await verify_installation(adapters)
-        if chain:
-            await check_chain(adapters.marketplace)
+        await MasterKeys(adapters.catalog, adapters.cipher).verify()
+        if chain and await check_chain(adapters.marketplace):
+            await check_start_block(settings, adapters)
     except BaseException:
         await adapters.close()
         raise

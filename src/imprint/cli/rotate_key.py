@@ -11,32 +11,40 @@ from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
 from imprint.services.key_rotation import KeyRotation, RotationProgress
+from imprint.services.master_keys import MasterKeys
 
 
 @click.command("rotate-key")
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Give up documents whose master key is lost, so that the service starts without it.",
+)
 @config_option
-def rotate_key(config: Path | None) -> None:
+def rotate_key(accept_loss: bool, config: Path | None) -> None:
     """Wrap the keys of all documents with a new master key.
 
-    First restart the service with the new key there and the old one in
+    First restart the service with the new key in IMPRINT_ENCRYPTION_KEY and the old one in
     IMPRINT_ENCRYPTION_KEY_PREVIOUS; then run this, beside it; then drop the old key. Documents are
     not touched. If it is interrupted, run it again.
     """
     with reporting_errors():
-        rotated = asyncio.run(_rotate(config))
+        rotated = asyncio.run(_rotate(config, accept_loss))
     click.echo(f"{rotated.rewrapped} keys were rewrapped, {rotated.current} were current already.")
-    if rotated.unreadable:
+    if rotated.unreadable and accept_loss:
+        click.echo(f"{rotated.unreadable} documents are given up: nobody can read them.")
+    elif rotated.unreadable:
         click.echo(
             f"{rotated.unreadable} keys open with neither of the given master keys and stay as they"
             " are. Put the master key that wrapped them into IMPRINT_ENCRYPTION_KEY_PREVIOUS, and"
-            " run this again.",
+            " run this again; if it is lost for good, with --accept-loss.",
             err=True,
         )
         sys.exit(FAILED)
     click.echo("IMPRINT_ENCRYPTION_KEY_PREVIOUS is no longer needed.")
 
 
-async def _rotate(config: Path | None) -> RotationProgress:
+async def _rotate(config: Path | None, accept_loss: bool) -> RotationProgress:
     async with open_installation(config) as installation:
         if installation.settings.encryption.key is None:
             raise CannotStart("IMPRINT_ENCRYPTION_KEY, the new master key, is not given.")
@@ -47,4 +55,7 @@ async def _rotate(config: Path | None) -> RotationProgress:
                 # File ids are random and come in order, so the last one says how many are done.
                 progress(int(rotated.last[:2], 16) * 100 // 256, 100)
             progress(100, 100)
+        if accept_loss or not rotated.unreadable:
+            adapters = installation.adapters
+            await MasterKeys(adapters.catalog, adapters.cipher).note_rotation()
         return rotated

@@ -21,6 +21,7 @@ from imprint.bootstrap import (
     build_starting_service,
     open_when_reachable,
 )
+from imprint.bootstrap.installation_check import log_findings
 from imprint.cli.errors import FAILED, report_cannot_start, reporting_errors
 from imprint.cli.installation import (
     config_option,
@@ -28,6 +29,7 @@ from imprint.cli.installation import (
     connection_limits,
     open_checked_adapters,
 )
+from imprint.cli.start_line import describe_start
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.server.http import HttpServer, NotStarted, serve_all
 from imprint.server.listeners import listen
@@ -59,6 +61,7 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
         settings = read_settings(os.environ, config, options=options)
         configure_service_logging(settings)
         sockets = _open_sockets(settings)
+        log.info("Imprint starts", extra=describe_start(settings))
         workers = settings.server.workers
         if workers == 1:
             uvloop.run(_serve_alone(settings, sockets))
@@ -125,6 +128,7 @@ async def _serve(settings: Settings, sockets: _Sockets, index: int, link: Link |
         for listener in sockets.metrics[index : index + 1]
     ]
     waits = asyncio.Event()
+    reports: list[asyncio.Task[None]] = []
 
     def wait_for(missing: Unavailable) -> None:
         starting.wait_for(missing)
@@ -134,6 +138,9 @@ async def _serve(settings: Settings, sockets: _Sockets, index: int, link: Link |
         attempt = partial(open_checked_adapters, settings, OpenCatalog())
         adapters = await open_when_reachable(attempt, wait_for)
         await service.replace_app(build_service(settings, adapters))
+        if index == 0:
+            # One worker reports for all, and nobody waits for it.
+            reports.append(asyncio.create_task(log_findings(settings, adapters)))
         # Everything loaded by now stays until the end; the garbage collector need not scan it.
         gc.collect()
         gc.freeze()

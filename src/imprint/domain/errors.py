@@ -135,7 +135,12 @@ class Damaged(Unavailable):
 
 
 class CannotStart(Exception):
-    """The service must not start; the text is the reason, for the operator."""
+    """The service must not start; the text is the reason, for the operator, and the remedy."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(f"{reason} {remedy}".strip())
+        self.reason = reason
+        self.remedy = remedy
 
     @classmethod
     def missing_extra(cls, what: str, extra: str) -> "CannotStart":
@@ -147,6 +152,6 @@ class CannotStart(Exception):
 class NotReachable(CannotStart):
     """The service cannot start yet; `problem` says which dependency does not respond."""
 
-    def __init__(self, text: str, problem: Unavailable) -> None:
-        super().__init__(text)
+    def __init__(self, reason: str, problem: Unavailable, remedy: str = "") -> None:
+        super().__init__(reason, remedy)
         self.problem = problem

@@ -1,6 +1,6 @@
 """The port of the catalog: records of files, nonces and events."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -259,6 +259,9 @@ class Catalog(Protocol):
     async def newest_event_block(self, chain_id: int, last: int) -> BlockRef | None:
         """The newest block up to this height that has an event which the follower has read."""
 
+    async def oldest_event_block(self, chain_id: int) -> BlockRef | None:
+        """The oldest block that has an event which the follower has read."""
+
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         """Canonical events that only deliveries have reported, the oldest first."""
 
@@ -425,7 +428,22 @@ class Catalog(Protocol):
     async def count_known(self, cids: Sequence[Cid]) -> int:
         """How many of these documents a version, thumbnail, intent or detached record names."""
 
+    async def master_keys(self) -> frozenset[bytes] | None:
+        """The ids of the master keys that documents may be encrypted by; None if not known yet."""
+
+    async def note_master_keys(self, added: Collection[bytes], dropped: Collection[bytes]) -> None:
+        """Add and drop ids of master keys; from then on they are known."""
+
+    async def has_wrapped_key(self, prefix: bytes) -> bool:
+        """Whether a version, in any state, has a wrapped key that begins like this.
+
+        Reads all of them if there is none.
+        """
+
     # The database
+
+    async def probe_reads(self) -> None:
+        """Return if records can be read."""
 
     async def probe(self, *, grow: bool = False) -> None:
         """Return if the catalog can be written to; with `grow`, also if there is space for more."""

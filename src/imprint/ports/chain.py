@@ -37,6 +37,12 @@ class MarketplaceReader(Protocol):
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         """The entry under which this cid is published; None if it is not."""
 
+    async def existed_at(self, number: int) -> bool:
+        """Whether the contract was there at the end of this block.
+
+        `Unavailable` may mean that the node has no state of so old a block.
+        """
+
     async def probe(self) -> None:
         """Return if the node responds, is on the configured chain, and has the contract."""
 

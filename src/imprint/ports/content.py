@@ -115,13 +115,27 @@ class EncryptedDocument:
     wrapped_key: bytes | None = field(repr=False)
 
 
+KEY_ID_BYTES = 9
+"""Bytes of the id of a master key: a format, and a keyed fingerprint that does not reveal it."""
+
+
 class DocumentCipher(Protocol):
     """Encrypts documents. A name belongs to one document, and no other name decrypts it.
+
+    A wrapped key begins with the id of the master key that has wrapped it.
 
     A document that cannot be decrypted, or a key that cannot be rewrapped, is `Unavailable` for
     storage, with an error in the log: a master key is missing or wrong, or the stored bytes were
     changed.
     """
+
+    @property
+    def key_ids(self) -> tuple[bytes, ...]:
+        """The ids of the master keys that are given, the current one first."""
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether new documents are encrypted."""
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
         """The form in which to store the document of this name."""

@@ -21,12 +21,30 @@ CACHE_TIME = timedelta(seconds=1)
 node."""
 
 
+SENTENCES = {
+    "database": "Records cannot be read: the database does not respond.",
+    "storage": "Documents cannot be read: the content store does not respond, or is not the one of"
+    " this installation.",
+    "database_writes": "Records cannot be written; reads go on.",
+    "storage_writes": "Documents cannot be stored; reads go on.",
+    "chain": "No node of the chain responds: posts can be read only while access is cached.",
+    "history": "The node does not have a block that was final.",
+    "disk": "There is too little disk space: drafts cannot be stored; reads go on.",
+    "follower": "No process follows the chain: new posts are found by deliveries only.",
+    "collector": "No process collects garbage, or it holds documents back.",
+    "records": "A damaged record or document is known.",
+}
+"""What each member of a condition means when it is false, for people who look at readiness."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Which dependencies respond."""
+    """What the service can do: read records and documents, write them, and ask the chain."""
 
     database: bool
+    """Whether records can be read."""
     storage: bool
+    """Whether documents can be read, and are those of this installation."""
     chain: bool
     disk: bool = True
     """Whether there is disk space for more documents."""
@@ -38,20 +56,31 @@ class Condition:
     """Whether some process collects garbage, if one should, and holds nothing back."""
     records: bool = True
     """Whether no damaged record or document is known."""
+    database_writes: bool = True
+    """Whether records can be written; false if they cannot be read."""
+    storage_writes: bool = True
+    """Whether documents can be stored; false if they cannot be read."""
 
     @property
     def ready(self) -> bool:
-        """Whether requests can be served; most work without the chain or with little disk space."""
+        """Whether reads are served; nothing else makes a balancer send readers elsewhere."""
         return self.database and self.storage
 
     @property
     def status(self) -> str:
         """The condition in one word."""
         if not self.ready:
-            return "unavailable"
-        well = self.chain and self.disk and self.history
-        well = well and self.follower and self.collector and self.records
-        return "ready" if well else "degraded"
+            return "not ready"
+        return "degraded" if self.details else "ready"
+
+    @property
+    def details(self) -> list[str]:
+        """One sentence for each thing that is not well."""
+        wrong = [name for name in SENTENCES if not getattr(self, name)]
+        # What cannot be read cannot be written either, and one sentence is enough.
+        hidden = {f"{name}_writes" for name in wrong}
+        hidden |= {"history"} if "chain" in wrong else set()
+        return [SENTENCES[name] for name in wrong if name not in hidden]
 
 
 @dataclass(slots=True)
@@ -71,6 +100,8 @@ class Readiness:
     """Names of members of `Condition` beside functions that say whether all is well: background
     tasks know that already. A member may have several, and is true if all of them are."""
     writes: WriteHealth = field(default_factory=WriteHealth)
+    probe_documents: Callable[[], Awaitable[None]] | None = None
+    """Returns if documents can be read; None for a store whose own probe says that too."""
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
     _last: tuple[float, Condition] | None = field(default=None, init=False)
 
@@ -83,27 +114,44 @@ class Readiness:
         return self._corrected(await self._single_flight.run(None, self._probe))
 
     def _corrected(self, condition: Condition) -> Condition:
-        database = condition.database and not self.writes.is_failing(Code.DATABASE_UNAVAILABLE)
-        storage = condition.storage and not self.writes.is_failing(Code.STORAGE_UNAVAILABLE)
-        return replace(condition, database=database, storage=storage)
+        failing = self.writes.is_failing
+        if not (failing(Code.DATABASE_UNAVAILABLE) or failing(Code.STORAGE_UNAVAILABLE)):
+            return condition
+        return replace(
+            condition,
+            database_writes=condition.database_writes and not failing(Code.DATABASE_UNAVAILABLE),
+            storage_writes=condition.storage_writes and not failing(Code.STORAGE_UNAVAILABLE),
+        )
 
     async def _probe(self) -> Condition:
         probe_catalog = self.catalog.probe
         if self.writes.is_failing(Code.DATABASE_UNAVAILABLE):
             probe_catalog = partial(self.catalog.probe, grow=True)
-        probes = (probe_catalog, self.content.probe, self.marketplace.probe)
-        database, storage, chain, history = await asyncio.gather(
-            *map(_responds, probes), self._agrees_with_history()
+        database, database_writes, storage_writes, storage, chain, history = await asyncio.gather(
+            _responds(self.catalog.probe_reads),
+            _responds(probe_catalog),
+            _responds(self.content.probe),
+            _responds(self.probe_documents or _always_respond),
+            _responds(self.marketplace.probe),
+            self._agrees_with_history(),
         )
-        if database:
+        if self.probe_documents is None:
+            storage = storage_writes
+        if database_writes:
             self.writes.note_probe(Code.DATABASE_UNAVAILABLE)
-        if storage:
+        if storage_writes:
             self.writes.note_probe(Code.STORAGE_UNAVAILABLE)
         found = {"storage": storage}
         for name, is_well in self.checks:
             found[name] = is_well() and found.get(name, True)
         condition = Condition(
-            database=database, chain=chain, disk=not self.disk.low, history=history, **found
+            database=database,
+            chain=chain,
+            disk=not self.disk.low,
+            history=history,
+            database_writes=database and database_writes,
+            storage_writes=found["storage"] and storage_writes,
+            **found,
         )
         self._last = self.monotonic(), condition
         return condition
@@ -117,6 +165,10 @@ class Readiness:
         except (Unavailable, TimeoutError):
             # The probe of the chain or of the database says so.
             return True
+
+
+async def _always_respond() -> None:
+    """Stands for a probe that a store does not have."""
 
 
 async def _responds(probe: Callable[[], Awaitable[None]]) -> bool:

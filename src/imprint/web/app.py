@@ -223,7 +223,14 @@ def _routes(
 def _middleware(routes: list[Route], options: WebOptions, monotonic: Monotonic) -> list[Middleware]:
     """The middleware, the outermost first."""
     paths = frozenset(route.path for route in routes)
-    chosen = [Middleware(RequestMiddleware, limits=_limits(options, monotonic), paths=paths)]
+    chosen = [
+        Middleware(
+            RequestMiddleware,
+            limits=_limits(options, monotonic),
+            paths=paths,
+            counts_clients=options.has_shares,
+        )
+    ]
     if options.trusted_proxies:
         # Replaces the proxy's address in the scope, which the limits of clients are counted by.
         proxies = TrustedProxies(options.trusted_proxies)

@@ -25,6 +25,7 @@ from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Monotonic
 from imprint.web.cors import WEBHOOK_PATHS
 from imprint.web.problems import error_response
+from imprint.web.proxies import FORWARDED_FOR, warn_of_untrusted_proxy
 
 log = logging.getLogger("imprint.request")
 
@@ -204,11 +205,15 @@ class RequestBody:
 
 @dataclass(slots=True)
 class RequestMiddleware:
-    """The middleware around the whole application; `paths` are the routes without parameters."""
+    """The middleware around the whole application; `paths` are the routes without parameters.
+
+    With `counts_clients`, each client has limits, so a proxy that hides its clients is a mistake.
+    """
 
     app: ASGIApp
     limits: RequestLimits
     paths: frozenset[str] = frozenset()
+    counts_clients: bool = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -220,6 +225,8 @@ class RequestMiddleware:
         status = 0
         peer = scope.get("client")
         client = client_key(peer[0]) if peer else "-"
+        if FORWARDED_FOR in headers and peer and peer[1] and self.counts_clients:
+            warn_of_untrusted_proxy()
         state = scope["state"] = {"client": client}
         body = RequestBody.of(headers, receive, client, self.limits)
 

@@ -4,8 +4,9 @@ uvicorn's middleware also reads all lines and networks, but it takes a text that
 the client, and an IPv4 proxy on an IPv6 socket for a stranger.
 """
 
+import logging
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -14,6 +15,8 @@ MAX_HOPS = 32
 """Addresses of one request that are read, from the last one back; no real chain is so long."""
 
 FORWARDED_FOR = b"x-forwarded-for"
+
+log = logging.getLogger(__name__)
 
 
 class TrustedProxies:
@@ -64,8 +67,19 @@ class ForwardedClient:
         if peer is not None and peer[0] in self._proxies:
             lines = [value for name, value in scope["headers"] if name == FORWARDED_FOR]
             if lines:
+                # A port of 0 tells that the header was believed.
                 scope["client"] = (self._proxies.find_client(peer[0], lines), 0)
         await self.app(scope, receive, send)
+
+
+@cache
+def warn_of_untrusted_proxy() -> None:
+    """Log, once in a process, that `X-Forwarded-For` arrives and is not believed."""
+    log.warning(
+        "A request has the header X-Forwarded-For, but comes from an address that is not in"
+        " IMPRINT_TRUSTED_PROXIES, so the header is ignored. If that is your proxy, list its"
+        " address or network there: until then all its clients are one, with one rate limit."
+    )
 
 
 def _parse_hop(text: str) -> IPv4Address | IPv6Address | None:

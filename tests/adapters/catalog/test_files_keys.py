@@ -57,3 +57,13 @@ async def test_a_key_that_changed_meanwhile_is_left_alone(world: World):
     stale = replace(record(file), wrapped_key=b"yesterday")
     assert await world.catalog.replace_keys([(stale, b"wrong")]) == 0
     assert (await world.live(file.cid)).wrapped_key == b"today"
+
+
+async def test_a_wrapped_key_is_found_by_its_beginning(world: World):
+    assert not await world.catalog.has_wrapped_key(b"\x00\xffwr")
+    file = await draft_with_key(world, b"\x00\xffwrapped")
+    await world.draft()
+    assert await world.catalog.has_wrapped_key(b"\x00\xffwr")
+    assert not await world.catalog.has_wrapped_key(b"\x00\xfewr")
+    await world.delete(file)
+    assert await world.catalog.has_wrapped_key(b"\x00\xffwr")

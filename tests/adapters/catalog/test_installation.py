@@ -81,3 +81,34 @@ async def test_there_is_never_a_second_row(database: Database, world: World) -> 
     catalog = open_any(database.address)
     assert catalog.identity.id == kept
     await catalog.close()
+
+
+async def test_the_master_keys_are_not_known_before_somebody_has_looked(world: World) -> None:
+    assert await world.catalog.master_keys() is None
+    await world.catalog.note_master_keys((), ())
+    assert await world.catalog.master_keys() == frozenset()
+
+
+async def test_master_keys_are_added_and_dropped(world: World, open_another: Opener) -> None:
+    old, new = b"\x01" + b"o" * 8, b"\x01" + b"n" * 8
+    await world.catalog.note_master_keys({old}, ())
+    await world.catalog.note_master_keys({new}, {b"another"})
+    assert await open_another().master_keys() == frozenset({old, new})
+    await world.catalog.note_master_keys((), {old})
+    assert await open_another().master_keys() == frozenset({new})
+
+
+async def test_processes_that_note_master_keys_at_once_lose_none(
+    world: World, open_another: Opener
+) -> None:
+    keys = [bytes([number]) * 9 for number in range(6)]
+    catalogs = [open_another() for _ in keys]
+    noting = zip(catalogs, keys, strict=True)
+    await asyncio.gather(*(catalog.note_master_keys({key}, ()) for catalog, key in noting))
+    assert await world.catalog.master_keys() == frozenset({*keys})
+
+
+async def test_another_installation_has_the_same_master_keys(world: World) -> None:
+    await world.catalog.note_master_keys({b"\x01" * 9}, ())
+    await world.catalog.rename_installation(ID)
+    assert await world.catalog.master_keys() == frozenset({b"\x01" * 9})

@@ -13,7 +13,9 @@ from imprint.adapters.catalog.postgresql_pool import SESSION
 
 ROWS = 6_000
 
-ONE_ROW = {"INSTALLATION", "NOTE_CLAIM", "RENAME_INSTALLATION"}
+ONE_ROW = {
+    *("INSTALLATION", "NOTE_CLAIM", "RENAME_INSTALLATION", "MASTER_KEYS", "SET_MASTER_KEYS"),
+}
 """Statements about a table that has one row."""
 
 FILL = f"""

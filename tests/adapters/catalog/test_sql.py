@@ -20,9 +20,11 @@ WHOLE = {
     "MISCOUNTED_TAGS",
     "COUNT_DUE",
     "LIST_DUE",
+    "HAS_WRAPPED_KEY",
 }
 """Statements whose question is about a whole table: operators ask some, the garbage collector and
-the scrub others, once a day, and a new catalog asks whether it has any files, once."""
+the scrub others, once a day, and a new catalog asks whether it has any files, once. A start asks
+whether a master key that is no longer given is in use."""
 
 
 class Nothing(dict):

@@ -128,6 +128,13 @@ class CatalogBase(ABC):
         except TimeoutError as error:
             raise Unavailable.database() from error
 
+    async def probe_reads(self) -> None:
+        try:
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await self.read(_read_beat)
+        except TimeoutError as error:
+            raise Unavailable.database() from error
+
     # Signed writes
 
     async def check_nonce(self, signer: Address, nonce: str) -> None:
@@ -238,6 +245,9 @@ class CatalogBase(ABC):
 
     async def newest_event_block(self, chain_id: int, last: int) -> BlockRef | None:
         return await self.read(chain_events.newest_event_block, chain_id, last)
+
+    async def oldest_event_block(self, chain_id: int) -> BlockRef | None:
+        return await self.read(chain_events.oldest_event_block, chain_id)
 
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         return await self.read(chain_events.unconfirmed_events, chain_id, limit)
@@ -371,9 +381,23 @@ class CatalogBase(ABC):
     async def count_known(self, cids: Sequence[Cid]) -> int:
         return await self.read(installation.count_known, cids)
 
+    async def master_keys(self) -> frozenset[bytes] | None:
+        return await self.read(installation.find_master_keys)
+
+    async def note_master_keys(self, added: Collection[bytes], dropped: Collection[bytes]) -> None:
+        locks = (installation.MASTER_KEYS_LOCK,)
+        await self.transact(locks, installation.note_master_keys, added, dropped)
+
+    async def has_wrapped_key(self, prefix: bytes) -> bool:
+        return await self.read(installation.has_wrapped_key, prefix, reach=_UNKNOWN_REACH)
+
 
 async def _beat(tx: Transaction) -> None:
     await tx.execute(sql.HEARTBEAT)
+
+
+async def _read_beat(tx: Transaction) -> None:
+    await tx.fetchone(sql.READ_HEARTBEAT)
 
 
 async def _take_lease(

@@ -138,6 +138,12 @@ async def newest_event_block(tx: Transaction, chain_id: int, last: int) -> Block
     return None if row is None else BlockRef(row["block_number"], row["block_hash"])
 
 
+async def oldest_event_block(tx: Transaction, chain_id: int) -> BlockRef | None:
+    """The oldest block that has an event which the follower has read."""
+    row = await tx.fetchone(sql.OLDEST_EVENT_BLOCK, chain_id=chain_id)
+    return None if row is None else BlockRef(row["block_number"], row["block_hash"])
+
+
 async def unconfirmed_events(tx: Transaction, chain_id: int, limit: int) -> list[KnownEvent]:
     """Canonical events that the follower has not read itself, the oldest first."""
     rows = await tx.fetchall(sql.UNCONFIRMED_EVENTS, chain_id=chain_id, limit=limit)

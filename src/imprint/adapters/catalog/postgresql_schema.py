@@ -30,6 +30,28 @@ second the server looks for deadlocks, whose victim might be a request."""
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
+LEAST_VERSION = 15
+"""The oldest release of PostgreSQL that the tests run on."""
+
+
+class UnsuitableServer(Exception):
+    """The server is too old, or its database has another encoding; the text says which."""
+
+
+def check_server(version: int, encoding: str) -> None:
+    """Raise `UnsuitableServer` for a server that the catalog cannot be kept on."""
+    if version < LEAST_VERSION:
+        raise UnsuitableServer(
+            f"The server is PostgreSQL {version}, and {LEAST_VERSION} is the oldest that is"
+            " supported. Upgrade the server."
+        )
+    if encoding.upper() != "UTF8":
+        raise UnsuitableServer(
+            f"The encoding of the database is {encoding}, not UTF8. Create it anew with"
+            " ENCODING 'UTF8' TEMPLATE template0."
+        )
+
+
 class Unfinished(Exception):
     """The database is the target of a move that has not ended."""
 
@@ -44,10 +66,12 @@ async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> 
     """Bring the schema up to date in one transaction; a second process finds it done.
 
     Processes of the previous release keep running: while they hold locks, it is retried.
-    Raises `NewerSchema` for a database that is ahead of these migrations, and `Unfinished` for one
-    that a catalog is being moved to. A schema that is up to date is only read, so the service
-    needs no permission to change it.
+    Raises `NewerSchema` for a database that is ahead of these migrations, `Unfinished` for one
+    that a catalog is being moved to, and `UnsuitableServer`. A schema that is up to date is only
+    read, so the service needs no permission to change it.
     """
+    settings = connection.get_settings()
+    check_server(connection.get_server_version().major, settings.server_encoding)
     for _ in range(_ATTEMPTS - 1):
         try:
             await _migrate(connection, migrations)

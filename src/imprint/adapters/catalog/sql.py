@@ -168,6 +168,10 @@ WHERE wrapped_key IS NOT NULL AND id > :after ORDER BY id LIMIT :limit"""
 REWRAP_KEY = """
 UPDATE files SET wrapped_key = :new WHERE id = :id AND wrapped_key = :old RETURNING 1"""
 
+HAS_WRAPPED_KEY = """
+SELECT 1 FROM files WHERE wrapped_key IS NOT NULL AND substr(wrapped_key, 1, :length) = :prefix
+LIMIT 1"""
+
 # Rate limits
 
 ADMIT = """
@@ -385,6 +389,11 @@ NEWEST_EVENT_BLOCK = (
     " AND block_number <= :last AND canonical = 1 AND confirmed = 1"
     " ORDER BY block_number DESC LIMIT 1"
 )
+OLDEST_EVENT_BLOCK = (
+    "SELECT block_number, block_hash FROM events WHERE chain_id = :chain_id"
+    " AND block_number >= 0 AND canonical = 1 AND confirmed = 1"
+    " ORDER BY block_number LIMIT 1"
+)
 UNCONFIRMED_EVENTS = _EVENT + (
     " WHERE chain_id = :chain_id AND canonical = 1 AND confirmed = 0 ORDER BY seen_at LIMIT :limit"
 )
@@ -412,6 +421,8 @@ WHERE true ON CONFLICT DO NOTHING"""
 NOTE_CLAIM = "UPDATE installation SET claimed = 1 WHERE only_row = 1"
 RENAME_INSTALLATION = """
 UPDATE installation SET id = :id, claimed = 0, owns_unnamed = 0 WHERE only_row = 1"""
+MASTER_KEYS = "SELECT master_keys FROM installation WHERE only_row = 1"
+SET_MASTER_KEYS = "UPDATE installation SET master_keys = :ids WHERE only_row = 1"
 KNOWN_DOCUMENT = """
 SELECT 1 WHERE EXISTS (SELECT 1 FROM files WHERE cid = :cid)
   OR EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
@@ -442,4 +453,5 @@ WHERE name = :name AND holder = :holder AND held_until > :now"""
 FIND_LEASE = """
 SELECT holder, held_until - :now AS microseconds FROM leases
 WHERE name = :name AND held_until <= :now + length"""
+READ_HEARTBEAT = "SELECT value FROM counters WHERE name = 'heartbeat'"
 HEARTBEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"

@@ -125,6 +125,16 @@ class JsonRpcMarketplace:
 
         await self._rpc.exchange(calls, read, self._deadline())
 
+    async def existed_at(self, number: int) -> bool:
+        """Whether the contract was there at the end of this block."""
+        calls = [Call("eth_chainId"), Call("eth_getCode", (self._address, hex(number)))]
+
+        def read(results: list[object]) -> bool:
+            check_chain_id(results[0], self._chain_id)
+            return bool(_parse(parse_hex_bytes, results[1]))
+
+        return await self._rpc.exchange(calls, read, self._deadline())
+
     async def close(self) -> None:
         """Close connections; running and later queries are `Unavailable`."""
         await self._rpc.close()

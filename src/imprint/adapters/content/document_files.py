@@ -141,6 +141,11 @@ class DocumentFiles:
         finally:
             temporary.unlink(missing_ok=True)
 
+    def probe_reads(self) -> None:
+        """Open the folder. Raises `OSError` if it is gone."""
+        with os.scandir(self._path) as entries:
+            next(entries, None)
+
     def _shard(self, cid: Cid) -> Path:
         return self._path / cid[-3:-1]
 

@@ -246,6 +246,13 @@ class EmbeddedStore:
             if network in self._small:
                 await self._write(network, self._small[network].probe)
 
+    async def probe_reads(self) -> None:
+        """Return if documents can be read; a full disk does not matter."""
+        for network, files in self._files.items():
+            await self._run(files.probe_reads)
+            if network in self._small:
+                await self._run(self._small[network].probe_reads)
+
     async def close(self) -> None:
         """Finish running operations, then close files and connections."""
         self._closed = True
@@ -353,6 +360,11 @@ class SmallDocuments:
         """Write a row and delete it again."""
         self._writer.execute(_STORE, ("probe", time.time(), b"probe", 0))
         self._writer.execute(_DELETE, ("probe", ANY_FENCE))
+
+    def probe_reads(self) -> None:
+        """Look up a row. Raises `OSError` if the file is not the one that was opened."""
+        self._files.check()
+        self._reader().execute(_LOAD, ("probe",)).fetchone()
 
     def load(self, cid: Cid) -> bytes | None:
         """The bytes stored under a cid, or None."""

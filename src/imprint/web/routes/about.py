@@ -1,6 +1,6 @@
 """The endpoints about the service itself: facts, documentation, contact, health and readiness."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -22,6 +22,9 @@ UNTIL_RESTART = "public, max-age=300"
 CONTACT_VALIDITY = timedelta(days=180)
 """How long the security contact is valid; RFC 9116 recommends less than a year."""
 
+DRAINING = "imprint.draining"
+"""The member of the scope of a request that a server sets while it stops."""
+
 CHECKS = {Code.DATABASE_UNAVAILABLE: "database", Code.STORAGE_UNAVAILABLE: "storage"}
 """The members of the readiness that tell whether a dependency which is always needed responds."""
 
@@ -42,9 +45,8 @@ class StartingRoutes:
         checks = dict.fromkeys(_checks(Condition(False, False, False)), "unknown")
         if name := CHECKS.get(self.missing.code):
             checks[name] = "unavailable"
-        response = json_response({"status": "unavailable", "checks": checks}, PRIVATE)
-        response.status_code = 503
-        return response
+        details = [f"The service is starting. {self.missing.detail}"]
+        return _readiness("not ready", checks, details)
 
     async def refuse(self, request: Request, error: HTTPException) -> Response:
         return await on_problem(request, self.missing)
@@ -90,17 +92,24 @@ class AboutRoutes:
 
     async def readyz(self, request: Request) -> Response:
         condition = await self.readiness.check()
-        body = {"status": condition.status, "checks": _checks(condition)}
-        response = json_response(body, PRIVATE)
-        response.status_code = 200 if condition.ready else 503
-        return response
+        status, details = condition.status, condition.details
+        if DRAINING in request.scope:
+            status, details = "not ready", ["The service is stopping.", *details]
+        return _readiness(status, _checks(condition), details)
+
+
+def _readiness(status: str, checks: Mapping[str, str], details: Sequence[str]) -> Response:
+    body = {"status": status, "checks": checks, "details": details}
+    response = json_response(body, PRIVATE)
+    response.status_code = 503 if status == "not ready" else 200
+    return response
 
 
 def _checks(condition: Condition) -> dict[str, str]:
     """What the readiness says about each dependency."""
     checks = {
-        "database": _word(condition.database),
-        "storage": _word(condition.storage),
+        "database": _word(condition.database, condition.database_writes),
+        "storage": _word(condition.storage, condition.storage_writes),
         "chain": _word(condition.chain),
         "disk": "ok" if condition.disk else "low",
         "follower": "ok" if condition.follower else "stopped",
@@ -112,5 +121,7 @@ def _checks(condition: Condition) -> dict[str, str]:
     return checks
 
 
-def _word(is_available: bool) -> str:
-    return "ok" if is_available else "unavailable"
+def _word(can_read: bool, can_write: bool = True) -> str:
+    if not can_read:
+        return "unavailable"
+    return "ok" if can_write else "read_only"

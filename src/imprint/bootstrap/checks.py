@@ -1,0 +1,345 @@
+"""The checks of an installation, each by itself; `installation_check` runs them."""
+
+from datetime import timedelta
+
+from imprint.adapters.chain.http_client import NodeFailure
+from imprint.adapters.chain.json_rpc import ChainMisconfigured
+from imprint.adapters.disk_space import LocalDiskSpace
+from imprint.bootstrap.adapters import (
+    describe_database,
+    has_network_name,
+)
+from imprint.bootstrap.archives import describe_store
+from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.findings import Finding, Status
+from imprint.ports import (
+    Catalog,
+    ChainReader,
+    Clock,
+    ContentStore,
+    MarketplaceReader,
+    Progress,
+)
+from imprint.ports.content import DocumentCipher
+from imprint.services.chain_sync import History, examine_history
+from imprint.services.installation import InstallationClaim
+from imprint.services.master_keys import MasterKeys
+from imprint.services.scrub import verify_everything, verify_some
+from imprint.services.start_block import StartBlock
+from imprint.settings import Settings
+from imprint.settings.declaration import declared_in
+from imprint.settings.groups import Signing
+
+CLOCK_TOLERANCE = timedelta(seconds=15)
+"""How far this clock may be behind the newest block; beyond it, fresh signatures seem to be from
+the future."""
+
+OLD_HEAD = timedelta(minutes=10)
+"""How old the newest block may be before the check warns, on a chain without a limit."""
+
+NEARLY_FULL = 4
+"""A disk is nearly full below so many times the space that drafts need."""
+
+LEAST_SPACE = 64 * 2**20
+"""Free bytes below which a disk is nearly full, if drafts have no limit of their own."""
+
+MOST_LISTED = 100
+"""How many damaged records and documents are listed one by one."""
+
+DATABASE, STORE, NODE = "the database", "the store", "a node"
+"""What checks need, as those that are skipped say it."""
+
+
+# The settings
+
+
+def check_settings(settings: Settings) -> Finding:
+    """Whether nothing about the settings is suspicious; what is invalid was refused before."""
+    if settings.warnings:
+        return Finding("settings", Status.WARNING, " ".join(settings.warnings))
+    return Finding("settings", Status.OK, "They can be read, and no secret is weak.")
+
+
+def check_signing(settings: Settings) -> Finding:
+    """Whether the signing domain is this deployment's own."""
+    name, chain_id = settings.signing.name, settings.chain.id
+    if name == declared_in(Signing)["name"].default:
+        return Finding(
+            "signing",
+            Status.WARNING,
+            f"IMPRINT_SIGNING_NAME is '{name}', the default: every other service on chain"
+            f" {chain_id} that has it too accepts what is signed for this one.",
+            "Choose a name of your own before the first author signs.",
+        )
+    return Finding("signing", Status.OK, f"Authors sign for '{name}' on chain {chain_id}.")
+
+
+def check_webhooks(settings: Settings) -> Finding:
+    """Whether posts become known by deliveries, or by the follower alone."""
+    webhooks = settings.webhooks
+    secrets = {"provider-a": webhooks.a_secret, "provider-b": webhooks.b_secret}
+    on = [name for name, secret in secrets.items() if secret is not None]
+    off = [name for name, secret in secrets.items() if secret is None]
+    if on and not has_network_name(settings):
+        return Finding(
+            "webhooks",
+            Status.WARNING,
+            f"No name of chain {settings.chain.id} is known: deliveries that name their network"
+            " are ignored.",
+            "List what the providers call it in IMPRINT_WEBHOOK_NETWORKS.",
+        )
+    if not off:
+        return Finding("webhooks", Status.OK, "Both providers have a secret.")
+    detail = f"No secret for {' and '.join(off)}, so its path is 404"
+    if not on and not settings.chain.follow_seconds:
+        return Finding(
+            "webhooks",
+            Status.FAILED,
+            f"{detail}, and the follower is off: no post becomes onchain.",
+            "Set IMPRINT_CHAIN_FOLLOW_SECONDS, or the secret of a provider.",
+        )
+    status = Status.OK if on else Status.WARNING
+    return Finding("webhooks", status, f"{detail}; the follower works without it.")
+
+
+# Records, keys, documents and the disk
+
+
+async def check_database(catalog: Catalog, settings: Settings) -> Finding:
+    """Whether records can be written, and nothing about the server is to be changed."""
+    try:
+        await catalog.probe()
+        warnings = await catalog.warnings()
+    except Unavailable as problem:
+        return Finding("database", Status.FAILED, problem.detail)
+    if warnings:
+        return Finding("database", Status.WARNING, " ".join(warnings))
+    place = describe_database(settings.storage.database)
+    return Finding("database", Status.OK, f"{place} can be written to.")
+
+
+async def check_records(
+    catalog: Catalog, content: ContentStore | None, progress: Progress | None
+) -> list[Finding]:
+    """Verify some records, or with a content store all of them and their documents."""
+    damage, verified = [], 0
+    try:
+        if content is not None:
+            damage += await catalog.examine()
+        elif catalog.damage.structure is not None:
+            damage.append(catalog.damage.structure)
+        walk = verify_some(catalog) if content is None else verify_everything(catalog, content)
+        async for verified, found in walk:
+            damage += [] if found is None else [f"Damaged: {found}."]
+            if progress is not None:
+                progress(verified, verified + 1)
+    except Unavailable as problem:
+        detail = f"After {verified} records: {problem.detail}"
+        return [*_list_damage(damage), Finding("records", Status.FAILED, detail)]
+    if damage:
+        return _list_damage(damage)
+    if content is not None:
+        detail = f"{verified} records and their documents are as they were stored."
+    elif catalog.damage.examined:
+        detail = f"The database is intact, and {verified} records are. --deep reads documents."
+    else:
+        detail = f"{verified} records are as they were stored. --deep looks at everything."
+    return [Finding("records", Status.OK, detail)]
+
+
+def _list_damage(damage: list[str]) -> list[Finding]:
+    shown = [Finding("records", Status.FAILED, each) for each in damage[:MOST_LISTED]]
+    if len(damage) > MOST_LISTED:
+        detail = f"… and {len(damage) - MOST_LISTED} more."
+        shown.append(Finding("records", Status.FAILED, detail))
+    if damage:
+        remedy = "Stop the service and run imprint repair: see docs/operating.md."
+        detail = f"{len(damage)} findings of damage."
+        shown.append(Finding("records", Status.FAILED, detail, remedy))
+    return shown
+
+
+async def check_keys(catalog: Catalog, cipher: DocumentCipher) -> Finding:
+    """Whether the master keys that are given open what is stored."""
+    try:
+        sample = await MasterKeys(catalog, cipher).examine()
+    except CannotStart as error:
+        return refused("keys", error)
+    except Unavailable as problem:
+        return Finding("keys", Status.FAILED, problem.detail)
+    if unknown := sample.by_key.total():
+        return Finding(
+            "keys",
+            Status.WARNING,
+            f"{unknown} of {sample.looked_at} documents are encrypted by a master key that is not"
+            " given: nobody can read them.",
+            "Give their key in IMPRINT_ENCRYPTION_KEY_PREVIOUS, and run imprint rotate-key.",
+        )
+    if not cipher.key_ids:
+        return Finding("keys", Status.OK, "No document is encrypted, and no master key is given.")
+    if not sample.looked_at:
+        return Finding("keys", Status.OK, "No document is encrypted yet.")
+    detail = f"The master key opens what is stored ({sample.looked_at} documents looked at)."
+    return Finding("keys", Status.OK, detail)
+
+
+def check_disk(disk: LocalDiskSpace) -> Finding:
+    """Whether there is space for more documents and records."""
+    free, floor = disk.free_bytes(), disk.floor
+    if free is None:
+        return Finding("disk", Status.OK, "Nothing is stored on the disks of this machine.")
+    detail = f"{_spell_bytes(free)} are free"
+    needed = f"drafts are stored while {_spell_bytes(floor)} are"
+    if free < floor:
+        detail = f"{detail}, and {needed}: no draft is stored now."
+        return Finding("disk", Status.FAILED, detail, "Free some space, or move to a larger disk.")
+    if free < max(NEARLY_FULL * floor, LEAST_SPACE):
+        remedy = "Free some space, or move to a larger disk, before it is full."
+        return Finding("disk", Status.WARNING, f"Only {detail}, and {needed}.", remedy)
+    return Finding("disk", Status.OK, f"{detail}, and {needed}.")
+
+
+def _spell_bytes(count: int) -> str:
+    mebibytes = count / 2**20
+    return f"{mebibytes / 1024:.1f} GiB" if mebibytes >= 1024 else f"{mebibytes:.0f} MiB"
+
+
+async def check_store(content: ContentStore, settings: Settings) -> Finding:
+    """Whether documents can be stored and read."""
+    place = describe_store(settings)
+    try:
+        await content.probe()
+    except Unavailable as problem:
+        return Finding("store", Status.FAILED, f"{problem.detail} ({place})")
+    return Finding("store", Status.OK, f"Documents can be stored and read ({place}).")
+
+
+async def check_claim(claim: InstallationClaim) -> Finding:
+    """Whether the documents in the store are those of the catalog."""
+    try:
+        holder = await claim.holder()
+    except Unavailable as problem:
+        return Finding("documents", Status.FAILED, problem.detail)
+    own = claim.identity
+    if holder == own.id:
+        return Finding("documents", Status.OK, f"They belong to the installation {holder}.")
+    if holder is None and not own.claimed:
+        detail = "The store is not marked yet; a service does that."
+        return Finding("documents", Status.OK, detail)
+    detail = f"They belong to the installation {holder}, the catalog to {own.id}."
+    if holder is None:
+        detail = "The store has no marker of this installation: is it the right one?"
+    remedy = "Look at IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and IMPRINT_CONTENT_STORE."
+    return Finding("documents", Status.FAILED, detail, remedy)
+
+
+# The chain
+
+
+async def check_node(chain: ChainReader, chain_id: int) -> Finding:
+    """Whether a node responds, and is on the configured chain."""
+    try:
+        head = await chain.head()
+    except ChainMisconfigured as error:
+        remedy = "Correct IMPRINT_CHAIN_ID or IMPRINT_CHAIN_RPC_URL."
+        return Finding("node", Status.FAILED, error.sentence, remedy)
+    except Unavailable as problem:
+        why = f": {problem.__cause__}" if isinstance(problem.__cause__, NodeFailure) else ""
+        return Finding(
+            "node",
+            Status.FAILED,
+            f"No node responds{why}.",
+            "Look at the addresses in IMPRINT_CHAIN_RPC_URL, and whether the nodes run.",
+        )
+    detail = f"It responds for chain {chain_id}, and is at block {head.number}."
+    return Finding("node", Status.OK, detail)
+
+
+async def check_history(chain: ChainReader, catalog: Catalog, chain_id: int) -> Finding | None:
+    """How the node contradicts what was final, or None."""
+    try:
+        history = await examine_history(chain, catalog, chain_id)
+    except Unavailable:
+        # The checks of the database and of the node say so.
+        return None
+    if history is History.BEHIND:
+        detail = "The node is behind a block that was final."
+        return Finding("node", Status.FAILED, detail, "Wait until it has synced.")
+    if history is History.REPLACED:
+        detail = "The node does not have a block that was final."
+        return Finding("node", Status.FAILED, detail, "Run imprint reconcile.")
+    return None
+
+
+async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> Finding:
+    """Whether the marketplace is there, and responds like one."""
+    address = settings.chain.marketplace
+    remedy = "Correct IMPRINT_MARKETPLACE_ADDRESS."
+    try:
+        await marketplace.probe()
+        # Post 0 never exists: a marketplace returns its entry as zeros, in the shape of any other.
+        facts = await marketplace.post_facts(0, None)
+    except ChainMisconfigured as error:
+        return Finding("contract", Status.FAILED, error.sentence, remedy)
+    except Unavailable:
+        detail = f"The contract at {address} does not respond like a marketplace."
+        return Finding("contract", Status.FAILED, detail, remedy)
+    if facts.entry.exists:
+        detail = f"The contract at {address} has a post 0."
+        return Finding("contract", Status.FAILED, detail, remedy)
+    return Finding("contract", Status.OK, f"The marketplace at {address} responds.")
+
+
+async def check_blocks(
+    start: StartBlock, marketplace: MarketplaceReader | None = None
+) -> list[Finding]:
+    """Whether every post can be found from the start block on, and the node has its logs."""
+    try:
+        head = await start.verify()
+        concerns = await start.find_concerns(head, marketplace)
+    except CannotStart as error:
+        return [refused("blocks", error)]
+    except Unavailable as problem:
+        return [Finding("blocks", Status.FAILED, problem.detail)]
+    if concerns:
+        return [Finding("blocks", Status.WARNING, each.detail, each.remedy) for each in concerns]
+    detail = f"Posts are found from block {start.number} on, and the node has their logs."
+    return [Finding("blocks", Status.OK, detail)]
+
+
+async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Finding:
+    """Whether the clock of this machine and the newest block agree; `oldest` as `max_head_age`."""
+    try:
+        head = await chain.head_time()
+    except Unavailable:
+        return skip("clock", NODE)
+    age = clock() - head
+    if -age > CLOCK_TOLERANCE:
+        detail = f"It is {round(-age.total_seconds())} seconds behind the newest block."
+        remedy = "Synchronize the clock of this machine."
+        return Finding("clock", Status.FAILED, detail, remedy)
+    remedy = "Wait until the node has synced, or use another one."
+    if oldest and age.total_seconds() > oldest:
+        detail = (
+            f"The newest block is {_spell_time(age)} old. A node whose block is older than"
+            f" {oldest:.0f} seconds is not believed: nobody can read posts."
+        )
+        return Finding("clock", Status.FAILED, detail, remedy)
+    if age > OLD_HEAD:
+        detail = f"The newest block is {_spell_time(age)} old."
+        return Finding("clock", Status.WARNING, detail, remedy)
+    return Finding("clock", Status.OK, "It agrees with the newest block.")
+
+
+def _spell_time(age: timedelta) -> str:
+    return f"{round(age.total_seconds() / 60)} minutes"
+
+
+def refused(name: str, error: CannotStart) -> Finding:
+    """The finding that keeps a service from starting."""
+    return Finding(name, Status.FAILED, error.reason, error.remedy)
+
+
+def skip(name: str, needed: str) -> Finding:
+    """The finding of a check that cannot be made without what is needed."""
+    return Finding(name, Status.SKIPPED, f"Skipped: it needs {needed}.")

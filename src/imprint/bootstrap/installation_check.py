@@ -1,0 +1,174 @@
+"""All checks of an installation: `imprint check` runs them, a service some of them when it starts.
+
+A check that fails does not keep the others from running; those that need what is missing are
+skipped.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+from imprint.bootstrap.adapters import (
+    Adapters,
+    claim_on,
+    make_cipher,
+    max_head_age,
+    open_content,
+    open_database,
+    open_disk,
+    open_nodes,
+)
+from imprint.bootstrap.checks import (
+    DATABASE,
+    NODE,
+    STORE,
+    check_blocks,
+    check_claim,
+    check_clock,
+    check_contract,
+    check_database,
+    check_disk,
+    check_history,
+    check_keys,
+    check_node,
+    check_records,
+    check_settings,
+    check_signing,
+    check_store,
+    check_webhooks,
+    refused,
+    skip,
+)
+from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.findings import Finding, Status
+from imprint.ports import Catalog, Clock, ContentStore, Progress, utc_now
+from imprint.services.start_block import StartBlock
+from imprint.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class InstallationCheck:
+    """Opens what the settings name and checks it; what is missing is None meanwhile."""
+
+    settings: Settings
+    clock: Clock = utc_now
+    catalog: Catalog | None = field(default=None, init=False)
+    content: ContentStore | None = field(default=None, init=False)
+
+    async def run(self, deep: bool = False, progress: Progress | None = None) -> list[Finding]:
+        """All findings; with `deep`, every record and every document is read."""
+        database, store = self._open_database(), self._open_store()
+        try:
+            return [
+                check_settings(self.settings),
+                check_signing(self.settings),
+                *await self._check_records(database, deep, progress),
+                check_disk(open_disk(self.settings)),
+                *await self._check_documents(store),
+                *await self._check_chain(),
+                check_webhooks(self.settings),
+            ]
+        finally:
+            for each in (self.content, self.catalog):
+                if each is not None:
+                    await each.close()
+
+    def _open_database(self) -> Finding | None:
+        """Open the catalog; the reason if that is not possible."""
+        storage = self.settings.storage
+        try:
+            storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.catalog = open_database(storage.database, storage.connections)
+        except CannotStart as error:
+            return refused("database", error)
+        except OSError as error:
+            detail = f"The folder {storage.data_dir} cannot be created: {error.strerror}."
+            return Finding("database", Status.FAILED, detail, "Correct IMPRINT_DATA_DIR.")
+        return None
+
+    def _open_store(self) -> Finding | None:
+        """Open the content store; the reason if that is not possible."""
+        if self.catalog is None:
+            return skip("store", DATABASE)
+        try:
+            self.content = open_content(self.settings, self.clock, self.catalog.identity)
+        except CannotStart as error:
+            return refused("store", error)
+        return None
+
+    async def _check_records(
+        self, wrong: Finding | None, deep: bool, progress: Progress | None
+    ) -> list[Finding]:
+        if wrong is not None or self.catalog is None:
+            skipped = [skip(name, DATABASE) for name in ("records", "keys")]
+            return skipped if wrong is None else [wrong, *skipped]
+        database = await check_database(self.catalog, self.settings)
+        if deep and self.content is None:
+            records = [skip("records", STORE)]
+        else:
+            records = await check_records(self.catalog, self.content if deep else None, progress)
+        return [database, *records, await self._check_keys(self.catalog)]
+
+    async def _check_keys(self, catalog: Catalog) -> Finding:
+        try:
+            cipher = make_cipher(self.settings)
+        except CannotStart as error:
+            return refused("keys", error)
+        return await check_keys(catalog, cipher)
+
+    async def _check_documents(self, wrong: Finding | None) -> list[Finding]:
+        if self.content is None or self.catalog is None:
+            skipped = skip("documents", DATABASE if self.catalog is None else STORE)
+            return [skipped] if wrong is None else [wrong, skipped]
+        store = await check_store(self.content, self.settings)
+        if store.status is Status.FAILED:
+            return [store, skip("documents", STORE)]
+        return [store, await check_claim(claim_on(self.catalog, self.content))]
+
+    async def _check_chain(self) -> list[Finding]:
+        settings, catalog = self.settings, self.catalog
+        marketplace, chain = open_nodes(settings, self.clock)
+        try:
+            node = await check_node(chain, settings.chain.id)
+            if node.status is Status.FAILED:
+                return [node, *(skip(name, NODE) for name in ("contract", "blocks", "clock"))]
+            contract = await check_contract(marketplace, settings)
+            blocks = [skip("blocks", DATABASE)]
+            if catalog is not None:
+                node = await check_history(chain, catalog, settings.chain.id) or node
+                start = StartBlock(chain, catalog, settings.chain.id, settings.chain.start_block)
+                blocks = await check_blocks(start, marketplace)
+            clock = await check_clock(chain, self.clock, max_head_age(settings))
+            return [node, contract, *blocks, clock]
+        finally:
+            await marketplace.close()
+
+
+async def check_start_block(settings: Settings, adapters: Adapters) -> None:
+    """Raise `CannotStart` for a start block that cannot be right; without a node, nobody knows."""
+    chain = settings.chain
+    try:
+        await StartBlock(adapters.chain, adapters.catalog, chain.id, chain.start_block).verify()
+    except Unavailable as problem:
+        log.warning("the start block was not checked", extra={"code": problem.code})
+
+
+async def log_findings(settings: Settings, adapters: Adapters) -> None:
+    """Log what is not well about a service that has started, each in one line."""
+    chain = settings.chain
+    start = StartBlock(adapters.chain, adapters.catalog, chain.id, chain.start_block)
+    webhooks = check_webhooks(settings)
+    _log(check_signing(settings), check_disk(adapters.disk))
+    if webhooks.status is Status.FAILED:
+        # A service without any secret is as good, as long as the follower runs.
+        _log(webhooks)
+    _log(await check_database(adapters.catalog, settings))
+    _log(*await check_blocks(start))
+    _log(await check_clock(adapters.chain, adapters.clock, max_head_age(settings)))
+
+
+def _log(*findings: Finding) -> None:
+    for each in findings:
+        if each.status in (Status.WARNING, Status.FAILED):
+            log.warning("%s", each.sentence, extra={"check": each.name})

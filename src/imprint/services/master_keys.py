@@ -1,0 +1,112 @@
+"""Whether the master keys that are given open what is stored: decided before anything is encrypted.
+
+With another key, drafts that are stored could not be read, and new ones would be stored under it.
+So the catalog has the ids of the master keys that its documents are encrypted by, from the first
+start with a key on.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from imprint.domain.errors import CannotStart
+from imprint.ports import Catalog
+from imprint.ports.content import KEY_ID_BYTES, DocumentCipher
+
+SAMPLE = 1_000
+"""How many wrapped keys are looked at. File ids are random, so these are as good as any others."""
+
+DAMAGE = 1
+"""How many keys of one unknown master key may be in a sample: a damaged record looks like that."""
+
+_REMEDY = (
+    "Nothing was changed. Give the master key with which they were stored: in"
+    " IMPRINT_ENCRYPTION_KEY, or in IMPRINT_ENCRYPTION_KEY_PREVIOUS until `imprint rotate-key` has"
+    " ended. If it is lost for good, `imprint rotate-key --accept-loss` gives these documents up."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeySample:
+    """How many wrapped keys were looked at, and how many of them by which master key."""
+
+    looked_at: int
+    by_key: Counter[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class MasterKeys:
+    """The master keys that are given, beside what the catalog says about its documents."""
+
+    catalog: Catalog
+    cipher: DocumentCipher
+
+    async def verify(self) -> None:
+        """Check that the given keys open what is stored, and record those that are in use.
+
+        Any number of processes may do this at the same time. Raises `CannotStart` for other keys,
+        and `Unavailable`.
+        """
+        added, dropped = await self._compare()
+        known = await self.catalog.master_keys()
+        if known is None or added - known or dropped & known:
+            await self.catalog.note_master_keys(added, dropped)
+
+    async def examine(self) -> KeySample:
+        """Check that the given keys open what is stored, and change nothing.
+
+        Returns a sample, without the keys that are given. Raises as `verify` does.
+        """
+        await self._compare()
+        sample = await self._take_sample()
+        return KeySample(sample.looked_at, self._unknown(sample))
+
+    async def note_rotation(self) -> None:
+        """Record that the current key alone is in use from now on."""
+        known = await self.catalog.master_keys() or frozenset()
+        current = {*self.cipher.key_ids[:1]}
+        await self.catalog.note_master_keys(current, known - current)
+
+    async def _compare(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
+        """The ids that are to be added to those in the catalog, and to be dropped from them."""
+        given = frozenset(self.cipher.key_ids)
+        used = frozenset(self.cipher.key_ids[:1] if self.cipher.encrypts else ())
+        known = await self.catalog.master_keys()
+        if known is None:
+            sample = await self._take_sample()
+            unknown = self._unknown(sample)
+            opened = sample.looked_at - unknown.total()
+            if unknown and (not opened or max(unknown.values()) > DAMAGE):
+                raise CannotStart(self._refusal(unknown.most_common(1)[0][0]), _REMEDY)
+            return used | (given & sample.by_key.keys()), frozenset()
+        missing = known - given
+        for key_id in sorted(missing):
+            if await self.catalog.has_wrapped_key(key_id):
+                raise CannotStart(self._refusal(key_id), _REMEDY)
+        return used, missing
+
+    async def _take_sample(self) -> KeySample:
+        records = await self.catalog.wrapped_keys("", SAMPLE)
+        by_key = Counter(each.wrapped_key[:KEY_ID_BYTES] for each in records)
+        return KeySample(len(records), by_key)
+
+    def _unknown(self, sample: KeySample) -> Counter[bytes]:
+        given = self.cipher.key_ids
+        return Counter({key: count for key, count in sample.by_key.items() if key not in given})
+
+    def _refusal(self, key_id: bytes) -> str:
+        if not self.cipher.key_ids:
+            return (
+                "Documents are encrypted, but IMPRINT_ENCRYPTION_KEY is not given, and nobody could"
+                f" read them (the id of their master key is {name_key(key_id)})."
+            )
+        given = " and ".join(map(name_key, self.cipher.key_ids))
+        return (
+            "IMPRINT_ENCRYPTION_KEY does not open what is stored: documents are encrypted by the"
+            f" master key with the id {name_key(key_id)}, and the id of what is given is"
+            f" {given}."
+        )
+
+
+def name_key(key_id: bytes) -> str:
+    """The fingerprint of a master key as operators see it."""
+    return key_id[1:].hex()

@@ -1,0 +1,110 @@
+"""Wrong settings: a service refuses to start with them, or says so, and changes nothing."""
+
+import asyncio
+import json
+import secrets
+from pathlib import Path
+
+from tests.faults.scene import Replica, Scene, open_scene
+from tests.faults.test_second_catalog import run_command
+
+KEY, NEW = (secrets.token_hex(32) for _ in range(2))
+ENCRYPTED = {"ENCRYPTION": "on", "ENCRYPTION_KEY": KEY}
+WRONG = {"ENCRYPTION": "on", "ENCRYPTION_KEY": NEW}
+ROTATED = {**WRONG, "ENCRYPTION_KEY_PREVIOUS": KEY}
+
+
+async def expect_refused(replica: Replica, *words: str) -> None:
+    replica.process.spawn()
+    assert await asyncio.to_thread(replica.process.wait, 60) == 2, replica.log
+    assert "Imprint cannot start." in replica.log
+    for each in words:
+        assert each in replica.log, replica.log
+
+
+async def start_instead(scene: Scene, replica: Replica) -> None:
+    """Start a replica, and send what comes to it from now on."""
+    await replica.start()
+    scene.world.client.base_url = replica.url
+
+
+async def test_a_master_key_that_does_not_open_what_is_stored_is_refused(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_scene(tmp_path) as scene:
+        author = scene.world.wallet(0)
+        first = scene.replica(**ENCRYPTED)
+        await first.start()
+        file = await scene.world.create(author, "Words.")
+        assert first.process.stop() == 0
+        await expect_refused(scene.replica(**WRONG), "IMPRINT_ENCRYPTION_KEY does not open")
+        await expect_refused(scene.replica(WORKERS="2"), "IMPRINT_ENCRYPTION_KEY is not given")
+
+        # The new key first beside the old one, then alone.
+        both = scene.replica(**ROTATED)
+        await start_instead(scene, both)
+        newer = await scene.world.create(author, "Newer words.")
+        await expect_refused(scene.replica(**WRONG), "imprint rotate-key")
+        rotated = await asyncio.to_thread(run_command, both.given, "rotate-key")
+        assert rotated.returncode == 0, rotated.stderr
+        assert both.process.stop() == 0
+        await start_instead(scene, scene.replica(**WRONG))
+        for cid, text in ((file["cid"], "Words."), (newer["cid"], "Newer words.")):
+            response = await scene.world.read_draft(author, cid)
+            assert response.json()["content"] == text
+
+
+async def test_documents_whose_key_is_lost_can_be_given_up(tmp_path: Path, records: None) -> None:
+    async with open_scene(tmp_path) as scene:
+        first = scene.replica(**ENCRYPTED)
+        await first.start()
+        await scene.world.create(scene.world.wallet(0), "Words.")
+        assert first.process.stop() == 0
+        other = scene.replica(**WRONG)
+        refused = await asyncio.to_thread(run_command, other.given, "rotate-key")
+        assert refused.returncode == 1
+        assert "--accept-loss" in refused.stderr
+        await expect_refused(other, "does not open what is stored")
+        given_up = await asyncio.to_thread(run_command, other.given, "rotate-key", "--accept-loss")
+        assert given_up.returncode == 0, given_up.stderr
+        assert "1 documents are given up" in given_up.stdout
+        await other.start()
+
+
+async def test_a_start_block_from_which_no_post_is_found_is_refused(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_scene(tmp_path) as scene:
+        await expect_refused(
+            scene.replica(CHAIN_START_BLOCK="1000000"),
+            "IMPRINT_CHAIN_START_BLOCK is 1000000, but the newest block",
+            "no post would be found",
+        )
+
+
+async def test_the_first_line_says_where_everything_is_and_the_rest_what_is_not_well(
+    tmp_path: Path, records: None
+) -> None:
+    password = secrets.token_hex(16)
+    async with open_scene(tmp_path) as scene:
+        address = scene.given.get("DATABASE_URL", "")
+        # The server of the tests asks for no password, and ignores one.
+        address = address.replace("postgres@", f"postgres:{password}@")
+        given = {"DATABASE_URL": address} if address else {}
+        logs = {"LOG_FORMAT": "json", "LOG_LEVEL": "info"}
+        replica = scene.replica(**given, **logs, MIN_FREE_DISK_BYTES=str(2**50), WORKERS="2")
+        await replica.start()
+        while '"check": "disk"' not in replica.log:  # noqa: ASYNC110  the report is made beside the start
+            await asyncio.sleep(0.05)
+        lines = [json.loads(line) for line in replica.log.splitlines()]
+        (first,) = [line for line in lines if line["message"] == "Imprint starts"]
+        assert first["address"] == f"127.0.0.1:{replica.port}"
+        assert first["workers"] == 2
+        assert {"version", "data", "database", "store", "chain", "marketplace"} <= first.keys()
+        said = [line["message"] for line in lines if "check" in line]
+        assert len([each for each in said if "IMPRINT_SIGNING_NAME" in each]) == 1
+        assert len([each for each in said if "no draft is stored now" in each]) == 1
+        assert password not in replica.log
+        ready = await scene.world.client.get("/readyz")
+        assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
+        assert ready.json()["checks"]["disk"] == "low"
