@@ -40,6 +40,7 @@ from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
+from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
 from imprint.settings import Secret, Settings
@@ -64,12 +65,16 @@ Check = tuple[str, Callable[[], bool]]
 """A member of the readiness, and a function that says whether all is well."""
 
 
-def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = None) -> ASGIApp:
-    """The web application over these adapters; `rpc_url` is shown to clients (development only)."""
+def build_service(
+    settings: Settings, adapters: Adapters, rpc_url: str | None = None, *, measures: bool = False
+) -> ASGIApp:
+    """The web application over these adapters; `rpc_url` is shown to clients (development only).
+
+    With `measures`, this process measures what is stored for the metrics of all.
+    """
     catalog, content, cipher = adapters.catalog, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
-    chain, limits, retention = settings.chain, settings.limits, settings.retention
-    signing = SigningDomain(settings.signing.name, settings.signing.version, chain.id)
+    chain, limits = settings.chain, settings.limits
     lifetime = timedelta(seconds=chain.cache_seconds)
     entitlement = Entitlement(marketplace, adapters.monotonic, lifetime)
     labels = LabelUpdater(catalog, content)
@@ -84,31 +89,27 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             clock,
             limits.enforced(limits.logins),
         ),
-        Drafts(
-            WriteVerifier(signing),
-            catalog,
-            content,
-            cipher,
-            marketplace,
-            adapters.images,
-            clock,
-            limits.enforced(limits.writes),
-            timedelta(seconds=retention.lease_seconds),
-            Quota(limits.quota_bytes, limits.quota_drafts),
-            adapters.disk,
-            health,
-        ),
+        _drafts(settings, adapters, health),
         Reads(catalog, content, cipher, entitlement),
-        Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
+        Lists(catalog, _page_tokens(settings), clock, settings.retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
         _readiness(settings, adapters, _checks(catalog, claim, monitors, strays), health),
     )
     watched = [*monitors.values()]
-    tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays)
-    facts = Facts(describe_service(settings, rpc_url), describe_marketplace(settings))
+    usage = UsageMonitor(catalog, services.readiness.check, adapters.monotonic)
+    tasks = BackgroundTasks(
+        settings,
+        adapters,
+        entitlement,
+        labels,
+        claim,
+        watched,
+        strays,
+        usage if measures else None,
+    )
     return build_app(
         services,
-        facts,
+        Facts(describe_service(settings, rpc_url), describe_marketplace(settings)),
         _web_options(settings),
         clock,
         tasks.lifespan,
@@ -130,6 +131,24 @@ def _readiness(
         checks,
         health,
         content.probe_reads if isinstance(content, EmbeddedStore) else None,
+    )
+
+
+def _drafts(settings: Settings, adapters: Adapters, health: WriteHealth) -> Drafts:
+    signing, limits = settings.signing, settings.limits
+    return Drafts(
+        WriteVerifier(SigningDomain(signing.name, signing.version, settings.chain.id)),
+        adapters.catalog,
+        adapters.content,
+        adapters.cipher,
+        adapters.marketplace,
+        adapters.images,
+        adapters.clock,
+        limits.enforced(limits.writes),
+        timedelta(seconds=settings.retention.lease_seconds),
+        Quota(limits.quota_bytes, limits.quota_drafts),
+        adapters.disk,
+        health,
     )
 
 
