@@ -10,7 +10,7 @@ from imprint.bootstrap.adapters import (
     has_network_name,
 )
 from imprint.bootstrap.archives import describe_store
-from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
 from imprint.domain.findings import Finding, Status
 from imprint.ports import (
     Catalog,
@@ -210,8 +210,12 @@ async def check_store(content: ContentStore, settings: Settings) -> Finding:
     try:
         await content.probe()
     except Unavailable as problem:
-        return Finding("store", Status.FAILED, f"{problem.detail} ({place})")
+        return Finding("store", Status.FAILED, f"{_reason(problem)} ({place})")
     return Finding("store", Status.OK, f"Documents can be stored and read ({place}).")
+
+
+def _reason(problem: Unavailable) -> str:
+    return problem.sentence if isinstance(problem, StoreMisconfigured) else problem.detail
 
 
 async def check_claim(claim: InstallationClaim) -> Finding:
@@ -219,7 +223,7 @@ async def check_claim(claim: InstallationClaim) -> Finding:
     try:
         holder = await claim.holder()
     except Unavailable as problem:
-        return Finding("documents", Status.FAILED, problem.detail)
+        return Finding("documents", Status.FAILED, _reason(problem))
     own = claim.identity
     if holder == own.id:
         return Finding("documents", Status.OK, f"They belong to the installation {holder}.")

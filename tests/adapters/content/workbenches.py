@@ -1,14 +1,18 @@
 """Workbenches: a content store under test, with a way to tamper with its documents."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
+from obstore.store import MemoryStore, ObjectStore
 from tests.adapters.content.kubo_fake import KuboFake
 from tests.adapters.content.pinata_fake import JWT, PinataFake
 from tests.documents import change_document
 
+from imprint.adapters.content.bucket import BucketStore
+from imprint.adapters.content.bucket_client import BucketClient
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.content.http_retry import RetryPolicy
 from imprint.adapters.content.kubo import KuboStore
@@ -18,6 +22,9 @@ from imprint.domain.cids import Cid, Codec, Layout, codec_of
 from imprint.domain.files import Network
 from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import ContentStore, utc_now
+
+UPLOADED_AT_ONCE = 8_000_000
+"""Bytes of a document that a bucket in memory takes at once."""
 
 SHORT_PAUSES = RetryPolicy(pause=0.001)
 """The timeouts of the service, with pauses that do not slow a test down."""
@@ -67,6 +74,43 @@ class EmbeddedWorkbench:
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
         change_document(self.root, network, cid, document)
+
+
+class _Distant:
+    """A bucket to which a large document takes a while, so that a write can be cancelled."""
+
+    def __init__(self, objects: MemoryStore) -> None:
+        self._objects = objects
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._objects, name)
+
+    async def put_async(self, key: str, data: bytes, **given: Any) -> None:
+        if len(data) > UPLOADED_AT_ONCE:
+            await asyncio.sleep(0.2)
+        await self._objects.put_async(key, data, **given)
+
+
+class BucketWorkbench:
+    """A store in a bucket that the library keeps in memory."""
+
+    def __init__(self, identity: Identity = UNNAMED) -> None:
+        self.objects = MemoryStore()
+        self.identity = identity
+        self.store = self.open(identity)
+
+    def open(self, identity: Identity) -> BucketStore:
+        client = BucketClient("memory", cast(ObjectStore, _Distant(self.objects)), SHORT_PAUSES)
+        return BucketStore(client, policy=SHORT_PAUSES, identity=identity)
+
+    async def reopen(self) -> None:
+        await self.store.close()
+        self.store = self.open(self.identity)
+
+    def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
+        for page in self.objects.list(f"{network}/{cid}"):
+            for each in page:
+                self.objects.put(each["path"], document)
 
 
 class KuboFakeWorkbench:
@@ -143,6 +187,14 @@ async def mark(store: ContentStore, identity: Identity) -> None:
 @asynccontextmanager
 async def open_embedded(path: Path) -> AsyncIterator[EmbeddedWorkbench]:
     workbench = EmbeddedWorkbench(path / "content")
+    yield workbench
+    await workbench.store.close()
+
+
+@asynccontextmanager
+async def open_bucket(path: Path, identity: Identity = UNNAMED) -> AsyncIterator[BucketWorkbench]:
+    workbench = BucketWorkbench(identity)
+    await mark(workbench.store, identity)
     yield workbench
     await workbench.store.close()
 
