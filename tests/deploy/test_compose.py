@@ -115,7 +115,7 @@ def test_every_variable_is_in_the_example(project: Project):
     read = set(re.findall(r"\$\{(\w+)", text))
     shown = set(re.findall(r"^(\w+)=", (DEPLOY / "compose.env.example").read_text(), re.MULTILINE))
     # An image of one's own, and what belongs to a bucket, are explained where they are used.
-    assert read - shown == {"IMPRINT_IMAGE", "S3_ENDPOINT", "S3_REGION"}
+    assert read - shown == {"IMAGE", "S3_ENDPOINT", "S3_REGION"}
     assert shown - read == {"COMPOSE_PROFILES"}
 
 
