@@ -5,13 +5,14 @@ the image, no capability and no way to gain one. The network is that of this mac
 """
 
 import json
+import os
 import re
-import shlex
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -179,10 +180,9 @@ class Container:
         """Run a line of the shell beside it."""
         return self.run(["sh", "-c", text])
 
-    def stop(self, signal: str = "") -> int:
+    def stop(self) -> int:
         """Send the signal that the image names, and wait for the exit status."""
-        name = (signal or self.image.config["StopSignal"]).removeprefix("SIG")
-        subprocess.run(shlex.split(f"kill -s {name} {self.pid}"), check=True)
+        os.kill(self.pid, signal.Signals[self.image.config["StopSignal"]])
         return self.wait()
 
     def wait(self, seconds: float = 60) -> int:
@@ -192,6 +192,9 @@ class Container:
 
     def kill(self) -> None:
         """End it without asking, if it still runs."""
-        if self._running is not None:
-            self._running.kill()
+        if self._running is not None and self._running.poll() is None:
+            # All processes of the namespace end with the first one. That unshare ends it is undone
+            # when it changes its user.
+            with suppress(IndexError, ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
             self._running.wait()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,7 @@ import pytest
 from tests.deploy.container import ROOT, capture
 from tests.deploy.machine import Machine, booted, make_root
 from tests.faults.scene import Scene, open_scene
+from tests.world import DOMAIN
 
 from imprint.cli import main
 
@@ -109,6 +111,7 @@ def _edit_settings(trial: Trial) -> None:
     text = path.read_text()
     for name, value in {
         "public_url": f'"https://{SITE}"',
+        "login_domains": f'["{DOMAIN}"]',
         "signing_name": '"Imprint"',
         "chain_id": trial.scene.given["CHAIN_ID"],
         "marketplace_address": f'"{trial.scene.given["MARKETPLACE_ADDRESS"]}"',
@@ -128,8 +131,8 @@ async def test_the_page_leads_from_an_empty_debian_to_a_service_behind_caddy(tri
         await trial.type(f"debian: {step}")
     assert '"status":"ready"' in await trial.type("debian: look")
     world = trial.scene.world
-    authority = trial.machine.root / AUTHORITY[1:]
-    async with httpx2.AsyncClient(base_url=f"https://{SITE}", verify=str(authority)) as client:
+    trusted = ssl.create_default_context(cafile=trial.machine.root / AUTHORITY[1:])
+    async with httpx2.AsyncClient(base_url=f"https://{SITE}", verify=trusted) as client:
         world.client = client
         author = world.wallet(0)
         draft = await world.create(author, "Written on a new machine.")
