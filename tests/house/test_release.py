@@ -64,6 +64,20 @@ def test_the_changelog_has_the_version_under_a_part_for_what_comes_next():
     assert headings[:2] == ["Unreleased", __version__]
 
 
+def test_the_locks_of_the_image_are_parts_of_the_lock():
+    entries = set(re.split(r"\n(?=[a-z])", (ROOT / "requirements.lock").read_text("utf-8")))
+    for name in ("requirements.lock", "build.lock"):
+        part = re.split(r"\n(?=[a-z])", (ROOT / "deploy" / name).read_text("utf-8"))[1:]
+        assert part
+        hashes = {_unmarked(each) for each in entries}
+        assert [each.splitlines()[0] for each in part if _unmarked(each) not in hashes] == []
+
+
+def _unmarked(entry: str) -> str:
+    """An entry without its marker, which depends on what else is in the lock."""
+    return re.sub(r" ; .* \\$", " \\\\", entry.strip(), flags=re.MULTILINE)
+
+
 def test_no_file_names_a_path_outside_the_project():
     outside = "../" + "shared"
     assert [name for name, text in _texts() if outside in text or HOME_PATHS.search(text)] == []

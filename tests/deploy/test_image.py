@@ -1,0 +1,150 @@
+"""The container image: what it says about itself, and how the service runs in it."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.deploy.container import Container, Image
+from tests.faults.scene import Scene, open_scene
+from tests.processes import PLAIN, free_port
+
+import imprint
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A container that serves beside a chain; the wallets of the scene send to it."""
+
+    container: Container
+    scene: Scene
+
+
+@pytest.fixture
+async def deployed(image: Image, tmp_path: Path) -> AsyncIterator[Deployed]:
+    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="2") as scene:
+        settings = {f"IMPRINT_{name}": text for name, text in scene.given.items()}
+        settings["IMPRINT_DATA_DIR"] = "/data"
+        container = Container(image, tmp_path, settings)
+        scene.world.client.base_url = container.url
+        try:
+            container.spawn()
+            # The chain is in this process, and responds meanwhile.
+            await asyncio.to_thread(container.wait_for, "/healthz")
+            await asyncio.to_thread(container.wait_for, "/readyz")
+            yield Deployed(container, scene)
+        finally:
+            container.kill()
+
+
+def test_it_says_how_it_is_run(image: Image):
+    assert image.config["Entrypoint"] == ["imprint"]
+    assert image.config["Cmd"] == ["serve"]
+    assert image.config["StopSignal"] == "SIGTERM"
+    assert set(image.config["Volumes"]) == {"/data"}
+    assert set(image.config["ExposedPorts"]) == {"8000/tcp"}
+
+
+def test_its_user_is_a_number_other_than_root(image: Image):
+    user, group = image.user
+    assert user != 0
+    assert group != 0
+
+
+def test_its_labels_name_the_version_and_the_license(image: Image):
+    labels = image.config["Labels"]
+    assert labels["org.opencontainers.image.version"] == imprint.__version__
+    assert labels["org.opencontainers.image.licenses"] == "MIT"
+    assert re.fullmatch("[0-9a-f]{40}|unknown", labels["org.opencontainers.image.revision"])
+
+
+def test_nothing_of_the_build_is_left_in_it(image: Image):
+    packages = {path.name for path in (image.root / "opt/imprint/lib").glob("*/site-packages/*")}
+    assert "imprint" in packages
+    assert {"pip", "setuptools", "hatchling", "pytest"} & packages == set()
+    left = ("etc/pip.conf", "run/certificates.crt", "requirements.lock", "wheel", "source", "build")
+    assert [name for name in left if (image.root / name).exists()] == []
+
+
+def test_every_module_of_the_service_is_compiled(image: Image):
+    (package,) = (image.root / "opt/imprint/lib").glob("*/site-packages/imprint")
+    sources = list(package.rglob("*.py"))
+    assert sources
+    assert [
+        path
+        for path in sources
+        if not list((path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"))
+    ] == []
+
+
+async def test_an_author_drafts_and_prepares_a_thumbnail(deployed: Deployed):
+    world = deployed.scene.world
+    author = world.wallet(0)
+    draft = await world.create(author, "Written in a container.")
+    assert (await world.read_draft(author, draft["cid"])).status_code == 200
+    assert await world.publish(author, draft["cid"])  # a thumbnail is decoded in its sandbox
+
+
+async def test_its_health_check_passes_while_it_serves(deployed: Deployed):
+    kind, *command = deployed.container.image.config["Healthcheck"]["Test"]
+    assert kind == "CMD"
+    assert deployed.container.run(command).returncode == 0
+    nobody = str(free_port())
+    assert deployed.container.run(command, IMPRINT_PORT=nobody).returncode == 1
+
+
+async def test_it_runs_without_privileges(deployed: Deployed):
+    fields = deployed.container.status
+    user, group = map(str, deployed.container.image.user)
+    assert fields["Uid"].split() == [user] * 4
+    assert fields["Gid"].split() == [group] * 4
+    assert {fields[name].strip("0") for name in ("CapPrm", "CapEff", "CapBnd")} == {""}
+
+
+async def test_it_can_write_to_its_volume_and_to_tmp_only(deployed: Deployed):
+    write = deployed.container.run_shell
+    assert write("touch /data/file /tmp/file").returncode == 0
+    for folder in ("/", "/etc", "/opt/imprint", "/usr/bin", "/var/tmp", "/run"):
+        refused = write(f"touch {folder}/file")
+        assert refused.returncode != 0
+        assert "Read-only file system" in refused.stderr or "Permission denied" in refused.stderr
+
+
+async def test_it_knows_the_certificates_of_authorities_and_the_extras(deployed: Deployed):
+    text = "import asyncpg, obstore, ssl; print(ssl.create_default_context().cert_store_stats())"
+    ran = deployed.container.run(["python", "-c", text])
+    assert ran.returncode == 0, ran.stderr
+    assert int(re.findall(r"'x509_ca': (\d+)", ran.stdout)[0]) > 50
+
+
+async def test_commands_run_beside_the_service(deployed: Deployed):
+    ran = await asyncio.to_thread(deployed.container.run, ["imprint", "check"])
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+async def test_sigterm_ends_it_with_status_0(deployed: Deployed):
+    assert deployed.container.stop() == 0
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(f"{deployed.container.url}/healthz", verify=PLAIN)
+
+
+async def test_what_was_written_survives_a_new_container(deployed: Deployed):
+    world, container = deployed.scene.world, deployed.container
+    author = world.wallet(0)
+    draft = await world.create(author, "Kept in the volume.")
+    assert container.stop() == 0
+    container.spawn()
+    await asyncio.to_thread(container.wait_for, "/readyz")
+    assert (await world.read_draft(author, draft["cid"])).status_code == 200
+
+
+def test_without_settings_it_ends_with_status_2_and_names_them(image: Image, tmp_path: Path):
+    container = Container(image, tmp_path)
+    container.spawn()
+    assert container.wait() == 2
+    assert "IMPRINT_CHAIN_RPC_URL" in container.log.read_text()
