@@ -1,7 +1,10 @@
-"""The proxies of `deploy/`, each as its package runs it, on free ports and in a folder of its own."""
+"""The proxies of `deploy/` as Debian's packages run them, on free ports, each in its folder."""
 
+import json
 import os
+import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from tests.processes import Process, free_port
+from tests.processes import POLL_SECONDS, Process, free_port
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NGINX = DEPLOY / "nginx" / "imprint.conf"
@@ -38,6 +41,14 @@ http {{
 }}
 """
 """What `/etc/nginx/nginx.conf` is to the snippet."""
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until this holds, as a line in a log that is written after the response."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(POLL_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,35 @@ class Proxy:
         transport = httpx2.HTTPTransport(verify=context, local_address=address, http2=http2)
         return httpx2.Client(transport=transport, base_url=self.url, timeout=60)
 
+    @contextmanager
+    def connection(self, *protocols: str) -> Iterator[ssl.SSLSocket]:
+        """A connection for a client that writes its request by hand."""
+        context = ssl.create_default_context(cafile=str(self.authority))
+        context.set_alpn_protocols(protocols or ("http/1.1",))
+        with (
+            socket.create_connection(("127.0.0.1", self.port), timeout=60) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as opened,
+        ):
+            yield opened
+
+    def exchange(self, request: bytes) -> tuple[int, dict[str, object]]:
+        """The status of the problem, and the problem, that these bytes get."""
+        with self.connection() as opened:
+            opened.sendall(request)
+            said = opened.recv(65536)
+            while not said.endswith(b"}"):
+                more = opened.recv(65536)
+                assert more, said
+                said += more
+        head, _, body = said.partition(b"\r\n\r\n")
+        assert b"application/problem+json" in head
+        return int(head.split()[1]), json.loads(body)
+
+    def client_when_listening(self) -> httpx2.Client:
+        """A client, as soon as the proxy accepts connections."""
+        wait_until(self._listens)
+        return self.client()
+
     def copy(self, source: Path, changes: Mapping[str, str]) -> Path:
         """A copy of the file in which these texts, which it must have, are replaced."""
         text = source.read_text("utf-8")
@@ -133,11 +173,17 @@ class Proxy:
 
     def responds(self) -> bool:
         """Whether the service responds through it."""
+        return self._status() == 200
+
+    def _listens(self) -> bool:
+        return self._status() is not None
+
+    def _status(self) -> int | None:
         try:
             with self.client() as client:
-                return client.get("/healthz").status_code == 200
-        except (httpx2.TransportError, FileNotFoundError):
-            return False
+                return client.get("/healthz").status_code
+        except (httpx2.TransportError, OSError):
+            return None
 
 
 Command = tuple[list[str], dict[str, str]]
@@ -157,7 +203,7 @@ def _nginx(proxy: Proxy) -> Command:
             "server_name imprint.example;": "server_name localhost;",
             "/etc/imprint/tls/fullchain.pem": str(certificate.chain),
             "/etc/imprint/tls/privkey.pem": str(certificate.key),
-            "/var/log/nginx/imprint.log": str(proxy.folder / "access.log"),
+            "/var/log/nginx/imprint.log": "/dev/stdout",
         },
     )
     user = "user root;" if os.geteuid() == 0 else ""
