@@ -1,8 +1,11 @@
-"""Writes the generated tables of the documentation: settings and error codes."""
+"""Writes the generated tables of the documentation: settings, error codes and metrics."""
 
 from collections.abc import Callable
 from pathlib import Path
 
+from prometheus_client import Counter, Gauge, Histogram
+
+from imprint import metrics
 from imprint.settings import DEVELOPMENT
 from imprint.settings.declaration import Setting, declared_in
 from imprint.settings.values import GROUPS
@@ -29,9 +32,25 @@ def update_codes(page: str) -> str:
     return _replace_table(page, "codes", _render_codes())
 
 
+def update_metrics(page: str) -> str:
+    """The page with the current table of metrics."""
+    return _replace_table(page, "metrics", _render_metrics())
+
+
+def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
+    """The metrics by the names that Prometheus has for them."""
+    found = [m for m in vars(metrics).values() if isinstance(m, Counter | Gauge | Histogram)]
+    return {
+        f"{family.name}_total" if family.type == "counter" else family.name: metric
+        for metric in found
+        for family in metric.describe()
+    }
+
+
 PAGES: dict[Path, Callable[[str], str]] = {
     DOCS / "configuration.md": update_settings,
     DOCS / "errors.md": update_codes,
+    DOCS / "monitoring.md": update_metrics,
 }
 """The pages with a generated table, and the function that updates each."""
 
@@ -70,6 +89,15 @@ def _render_codes() -> str:
     rows.sort(key=lambda row: row[0])
     lines = [f"| {status} | `{code}` | {meaning} |" for status, code, meaning in rows]
     return "\n".join(["| status | code | when |", "|---|---|---|", *lines]) + "\n"
+
+
+def _render_metrics() -> str:
+    lines = []
+    for name, metric in sorted(declared_metrics().items()):
+        (family,) = metric.describe()
+        labels = ", ".join(f"`{label}`" for label in metric._labelnames)
+        lines.append(f"| `{name}` | {family.type} | {labels} | {family.documentation} |")
+    return "\n".join(["| metric | kind | labels | meaning |", "|---|---|---|---|", *lines]) + "\n"
 
 
 if __name__ == "__main__":

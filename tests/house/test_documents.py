@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tests.house.sources import ROOT, SOURCE, kept_files, place
-from tools.write_tables import update_codes, update_settings
+from tools.write_tables import update_codes, update_metrics, update_settings
 
 from imprint.domain.errors import Code
 from imprint.settings import SETTINGS
@@ -12,6 +12,8 @@ from imprint.web.problems import FAILURE, STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"
+MONITORING = ROOT / "docs" / "monitoring.md"
+PROXIES = (ROOT / "deploy/caddy/Caddyfile", ROOT / "deploy/haproxy/haproxy.cfg")
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.py)`")
 ROW = re.compile(r"^\| (\d{3}) \| `(\w+)` \| .+\.? \|$", re.MULTILINE)
@@ -41,8 +43,19 @@ def test_the_table_of_error_codes_is_up_to_date():
     assert page == update_codes(page), "run: make fix"
 
 
+def test_the_table_of_metrics_is_up_to_date():
+    page = MONITORING.read_text(encoding="utf-8")
+    assert page == update_metrics(page), "run: make fix"
+
+
 def test_every_setting_named_in_a_page_exists():
     known = {each.name for each in SETTINGS} | {"IMPRINT_CONFIG"}
+    # Variables of the proxies, and not of the service.
+    known |= {
+        name
+        for file in PROXIES
+        for name in re.findall(r"\{?\$\{?(IMPRINT_[A-Z_]+)", file.read_text(encoding="utf-8"))
+    }
     known |= {f"{name}_FILE" for name in known}
     unknown = {
         (place(path), name)
