@@ -196,6 +196,23 @@ def test_the_largest_body_passes_and_a_larger_one_gets_the_services_refusal(
     assert str(LARGEST_BODY) in refused.json()["detail"]
 
 
+def test_the_largest_body_passes_over_http_2(proxy: Proxy, wallet: Wallet, tmp_path: Path) -> None:
+    file = tmp_path / "body.json"
+    file.write_bytes(escaped_body(wallet, LARGEST_BODY))
+    done = subprocess.run(
+        [
+            *("curl", "--silent", "--show-error", "--http2", "--cacert", str(proxy.authority)),
+            *("--header", "Content-Type: application/json", "--data-binary", f"@{file}"),
+            *("--output", "/dev/null", "--write-out", "%{http_code} %{http_version}"),
+            f"{proxy.url}/create/group",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "200 2", done.stderr
+
+
 def test_content_of_four_mebibytes_comes_back(client: httpx2.Client, wallet: Wallet) -> None:
     content = "Words. " * (MAX_CONTENT // 7)
     cid = create(client, wallet, content)

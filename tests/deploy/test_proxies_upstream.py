@@ -270,21 +270,23 @@ def test_the_service_gets_what_each_proxy_writes(
     assert values.get("connection", "keep-alive") == "keep-alive"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_service_that_is_away_is_a_problem_and_then_is_not(name: str, tmp_path: Path) -> None:
+def test_a_service_that_is_away_is_a_problem_and_then_is_not(tmp_path: Path) -> None:
     service = Service(tmp_path, {"DEV_RPC_PORT": str(free_port())}, "dev")
-    changes = {"lb_try_duration 5s": "lb_try_duration 1s"} if name == "caddy" else {}
-    proxy = Proxy(name, tmp_path / name, service.port, changes)
-    proxy.process.spawn()
-    try:
-        with proxy.client_when_listening() as client:
+    with ExitStack() as stack:
+        clients = []
+        for name in NAMES:
+            changes = {"lb_try_duration 5s": "lb_try_duration 1s"} if name == "caddy" else {}
+            proxy = Proxy(name, tmp_path / name, service.port, changes)
+            proxy.process.spawn()
+            stack.callback(proxy.process.kill)
+            clients.append(stack.enter_context(proxy.client_when_listening()))
+        for client in clients:
             refused = client.get("/filesMetaData")
             assert problem(refused) == (503, "overloaded")
             assert refused.headers["cache-control"] == "no-store"
-            with running(service):
-                wait_until(lambda: client.get("/filesMetaData").status_code == 200)
-    finally:
-        proxy.process.kill()
+        stack.enter_context(running(service))
+        for client in clients:
+            wait_until(lambda client=client: client.get("/filesMetaData").status_code == 200)
 
 
 # Restarts
