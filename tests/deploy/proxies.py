@@ -214,11 +214,12 @@ def _nginx(proxy: Proxy) -> Command:
 
 def _caddy(proxy: Proxy) -> Command:
     proxy.authority = proxy.folder / "data/caddy/pki/authorities/local/root.crt"
-    written = proxy.copy(CADDY, {})
+    # Another Caddy of this machine may have the port of the admin endpoint.
+    admin = f"\tadmin 127.0.0.1:{free_port()}\n"
+    written = proxy.copy(CADDY, {"\tskip_install_trust\n": f"\tskip_install_trust\n{admin}"})
     environ = {
         **_variables(proxy),
         "IMPRINT_SITE_ADDRESS": "localhost",
-        "CADDY_ADMIN": f"127.0.0.1:{free_port()}",
         "HOME": str(proxy.folder),
         "XDG_DATA_HOME": str(proxy.folder / "data"),
         "XDG_CONFIG_HOME": str(proxy.folder / "config"),

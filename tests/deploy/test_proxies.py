@@ -22,6 +22,8 @@ from tests.world import Wallet, picture, problem
 from imprint.settings import SETTINGS
 from imprint.web.requests import ESCAPED, MAX_QUERY, SMALL_BODY
 
+pytestmark = pytest.mark.timeout(300)
+
 CLIENTS = Path(__file__).parents[1] / "clients"
 SUITES = sorted(path.name for path in CLIENTS.glob("*.test.mjs"))
 
@@ -153,7 +155,7 @@ def test_wallet_libraries_work_through_the_proxy(proxy: Proxy, service: Service)
         ["node", "--test", "--test-reporter=spec", *SUITES],
         cwd=CLIENTS,
         env=environ,
-        timeout=100,
+        timeout=250,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
