@@ -1,10 +1,12 @@
-"""Writes the generated parts of the documentation: settings, error codes and commands."""
+"""Writes the generated parts of the documentation: settings, error codes, commands, metrics."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import click
+from prometheus_client import Counter, Gauge, Histogram
 
+from imprint import metrics
 from imprint.cli import COMMANDS
 from imprint.cli import main as imprint
 from imprint.settings import DEVELOPMENT
@@ -38,10 +40,26 @@ def update_commands(page: str) -> str:
     return _replace_table(page, "commands", _render_commands())
 
 
+def update_metrics(page: str) -> str:
+    """The page with the current table of metrics."""
+    return _replace_table(page, "metrics", _render_metrics())
+
+
+def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
+    """The metrics by the names that Prometheus has for them."""
+    found = [m for m in vars(metrics).values() if isinstance(m, Counter | Gauge | Histogram)]
+    return {
+        f"{family.name}_total" if family.type == "counter" else family.name: metric
+        for metric in found
+        for family in metric.describe()
+    }
+
+
 PAGES: dict[Path, Callable[[str], str]] = {
     DOCS / "commands.md": update_commands,
     DOCS / "configuration.md": update_settings,
     DOCS / "errors.md": update_codes,
+    DOCS / "monitoring.md": update_metrics,
 }
 """The pages with a generated table, and the function that updates each."""
 
@@ -105,6 +123,15 @@ def _render_command(command: click.Command, context: click.Context) -> str:
     table = ["\n".join(["| option | meaning |", "|---|---|", *rows])] if rows else []
     head = f"### {context.info_name}\n\n```\n{usage}\n```"
     return "\n\n".join([head, *paragraphs, *table])
+
+
+def _render_metrics() -> str:
+    lines = []
+    for name, metric in sorted(declared_metrics().items()):
+        (family,) = metric.describe()
+        labels = ", ".join(f"`{label}`" for label in metric._labelnames)
+        lines.append(f"| `{name}` | {family.type} | {labels} | {family.documentation} |")
+    return "\n".join(["| metric | kind | labels | meaning |", "|---|---|---|---|", *lines]) + "\n"
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.house.sources import ROOT, SOURCE, kept_files, place
-from tools.write_tables import update_codes, update_commands, update_settings
+from tools.write_tables import update_codes, update_commands, update_metrics, update_settings
 
 from imprint.domain.errors import Code
 from imprint.marketplace import artifact
@@ -15,6 +15,8 @@ from imprint.web.problems import FAILURE, STATUS_OF
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"
 COMMANDS = ROOT / "docs" / "commands.md"
+MONITORING = ROOT / "docs" / "monitoring.md"
+PROXIES = (ROOT / "deploy/caddy/Caddyfile", ROOT / "deploy/haproxy/haproxy.cfg")
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.py)`")
 ROW = re.compile(r"^\| (\d{3}) \| `(\w+)` \| .+\.? \|$", re.MULTILINE)
@@ -49,8 +51,19 @@ def test_the_list_of_commands_is_up_to_date():
     assert page == update_commands(page), "run: make fix"
 
 
+def test_the_table_of_metrics_is_up_to_date():
+    page = MONITORING.read_text(encoding="utf-8")
+    assert page == update_metrics(page), "run: make fix"
+
+
 def test_every_setting_named_in_a_page_exists():
     known = {each.name for each in SETTINGS} | {"IMPRINT_CONFIG"}
+    # Variables of the proxies, and not of the service.
+    known |= {
+        name
+        for file in PROXIES
+        for name in re.findall(r"\{?\$\{?(IMPRINT_[A-Z_]+)", file.read_text(encoding="utf-8"))
+    }
     known |= {f"{name}_FILE" for name in known}
     unknown = {
         (place(path), name)

@@ -1,0 +1,56 @@
+"""Prometheus' own tool, and the metrics that rules and dashboards may name."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from prometheus_client import Histogram
+from tools.write_tables import declared_metrics
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+ALERTS = DEPLOY / "prometheus" / "alerts.yaml"
+
+PROCESS_METRICS = {
+    "process_cpu_seconds_total",
+    "process_resident_memory_bytes",
+    "process_start_time_seconds",
+}
+"""Metrics of prometheus_client itself that the dashboard shows."""
+
+PLANNED_METRICS = {
+    "imprint_build_info",
+    "imprint_cursor_lag_blocks",
+    "imprint_dependency_up",
+    "imprint_detached_bytes",
+    "imprint_drafts",
+    "imprint_lease_age_seconds",
+    "imprint_posts",
+    "imprint_ready",
+    "imprint_reloads_total",
+    "imprint_stored_bytes",
+    "imprint_workers",
+}
+"""Metrics that the service is about to have."""
+
+_NAME = re.compile(r"\b(?:imprint|process)_[a-z_]+")
+
+
+def run(*command: str) -> str:
+    """What promtool prints; fails with all of it if it finds anything."""
+    done = subprocess.run(["promtool", *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def sample_names() -> set[str]:
+    """Everything that a query may name."""
+    names = PROCESS_METRICS | PLANNED_METRICS
+    for name, metric in declared_metrics().items():
+        suffixes = ("_bucket", "_sum", "_count") if isinstance(metric, Histogram) else ("",)
+        names |= {name + suffix for suffix in suffixes}
+    return names
+
+
+def metrics_in(expression: str) -> set[str]:
+    """The names of metrics in a query."""
+    return set(_NAME.findall(expression))
