@@ -17,21 +17,6 @@ PROCESS_METRICS = {
 }
 """Metrics of prometheus_client itself that the dashboard shows."""
 
-PLANNED_METRICS = {
-    "imprint_build_info",
-    "imprint_cursor_lag_blocks",
-    "imprint_dependency_up",
-    "imprint_detached_bytes",
-    "imprint_drafts",
-    "imprint_lease_age_seconds",
-    "imprint_posts",
-    "imprint_ready",
-    "imprint_reloads_total",
-    "imprint_stored_bytes",
-    "imprint_workers",
-}
-"""Metrics that the service is about to have."""
-
 _NAME = re.compile(r"\b(?:imprint|process)_[a-z_]+")
 
 
@@ -44,7 +29,7 @@ def run(*command: str) -> str:
 
 def sample_names() -> set[str]:
     """Everything that a query may name."""
-    names = PROCESS_METRICS | PLANNED_METRICS
+    names = set(PROCESS_METRICS)
     for name, metric in declared_metrics().items():
         suffixes = ("_bucket", "_sum", "_count") if isinstance(metric, Histogram) else ("",)
         names |= {name + suffix for suffix in suffixes}
