@@ -233,7 +233,9 @@ def _facts() -> Schema:
         "login": structure(
             "What login messages (EIP-4361) are checked against.",
             {
-                "domains": array("The domains that messages may name.", {"type": "string"}),
+                "domains": array(
+                    "The domains that messages may name; `:*` is any port.", {"type": "string"}
+                ),
                 "freshness_seconds": integer("How old a message may be.", 1),
             },
         ),
