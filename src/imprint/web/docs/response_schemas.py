@@ -186,7 +186,6 @@ def _about() -> dict[str, Schema]:
                 "checks": structure("One word for each dependency and task.", checks),
                 "details": array("A sentence for everything that is not well.", {"type": "string"}),
             },
-            "details",
         ),
     }
 
