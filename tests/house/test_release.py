@@ -11,9 +11,7 @@ from imprint import __version__
 
 LOCKS = re.compile(r"(\.lock|lock\.json|lock\.toml)$|^requirements.*\.txt$")
 INSTALLS = re.compile(r"\b(?:pipx? install|uv (?:tool|pip) install|uvx) +([^`#\n]+)")
-OURS = re.compile(
-    r"imprint-press\b|imprint_press-|(?:^| )(?:-r|--requirement) \S*\.lock|--no-index "
-)
+OURS = re.compile(r"imprint-press\b|imprint_press-|/\*\.whl\b|(?:^| )(?:-r|--requirement) ")
 STRANGERS = re.compile(r"(?<![\w/-])imprint(?![\w-])")
 HOME_PATHS = re.compile(r"(?<![\w.])/(?:home|Users|root|work)/\w")
 
@@ -87,7 +85,7 @@ def test_no_file_names_a_path_outside_the_project():
 
 def _foreign_installs(text: str) -> list[str]:
     """The instructions in a text that install something else than our package or our lock."""
-    told = INSTALLS.findall(re.sub(r" *\\\n *", " ", text))
+    told = INSTALLS.findall(text.replace("\\\n", " "))
     return [each for each in told if not OURS.search(each) or STRANGERS.search(each)]
 
 
