@@ -49,6 +49,13 @@ def test_the_user_of_a_database_is_no_secret():
     assert "postgres" not in read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
 
 
+def test_the_place_of_a_database_is_no_secret_and_its_arguments_are():
+    url = "postgresql:///manuscripts?host=/run/postgresql&password=correcthorse"
+    secrets = read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
+    assert "correcthorse" in secrets
+    assert not {"manuscripts", "/run/postgresql"} & {*secrets}
+
+
 def test_the_derived_secret_of_page_tokens_differs_from_that_of_sessions():
     current, previous = read_settings(REQUIRED).page_token_secrets
     assert current.reveal() != JWT

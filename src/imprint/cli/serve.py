@@ -15,6 +15,7 @@ import click
 import uvloop
 
 from imprint.bootstrap import (
+    Adapters,
     OpenCatalog,
     build_service,
     build_starting_service,
@@ -191,6 +192,7 @@ async def _serve(
         is_shared=link is not None,
     )
     waits = asyncio.Event()
+    opened: list[Adapters] = []
     reports: list[asyncio.Task[None]] = []
 
     def wait_for(missing: Unavailable) -> None:
@@ -204,14 +206,21 @@ async def _serve(
         adapters = await open_when_reachable(attempt, wait_for)
         measures = place == 0 and settings.server.metrics_port != 0
         await service.replace_app(build_service(settings, adapters, measures=measures))
-        if place == 0:
-            # One worker reports for all, and nobody waits for it.
-            reports.append(asyncio.create_task(log_findings(settings, adapters)))
+        opened.append(adapters)
         # Everything loaded by now stays until the end; the garbage collector need not scan it.
         gc.collect()
         gc.freeze()
         if link is not None:
             await link.wait_for_permission()
+
+    def note_ready() -> None:
+        if link is not None:
+            link.report_ready()
+        else:
+            patience.cancel()
+        if place == 0 and opened:
+            # One worker reports for all, and nobody waits for it.
+            reports.append(asyncio.create_task(log_findings(settings, opened[0])))
 
     patience = asyncio.get_running_loop().call_later(SILENT_SECONDS, waits.set)
     await serve_all(
@@ -219,5 +228,5 @@ async def _serve(
         start=start(),
         # While others serve, connections are for them.
         may_serve=waits if link is None or link.serves_early else None,
-        on_ready=link.report_ready if link is not None else patience.cancel,
+        on_ready=note_ready,
     )

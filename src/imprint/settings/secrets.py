@@ -152,13 +152,22 @@ def _find_pairs(secrets: Mapping[str, Secret]) -> Iterator[tuple[str, str]]:
             yield first, second
 
 
+_SHOWN_ARGUMENTS = frozenset({"host", "port", "dbname", "user", "sslmode"})
+"""Arguments in the URL of a database that are no secrets."""
+
+
 def secret_parts(url: str) -> list[str]:
-    """The parts of the URL of a node or a database that must never be logged: all but its host."""
+    """The parts of the URL of a node or a database that must never be logged.
+
+    Of a node that is all but its host; the name, the place and the user of a database are shown.
+    """
     parts = urlsplit(url)
-    arguments = [pair.partition("=")[2] or pair for pair in parts.query.split("&")]
-    keys = [parts.password or "", parts.query, *arguments, *parts.path.split("/")]
-    if parts.scheme.startswith("http") and parts.username:
-        # A node has no users, so a user name is an API key. The user of a database is not a secret.
-        keys.append(parts.username)
+    is_node = parts.scheme.startswith("http")
+    pairs = [pair.partition("=") for pair in parts.query.split("&")]
+    arguments = [text or name for name, _, text in pairs if is_node or name not in _SHOWN_ARGUMENTS]
+    keys = [parts.password or "", parts.query, *arguments]
+    if is_node:
+        # A node has no users, so a user name is an API key.
+        keys += [parts.username or "", *parts.path.split("/")]
     spellings = dict.fromkeys([*keys, *map(unquote_plus, keys)])
     return [key for key in spellings if len(key) >= _SHORTEST_KEY]
