@@ -73,6 +73,20 @@ class Process:
         assert self._running is not None
         return self._running.pid
 
+    @property
+    def children(self) -> list[int]:
+        """The ids of the processes that it has started, as a supervisor its workers."""
+        listed = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        with suppress(OSError):
+            return [int(each) for each in listed.read_text().split()]
+        return []
+
+    @property
+    def worker(self) -> int:
+        """The id of the only worker of a service."""
+        (pid,) = self.children
+        return pid
+
     def wait(self, seconds: float = 20) -> int:
         """The exit status, once it ends by itself."""
         assert self._running is not None
@@ -85,8 +99,12 @@ class Process:
         return self.wait(seconds)
 
     def kill(self) -> None:
-        """End it without asking, if it still runs."""
+        """End it without asking, if it still runs, and its children with it, as a power cut."""
         if self._running is not None:
+            if self.runs:
+                # It starts no more while it is stopped.
+                self.freeze()
+            self._signal_children(signal.SIGKILL)
             self._running.kill()
             self._running.wait()
 
@@ -95,11 +113,18 @@ class Process:
         assert self._running is not None
         self._running.send_signal(signal.SIGSTOP)
         os.waitpid(self._running.pid, os.WUNTRACED)  # until it has stopped indeed
+        self._signal_children(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let it go on."""
         assert self._running is not None
+        self._signal_children(signal.SIGCONT)
         self._running.send_signal(signal.SIGCONT)
+
+    def _signal_children(self, number: signal.Signals) -> None:
+        for child in self.children:
+            with suppress(ProcessLookupError):
+                os.kill(child, number)
 
     def tail(self, lines: int = 40) -> str:
         """The end of what it wrote."""

@@ -1,17 +1,25 @@
 """Metrics for Prometheus.
 
 Counters only rise; gauges hold a current value. Labels have few values, so that no metric grows
-with the number of files, readers or posts.
+with the number of files, readers or posts. Every worker has its own values; `server/samples.py`
+merges them: counters are added up, also those of workers that have ended, and of a gauge the
+largest value counts, unless `SUMMED` or `LEAST` names it. A gauge that is not a number is not
+known, and not shown.
 """
 
-from prometheus_client import Counter, Gauge, Histogram
+import math
+import platform
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+from imprint import __version__
 
 RESPONSES = Counter(
-    "imprint_answers", "Answers by path, status and refusal code.", ["path", "status", "code"]
+    "imprint_answers", "Responses by path, status and refusal code.", ["path", "status", "code"]
 )
 RESPONSE_SECONDS = Histogram(
     "imprint_answer_seconds",
-    "How long answers took, by path.",
+    "How long responses took, by path.",
     ["path"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5),
 )
@@ -24,11 +32,14 @@ OVERLOADS = Counter(
 )
 DELIVERIES = Counter("imprint_deliveries", "Verified deliveries.", ["provider", "duplicate"])
 EVENTS = Counter(
-    "imprint_events", "Events by who brought them and what came of it.", ["source", "status"]
+    "imprint_events", "Events by who reported them and what became of them.", ["source", "status"]
 )
-EVENTS_UNDONE = Counter("imprint_events_undone", "Events that the chain took back or denied.")
+EVENTS_UNDONE = Counter("imprint_events_undone", "Events that are no longer on the chain.")
 FOLLOWED_BLOCK = Gauge("imprint_followed_block", "The block up to which the chain is read.")
-HEAD_BLOCK = Gauge("imprint_head_block", "The newest block that the node knows.")
+HEAD_BLOCK = Gauge("imprint_head_block", "The newest block of the node.")
+CURSOR_LAG = Gauge(
+    "imprint_cursor_lag_blocks", "Blocks between the one that is read and the newest of the node."
+)
 DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a block that was final has been replaced.")
 HEAD_BELOW_FINAL = Gauge(
     "imprint_head_below_final", "1 while the node's newest block is below a block that was final."
@@ -41,8 +52,9 @@ COLLECTOR_RUNNING = Gauge(
     "imprint_collector_running",
     "0 while no process has collected garbage for too long; 1 also where it is switched off.",
 )
-for _gauge in (FOLLOWER_RUNNING, COLLECTOR_RUNNING):
-    _gauge.set(1)
+LEASE_AGE = Gauge(
+    "imprint_lease_age_seconds", "Seconds since a process last held the lease.", ["lease"]
+)
 NODE_CONTRADICTIONS = Counter(
     "imprint_node_contradictions", "Times that nodes contradicted themselves or each other on logs."
 )
@@ -50,13 +62,32 @@ UNREADABLE_RECEIPTS = Counter(
     "imprint_unreadable_receipts", "Receipts that no node returned; their events are not known."
 )
 ENTITLEMENTS = Counter(
-    "imprint_entitlements", "Access decisions: kept ones, and those asked of the chain.", ["from"]
+    "imprint_entitlements",
+    "Access decisions: from the cache, and read from the chain.",
+    ["from"],
+)
+READY = Gauge(
+    "imprint_ready", "The last result of the readiness probe: 2 ready, 1 degraded, 0 not ready."
+)
+DEPENDENCY_UP = Gauge(
+    "imprint_dependency_up",
+    "1 if all is well with this member of the readiness probe, else 0.",
+    ["dependency"],
+)
+DRAFTS = Gauge("imprint_drafts", "Drafts that are stored.")
+POSTS = Gauge("imprint_posts", "Posts that are stored.")
+STORED_BYTES = Gauge(
+    "imprint_stored_bytes", "Bytes of the documents of drafts and posts, with their thumbnails."
+)
+DETACHED_BYTES = Gauge(
+    "imprint_detached_bytes",
+    "Bytes of replaced and deleted documents that are not yet destroyed.",
 )
 FREE_DISK_BYTES = Gauge(
     "imprint_free_disk_bytes", "Free bytes of the fullest disk that the service writes to."
 )
 DOCUMENTS_DESTROYED = Counter(
-    "imprint_documents_destroyed", "Documents that the janitor destroyed."
+    "imprint_documents_destroyed", "Documents that the garbage collector destroyed."
 )
 STRAYS_HELD = Gauge(
     "imprint_strays_held",
@@ -69,5 +100,56 @@ DAMAGED_DOCUMENTS = Gauge(
     "imprint_damaged_documents", "Documents that are missing from the store or damaged there."
 )
 ROUNDS_PUT_OFF = Counter(
-    "imprint_chores_put_off", "Rounds that a dependency did not allow.", ["chore"]
+    "imprint_chores_put_off",
+    "Rounds of background tasks that failed or that a dependency did not allow.",
+    ["chore"],
 )
+
+SUPERVISOR = CollectorRegistry()
+"""The metrics of the supervisor; a worker that it forks must not count them once more."""
+
+BUILD_INFO = Gauge(
+    "imprint_build_info",
+    "1; the labels have the versions of Imprint and of Python.",
+    ["version", "python"],
+    registry=SUPERVISOR,
+)
+WORKERS = Gauge("imprint_workers", "Worker processes by state.", ["state"], registry=SUPERVISOR)
+RELOADS = Counter("imprint_reloads", "Reloads by result.", ["result"], registry=SUPERVISOR)
+ProcessCollector(registry=SUPERVISOR)
+
+SUMMED = frozenset(
+    {"imprint_connections", "process_resident_memory_bytes", "process_virtual_memory_bytes"}
+)
+"""Gauges whose values are added up over all processes."""
+
+LEAST = frozenset(
+    {
+        "imprint_collector_running",
+        "imprint_dependency_up",
+        "imprint_follower_running",
+        "imprint_free_disk_bytes",
+        "imprint_ready",
+        "process_max_fds",
+        "process_start_time_seconds",
+    }
+)
+"""Gauges of which the smallest value counts."""
+
+for _gauge in (FOLLOWER_RUNNING, COLLECTOR_RUNNING):
+    _gauge.set(1)
+for _gauge in (
+    CURSOR_LAG,
+    DETACHED_BYTES,
+    DRAFTS,
+    FOLLOWED_BLOCK,
+    FREE_DISK_BYTES,
+    HEAD_BLOCK,
+    POSTS,
+    READY,
+    STORED_BYTES,
+):
+    _gauge.set(math.nan)
+for _result in ("done", "failed"):
+    RELOADS.labels(_result)
+BUILD_INFO.labels(__version__, platform.python_version()).set(1)

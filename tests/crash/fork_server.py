@@ -1,7 +1,7 @@
 """A fork server: a process that has loaded the service and forks a new one on request.
 
 Loading Python's modules takes most of a start, so tests that kill a service hundreds of times fork
-each one from here. A child runs `imprint serve` and owns everything that it opens.
+each one from here. A child runs the worker of `imprint serve` and owns everything that it opens.
 """
 
 import json
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from imprint import failpoints
-from imprint.cli import main, serve
+from imprint.cli.serve import run_worker
+from imprint.server.listeners import listen
+from imprint.settings import read_settings
 
 ROOT = Path(__file__).parents[2]
-LOADED = serve.serve
-"""The command whose modules every child finds loaded."""
 
 
 @dataclass(slots=True)
@@ -109,6 +109,14 @@ class Child:
             self.wait(seconds)
 
 
+def _serve() -> int:
+    """Serve as the only worker of `imprint serve` does, without a supervisor that replaces it."""
+    settings = read_settings(os.environ)
+    server = settings.server
+    # Only the first worker measures what is stored; that would disturb what is traced.
+    return run_worker(settings, listen(server.host, server.port), place=1)
+
+
 def _bring_up(request: dict[str, Any]) -> int:
     pid = os.fork()
     if pid:
@@ -124,7 +132,7 @@ def _bring_up(request: dict[str, Any]) -> int:
         os.environ.update(kept | request["environ"])
         if request["run"]:
             failpoints.arm(request["run"])
-        main(["serve"])
+        status = _serve()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
     except Exception:  # noqa: BLE001 - it is written down, and nothing else can be done

@@ -52,7 +52,7 @@ async def opened(scene: Scene) -> AsyncIterator[CatalogBase]:
 async def follows(catalog: CatalogBase, replica: Replica) -> bool:
     """Whether this replica holds the follower's lease."""
     found = await catalog.find_lease(FOLLOWER_LEASE)
-    named = f", process {replica.process.pid} #"
+    named = f", process {replica.process.worker} #"
     return found is not None and found.left > timedelta(0) and named in found.holder
 
 

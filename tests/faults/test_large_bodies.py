@@ -25,7 +25,7 @@ UNLIMITED = dict.fromkeys(RATES, "1000000000/60")
 
 def peak_megabytes(replica: Replica) -> int:
     """The most memory that the service has ever used."""
-    status = Path(f"/proc/{replica.process.pid}/status").read_text()
+    status = Path(f"/proc/{replica.process.worker}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) // 1024
 

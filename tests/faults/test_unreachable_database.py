@@ -111,39 +111,63 @@ async def test_a_service_that_waits_stops_at_once(tmp_path: Path, workers: str):
         assert "a-long-password" not in replica.log
 
 
-async def test_a_worker_that_dies_without_its_server_ends_nothing(tmp_path: Path, server: Server):
-    async with open_scene(tmp_path, WORKERS="2") as scene:
+@pytest.mark.parametrize("workers", ["2", "1"])
+async def test_a_worker_that_dies_without_its_server_ends_nothing(
+    tmp_path: Path, server: Server, workers: str
+):
+    async with open_scene(tmp_path, WORKERS=workers) as scene:
         replica = scene.replica()
         await replica.start()
         await scene.world.create(scene.world.wallet(0))
         server.kill()
-        died, stayed = sorted(workers_of(replica))
+        died, *stayed = sorted(workers_of(replica))
         os.kill(died, signal.SIGKILL)
         await until(lambda: WAITS in replica.log)
-        # The connections are for the one that serves; without its database it refuses, too.
+        # The connections are for one that serves, if there is one; without its database it
+        # refuses, too.
         response = await fetch(replica, "/filesMetaData")
         assert response.json()["code"] == "database_unavailable"
         server.start()
         await until(lambda: GOES_ON in replica.log)
         await replica.wait_for(200)
-        assert is_alive(stayed)
-        assert len(workers_of(replica)) == 2
+        assert all(map(is_alive, stayed))
+        assert len(workers_of(replica)) == int(workers)
         await scene.world.create(scene.world.wallet(0))
 
 
-async def test_a_hangup_without_the_server_keeps_the_old_workers(tmp_path: Path, server: Server):
-    async with open_scene(tmp_path, WORKERS="2") as scene:
+@pytest.mark.parametrize("workers", ["2", "1"])
+async def test_a_hangup_without_the_server_keeps_the_old_workers(
+    tmp_path: Path, server: Server, workers: str
+):
+    async with open_scene(tmp_path, WORKERS=workers) as scene:
         replica = scene.replica()
         await replica.start()
         old = workers_of(replica)
         server.kill()
         os.kill(replica.process.pid, signal.SIGHUP)
-        await until(lambda: replica.log.count(WAITS) == 2)
+        await until(lambda: WAITS in replica.log)
         assert old < workers_of(replica)
         server.start()
         await until(lambda: not any(map(is_alive, old)))
         await scene.world.create(scene.world.wallet(0))
-        assert len(workers_of(replica)) == 2
+        assert len(workers_of(replica)) == int(workers)
+
+
+async def test_a_reload_ends_a_wait_for_the_wrong_server(tmp_path: Path, server: Server):
+    address = tmp_path / "address"
+    address.write_text("postgresql://someone:a-long-password@127.0.0.1:1/nowhere")
+    async with open_scene(tmp_path) as scene:
+        replica = scene.replica(DATABASE_URL_FILE=str(address))
+        right = replica.process.environ["IMPRINT_DATABASE_URL"]
+        environ = replica.process.environ.items()
+        replica.process.environ = {k: v for k, v in environ if k != "IMPRINT_DATABASE_URL"}
+        replica.process.spawn()
+        await expect_waiting(scene, replica)
+        address.write_text(right)
+        os.kill(replica.process.pid, signal.SIGHUP)
+        await replica.wait_for(200)
+        await scene.world.create(scene.world.wallet(0))
+        assert "a-long-password" not in replica.log
 
 
 async def test_a_worker_that_finds_a_newer_schema_leaves_the_others_alone(tmp_path: Path):

@@ -63,7 +63,7 @@ def run_trial(
     ):
         time.sleep(WARM_UP_SECONDS)
         _check_peace(lines)
-        node, pid = installation.node, service.process.pid
+        node, pid = installation.node, service.process.worker
         node.enlarge(facts.other_post, attack.node_bytes)
         memory_before, open_before = memory(pid), descriptors(pid)
         node_before, stored_before = node.counts, stored(service)
@@ -71,7 +71,7 @@ def run_trial(
         waited_before = waited(pid)
         report = begin()
         seen.tally, seen.began, seen.ended = report.tally, report.began, report.ended
-        seen.survived = service.process.runs
+        seen.survived = service.process.runs and service.process.children == [pid]
         if seen.survived:
             seen.starved = (waited(pid) - waited_before) / (report.ended - report.began)
             seen.recovery = _await_recovery(service, lines, report.ended, open_before)
@@ -193,7 +193,7 @@ def _await_recovery(service: Service, lines: Lines, ended: float, open_before: i
         bad = [each for each in samples if not _is_normal(each)]
         if bad:
             since = max(each.ended for each in bad)
-        elif descriptors(service.process.pid) > open_before + MAX_LEFT_OPEN:
+        elif descriptors(service.process.worker) > open_before + MAX_LEFT_OPEN:
             since = now
         elif now >= since + RECOVERED_SECONDS and _is_served(samples) and _responds(service):
             return since - ended

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -25,6 +24,7 @@ def test_a_signal_ends_everything_at_whatever_moment_it_comes():
     running = _start(
         """
         import os, signal, time
+        from imprint.server.plan import Plan
         from imprint.server.supervisor import Supervisor
 
         def work(place, link):
@@ -36,7 +36,8 @@ def test_a_signal_ends_everything_at_whatever_moment_it_comes():
             return 0
 
         for step in range(60):
-            assert Supervisor(8, work).run() == 0
+            plan = Plan(8, work)
+            assert Supervisor(plan, lambda: plan).run() == 0
         print("done")
         """
     )
@@ -51,6 +52,7 @@ def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
     running = _start(
         """
         import logging, sys
+        from imprint.server.plan import Plan
         from imprint.server.supervisor import Supervisor
 
         logging.basicConfig(level="ERROR", stream=sys.stdout)
@@ -59,7 +61,8 @@ def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
             print("born", flush=True)
             return 1
 
-        sys.exit(Supervisor(1, work, pause=60).run())
+        plan = Plan(1, work)
+        sys.exit(Supervisor(plan, lambda: plan, pause=60).run())
         """
     )
     try:
@@ -93,6 +96,7 @@ def _line(running: "subprocess.Popen[str]") -> str:
 PROGRAM = """
     import logging, os, signal, sys, time
     from pathlib import Path
+    from imprint.server.plan import Plan, ReloadRefused
     from imprint.server.supervisor import MISCONFIGURED, Supervisor
 
     logging.basicConfig(level="ERROR", stream=sys.stdout, format="%(message)s")
@@ -113,15 +117,21 @@ PROGRAM = """
         signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
         return work_in(place, link)
 
+    def reread():
+        return Plan(2, work)
+
     {body}
 
-    sys.exit(Supervisor(2, work, pause=0.05, {options}).run())
+    plan = Plan(2, work, {plan})
+    sys.exit(Supervisor(plan, reread, pause=0.05, {options}).run())
 """
 
 
-def _start_program(folder: Path, body: str, options: str = "") -> "subprocess.Popen[str]":
+def _start_program(
+    folder: Path, body: str, options: str = "", plan: str = ""
+) -> "subprocess.Popen[str]":
     indented = dedent(body).strip().replace("\n", "\n    ")
-    return _start(PROGRAM.format(folder=str(folder), body=indented, options=options))
+    return _start(PROGRAM.format(folder=str(folder), body=indented, options=options, plan=plan))
 
 
 def test_a_worker_that_cannot_start_ends_the_service_if_none_was_ready(tmp_path: Path):
@@ -168,75 +178,253 @@ def test_a_worker_that_cannot_start_is_tried_again_while_others_serve(tmp_path: 
         assert _end(running) == ""
 
 
-RENEWED = """
-    def work_in(place, link):
-        generation = marks / str(place)
-        with generation.open("a") as file:
+GENERATIONS = """
+    import asyncio
+
+    def generation(place):
+        count = marks / str(place)
+        with count.open("a") as file:
             file.write("x")
-        if generation.stat().st_size == 1:
-            link.report_ready()
-            if place == 1:
-                while (marks / "0").stat().st_size == 0:
-                    time.sleep(0.01)
-                say("old")
-            serve()
-            say("left", place)
-            return 0
-        {successor}
+        return count.stat().st_size
+
+    def work_in(place, link):
+        which = generation(place)
+        if which > 1:
+            {new}
+        handler = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        asyncio.run(link.wait_for_permission())
+        signal.signal(signal.SIGTERM, handler)
+        say("serves", which, place)
+        link.report_ready()
+        serve()
+        say("left", which, place)
+        return 0
+
+    {more}
 """
 
+FAILED = "reload failed; the service goes on as before"
 
-def test_an_old_worker_stays_if_its_successor_fails(tmp_path: Path):
-    successor = "time.sleep(0.1); return 1"
-    (tmp_path / "0").touch()
-    running = _start_program(tmp_path, RENEWED.format(successor=successor))
+
+def _start_generations(
+    folder: Path, new: str = "pass", more: str = "", options: str = ""
+) -> "subprocess.Popen[str]":
+    """Workers that say when they serve and when they have left; later ones run `new` first."""
+    return _start_program(folder, GENERATIONS.format(new=new, more=more), options)
+
+
+def _lines(running: "subprocess.Popen[str]", count: int) -> list[str]:
+    return [_line(running) for _ in range(count)]
+
+
+FIRST = ["serves 1 0", "serves 1 1"]
+LEFT = ["left 1 0", "left 1 1"]
+
+
+def test_old_workers_leave_when_all_new_ones_serve(tmp_path: Path):
+    running = _start_generations(tmp_path)
     try:
-        assert _line(running) == "old"
-        time.sleep(0.3)
+        assert sorted(_lines(running, 2)) == FIRST
         running.send_signal(signal.SIGHUP)
-        failed = "new worker ended before it was ready; the old one stays"
-        assert [_line(running) for _ in range(2)] == [failed] * 2
+        assert sorted(_lines(running, 2)) == ["serves 2 0", "serves 2 1"]
+        assert sorted(_lines(running, 2)) == LEFT
         running.send_signal(signal.SIGTERM)
     finally:
-        # They had not left before.
-        assert sorted(_end(running).splitlines()) == ["left 0", "left 1"]
+        assert sorted(_end(running).splitlines()) == ["left 2 0", "left 2 1"]
 
 
-def test_a_successor_that_is_never_ready_is_given_up(tmp_path: Path):
-    (tmp_path / "0").touch()
+def test_no_new_worker_serves_if_one_of_them_fails(tmp_path: Path):
+    running = _start_generations(tmp_path, "if place == 1: return 1")
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        running.send_signal(signal.SIGHUP)
+        assert _line(running) == FAILED
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert sorted(_end(running).splitlines()) == LEFT
+
+
+def test_a_reload_is_given_up_if_a_new_worker_is_late(tmp_path: Path):
+    new = "return serve()"
+    running = _start_generations(tmp_path, new, options="successor_seconds=0.3")
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        running.send_signal(signal.SIGHUP)
+        assert _line(running) == FAILED
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert sorted(_end(running).splitlines()) == LEFT
+
+
+def test_a_refused_reload_starts_nothing(tmp_path: Path):
+    more = """
+    def reread():
+        raise ReloadRefused(["It is wrong."])
+    """
+    running = _start_generations(tmp_path, more=more.strip())
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        running.send_signal(signal.SIGHUP)
+        assert _line(running) == FAILED
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert sorted(_end(running).splitlines()) == LEFT
+        assert (tmp_path / "0").stat().st_size == 1
+
+
+def test_a_mistake_while_settings_are_read_ends_nothing(tmp_path: Path):
+    more = """
+    def reread():
+        raise KeyError("a mistake")
+
+    logging.getLogger("imprint.server.supervisor").addFilter(lambda each: not each.exc_info)
+    """
+    running = _start_generations(tmp_path, more=more.strip())
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        running.send_signal(signal.SIGHUP)
+        assert _line(running) == FAILED
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert sorted(_end(running).splitlines()) == LEFT
+
+
+def test_a_system_without_room_for_processes_ends_nothing(tmp_path: Path):
+    more = """
+    fork = os.fork
+
+    def fork_within_limits():
+        if (marks / "full").exists():
+            raise OSError(11, "Resource temporarily unavailable")
+        return fork()
+
+    os.fork = fork_within_limits
+    """
+    running = _start_generations(tmp_path, more=more.strip())
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        (tmp_path / "full").touch()
+        running.send_signal(signal.SIGHUP)
+        assert _line(running) == FAILED
+        (tmp_path / "full").unlink()
+        running.send_signal(signal.SIGHUP)
+        assert sorted(_lines(running, 2)) == ["serves 2 0", "serves 2 1"]
+        assert sorted(_lines(running, 2)) == LEFT
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert sorted(_end(running).splitlines()) == ["left 2 0", "left 2 1"]
+
+
+def test_a_reload_changes_the_number_of_workers(tmp_path: Path):
+    more = """
+    def reread():
+        return Plan(1, work)
+    """
+    running = _start_generations(tmp_path, more=more.strip())
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        running.send_signal(signal.SIGHUP)
+        assert _line(running) == "serves 2 0"
+        assert sorted(_lines(running, 2)) == LEFT
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert _end(running).splitlines() == ["left 2 0"]
+
+
+def test_hangups_during_a_reload_cause_one_more(tmp_path: Path):
+    new = """
+            if which == 2 and place == 0:
+                os.kill(os.getppid(), signal.SIGHUP)
+                time.sleep(0.1)
+                os.kill(os.getppid(), signal.SIGHUP)
+                time.sleep(0.1)
+    """
+    running = _start_generations(tmp_path, new.strip())
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        running.send_signal(signal.SIGHUP)
+        said = _lines(running, 8)
+        assert sorted(said[:2]) == ["serves 2 0", "serves 2 1"]
+        later = ["left 2 0", "left 2 1", "serves 3 0", "serves 3 1"]
+        assert sorted(said[2:]) == sorted(LEFT + later)
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert sorted(_end(running).splitlines()) == ["left 3 0", "left 3 1"]
+
+
+def test_a_stop_during_a_reload_ends_everything(tmp_path: Path):
+    running = _start_generations(tmp_path, 'say("new"); return serve()')
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        running.send_signal(signal.SIGHUP)
+        assert _line(running) == "new"
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert sorted(_end(running).splitlines()) == LEFT
+
+
+def test_an_old_worker_that_dies_during_a_reload_is_replaced_if_that_fails(tmp_path: Path):
+    new = """
+            if place == 0 and which == 2:
+                time.sleep(0.2)
+                (marks / "die").touch()
+                time.sleep(0.5)
+                return 1
+    """
+    more = """
+    calm = serve
+
+    def serve():
+        while not stopping:
+            if place_of[0] == 1 and (marks / "die").exists():
+                (marks / "die").unlink()
+                os._exit(9)
+            time.sleep(0.01)
+
+    place_of = [None]
+    plain = work_in
+
+    def work_in(place, link):
+        place_of[0] = place
+        return plain(place, link)
+    """
+    running = _start_generations(tmp_path, new.strip(), more.strip())
+    try:
+        assert sorted(_lines(running, 2)) == FIRST
+        running.send_signal(signal.SIGHUP)
+        said = _lines(running, 3)
+        assert sorted(said) == [FAILED, "serves 2 1", "worker died and is replaced"]
+        running.send_signal(signal.SIGTERM)
+    finally:
+        assert sorted(_end(running).splitlines()) == ["left 1 0", "left 2 1"]
+
+
+def test_a_worker_that_hangs_when_it_should_leave_is_killed(tmp_path: Path):
+    more = """
+    def hang(place, link):
+        link.report_ready()
+        say("serves", 1, place)
+        while True:
+            time.sleep(1)
+
+    first = True
+
+    def work(place, link):
+        signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
+        return hang(place, link) if generation(place) == 1 else work_in(place, link)
+    """
     running = _start_program(
-        tmp_path, RENEWED.format(successor="return serve()"), "successor_seconds=0.3"
+        tmp_path, GENERATIONS.format(new="pass", more=more.strip()), plan="stop_seconds=0.2"
     )
     try:
-        assert _line(running) == "old"
-        time.sleep(0.3)
+        assert sorted(_lines(running, 2)) == FIRST
         running.send_signal(signal.SIGHUP)
-        failed = "new worker ended before it was ready; the old one stays"
-        assert [_line(running) for _ in range(2)] == [failed] * 2
+        said = _lines(running, 4)
+        killed = ["worker does not stop and is killed"] * 2
+        assert sorted(said) == ["serves 3 0", "serves 3 1", *killed]
         running.send_signal(signal.SIGTERM)
     finally:
-        assert sorted(_end(running).splitlines()) == ["left 0", "left 1"]
-
-
-def test_an_old_worker_leaves_when_its_successor_is_ready(tmp_path: Path):
-    (tmp_path / "0").touch()
-    successor = """
-        time.sleep(0.1)
-        say("ready", place)
-        link.report_ready()
-        return serve()"""
-    running = _start_program(tmp_path, RENEWED.format(successor=successor.strip()))
-    try:
-        assert _line(running) == "old"
-        time.sleep(0.3)
-        running.send_signal(signal.SIGHUP)
-        said = [_line(running) for _ in range(4)]
-        assert sorted(said) == ["left 0", "left 1", "ready 0", "ready 1"]
-        for place in "01":
-            assert said.index(f"ready {place}") < said.index(f"left {place}")
-        running.send_signal(signal.SIGTERM)
-    finally:
-        assert _end(running) == ""
+        assert sorted(_end(running).splitlines()) == ["left 3 0", "left 3 1"]
 
 
 def test_workers_stop_when_their_supervisor_is_killed(tmp_path: Path):
@@ -266,7 +454,7 @@ def test_a_worker_that_does_not_stop_is_killed(tmp_path: Path):
             say("serves")
             time.sleep(600)
         """,
-        "stop_seconds=0.2",
+        plan="stop_seconds=0.2",
     )
     assert [_line(running) for _ in range(2)] == ["serves"] * 2
     running.send_signal(signal.SIGTERM)

@@ -1,5 +1,6 @@
 """The value that each parser makes of a text, and the sentence with which it refuses others."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +40,7 @@ CHECKSUMMED = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
         (parsers.parse_proxy, "10.0.0.0/8", "10.0.0.0/8"),
         (parsers.parse_proxy, "2001:DB8:0::1", "2001:db8::1"),
         (parsers.parse_proxy, "2001:db8::/32", "2001:db8::/32"),
+        (parsers.parse_proxy, "fd00::/8", "fd00::/8"),
         (parsers.parse_proxy, "fe80::1%eth0", "fe80::1"),
         (parsers.parse_proxy, "::ffff:10.0.0.1", "10.0.0.1"),
         (parsers.parse_proxy, "::ffff:10.0.0.0/104", "10.0.0.0/8"),
@@ -73,7 +75,8 @@ def test_a_valid_text_has_its_value(parse: Callable[[str], object], text: str, v
         (parsers.parse_rate, "30/0", "must be a count and a number of seconds, like 30/300"),
         (parsers.parse_contract, "0x" + "0" * 40, "must not be the zero address"),
         (parsers.parse_host, "-a.example", "must be a host name or an IP address"),
-        (parsers.parse_proxy, "10.0.0.1/8", "must name IP addresses and networks"),
+        (parsers.parse_proxy, "10.0.0.1/8", "names 10.0.0.1/8, which is an address inside of"),
+        (parsers.parse_proxy, "fd00::1/8", "names fd00::1/8, which is an address inside of a"),
         (parsers.parse_proxy, "10.0.0.0/33", "must name IP addresses and networks"),
         (parsers.parse_proxy, "proxy.example", "must name IP addresses and networks"),
         (parsers.parse_url, "ftp://a", "must be a URL that begins with http:// or https://"),
@@ -160,3 +163,41 @@ def test_several_values_may_be_none_at_all(text: str):
 def test_one_invalid_value_among_several_is_refused():
     with pytest.raises(InvalidSetting):
         parsers.several(parsers.parse_proxy)("10.0.0.1,proxy.example")
+
+
+def test_an_address_with_host_bits_is_refused_with_what_may_be_meant():
+    with pytest.raises(InvalidSetting, match=r"write 10\.0\.0\.0/8 .* or 10\.0\.0\.1 for the one"):
+        parsers.parse_proxy("10.0.0.1/8")
+
+
+CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+on_linux = pytest.mark.skipif(not CPUS, reason="this system pins no process")
+
+
+@pytest.mark.parametrize("text", ["auto", "AUTO"])
+def test_no_cpu_is_named_by_auto(text: str):
+    assert parsers.parse_cpus(text) == ()
+
+
+@on_linux
+def test_cpus_are_listed_and_ranges_are_filled():
+    every = ",".join(map(str, CPUS))
+    assert parsers.parse_cpus(every) == tuple(CPUS)
+    assert parsers.parse_cpus(f"{CPUS[-1]}, {CPUS[0]} ,{CPUS[0]}")[0] == CPUS[-1]
+    assert parsers.parse_cpus(f"{CPUS[0]}-{CPUS[0]}") == (CPUS[0],)
+    if len(CPUS) > 1 and CPUS[1] == CPUS[0] + 1:
+        assert parsers.parse_cpus(f"{CPUS[0]}-{CPUS[1]}") == (CPUS[0], CPUS[1])
+
+
+@on_linux
+def test_a_cpu_that_the_machine_does_not_have_is_refused():
+    missing = max(CPUS) + 1
+    with pytest.raises(InvalidSetting, match=f"names CPU {missing}, but this process may use only"):
+        parsers.parse_cpus(f"{CPUS[0]},{missing}")
+
+
+@pytest.mark.parametrize("text", ["", ",", "0,", "one", "1-0", "-1", "0--1", "0-1-2", "123456"])
+def test_what_lists_no_cpus_is_refused(text: str):
+    with pytest.raises(InvalidSetting, match="must be auto, or numbers of CPUs"):
+        parsers.parse_cpus(text)

@@ -35,7 +35,7 @@ class Target:
 
     def memory(self, name: str) -> int:
         """A value of the process in bytes: `VmRSS` is now, `VmHWM` the most so far."""
-        status = Path(f"/proc/{self.service.process.pid}/status").read_text("ascii")
+        status = Path(f"/proc/{self.service.process.worker}/status").read_text("ascii")
         (line,) = (line for line in status.splitlines() if line.startswith(f"{name}:"))
         return int(line.split()[1]) * 1024
 

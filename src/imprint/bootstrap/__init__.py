@@ -39,6 +39,7 @@ from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
+from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
 from imprint.settings import Secret, Settings
@@ -60,12 +61,16 @@ __all__ = [
 ]
 
 
-def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = None) -> ASGIApp:
-    """The web application over these adapters; `rpc_url` is shown to clients (development only)."""
+def build_service(
+    settings: Settings, adapters: Adapters, rpc_url: str | None = None, *, measures: bool = False
+) -> ASGIApp:
+    """The web application over these adapters; `rpc_url` is shown to clients (development only).
+
+    With `measures`, this process measures what is stored for the metrics of all.
+    """
     catalog, content, cipher = adapters.catalog, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
-    chain, limits, retention = settings.chain, settings.limits, settings.retention
-    signing = SigningDomain(settings.signing.name, settings.signing.version, chain.id)
+    chain, limits = settings.chain, settings.limits
     lifetime = timedelta(seconds=chain.cache_seconds)
     entitlement = Entitlement(marketplace, adapters.monotonic, lifetime)
     labels = LabelUpdater(catalog, content)
@@ -81,22 +86,9 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
             clock,
             limits.enforced(limits.logins),
         ),
-        Drafts(
-            WriteVerifier(signing),
-            catalog,
-            content,
-            cipher,
-            marketplace,
-            adapters.images,
-            clock,
-            limits.enforced(limits.writes),
-            timedelta(seconds=retention.lease_seconds),
-            Quota(limits.quota_bytes, limits.quota_drafts),
-            adapters.disk,
-            health,
-        ),
+        _drafts(settings, adapters, health),
         Reads(catalog, content, cipher, entitlement),
-        Lists(catalog, _page_tokens(settings), clock, retention.public_drafts),
+        Lists(catalog, _page_tokens(settings), clock, settings.retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
         Readiness(
             catalog,
@@ -110,7 +102,9 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         ),
     )
     watched = [*monitors.values()]
-    tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays)
+    check = services.readiness.check
+    usage = UsageMonitor(catalog, check, adapters.monotonic) if measures else None
+    tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays, usage)
     facts = Facts(describe_service(settings, rpc_url), describe_marketplace(settings))
     return build_app(
         services,
@@ -119,6 +113,24 @@ def build_service(settings: Settings, adapters: Adapters, rpc_url: str | None = 
         clock,
         tasks.lifespan,
         monotonic=adapters.monotonic,
+    )
+
+
+def _drafts(settings: Settings, adapters: Adapters, health: WriteHealth) -> Drafts:
+    signing, limits = settings.signing, settings.limits
+    return Drafts(
+        WriteVerifier(SigningDomain(signing.name, signing.version, settings.chain.id)),
+        adapters.catalog,
+        adapters.content,
+        adapters.cipher,
+        adapters.marketplace,
+        adapters.images,
+        adapters.clock,
+        limits.enforced(limits.writes),
+        timedelta(seconds=settings.retention.lease_seconds),
+        Quota(limits.quota_bytes, limits.quota_drafts),
+        adapters.disk,
+        health,
     )
 
 

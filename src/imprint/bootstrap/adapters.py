@@ -13,6 +13,7 @@ from pathlib import Path
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.adapters.catalog.use_lock import BeingMoved
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
@@ -233,7 +234,7 @@ def open_database(
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = database.path
         return open_with_reserve(path.parent, lambda: open_catalog(path, seconds or monotonic))
-    except (NewerSchema, DamagedLog) as error:
+    except (NewerSchema, DamagedLog, BeingMoved) as error:
         raise CannotStart(str(error)) from error
     except (Unavailable, OSError, ValueError) as error:
         # The URL of a server contains a password.

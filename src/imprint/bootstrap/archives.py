@@ -170,13 +170,13 @@ def _open_own(path: Path) -> Catalog:
     except DamagedCopy as error:
         raise CannotStart(f"A backup of this catalog could not be restored. {error}") from error
     check_copy(path)
-    return open_catalog(path)
+    return open_catalog(path, is_copy=True)
 
 
 def _open_checked(path: Path) -> Catalog:
     try:
         check_copy(path)
-        return open_catalog(path)
+        return open_catalog(path, is_copy=True)
     except (DamagedCopy, Unavailable) as error:
         raise NotABackup(str(error)) from error
     except NewerSchema as error:

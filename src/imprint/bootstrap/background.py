@@ -10,7 +10,7 @@ from typing import Any
 from starlette.types import ASGIApp
 
 from imprint.bootstrap.adapters import Adapters
-from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING
+from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING, LEASE_AGE
 from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS, Follower
 from imprint.services.entitlement import Entitlement, EntitlementWatcher
 from imprint.services.garbage_collector import GarbageCollector, StrayScan, UsageRecount
@@ -18,6 +18,7 @@ from imprint.services.installation import InstallationClaim
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, LeaseMonitor
 from imprint.services.scrub import Examination, Scrub, watch_files
+from imprint.services.usage_monitor import UsageMonitor
 from imprint.settings import Settings
 
 
@@ -45,12 +46,24 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
     if interval := settings.chain.follow_seconds:
         limit = LeaseMonitor.limit_of(interval, timedelta(seconds=LEASE_SECONDS))
         monitors["follower"] = LeaseMonitor(
-            catalog, FOLLOWER_LEASE, "chain follower", limit, FOLLOWER_RUNNING.set, elapsed
+            catalog,
+            FOLLOWER_LEASE,
+            "chain follower",
+            limit,
+            FOLLOWER_RUNNING.set,
+            elapsed,
+            LEASE_AGE.labels("follower").set,
         )
     if interval := settings.retention.janitor_seconds:
         limit = LeaseMonitor.limit_of(interval, LEASE_TIME)
         monitors["collector"] = LeaseMonitor(
-            catalog, COLLECTOR_LEASE, "garbage collector", limit, COLLECTOR_RUNNING.set, elapsed
+            catalog,
+            COLLECTOR_LEASE,
+            "garbage collector",
+            limit,
+            COLLECTOR_RUNNING.set,
+            elapsed,
+            LEASE_AGE.labels("collector").set,
         )
     return monitors
 
@@ -75,6 +88,7 @@ class BackgroundTasks:
     claim: InstallationClaim
     monitors: Sequence[LeaseMonitor] = ()
     strays: StrayScan | None = None
+    usage: UsageMonitor | None = None
 
     @asynccontextmanager
     async def lifespan(self, app: ASGIApp) -> AsyncIterator[None]:
@@ -104,6 +118,9 @@ class BackgroundTasks:
         if retention.scrub_seconds:
             yield Examination(catalog).run()
             yield Scrub(catalog, content).run(retention.scrub_seconds)
+        if self.usage is not None:
+            yield self.usage.run()
+            yield self.usage.run_probes()
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:

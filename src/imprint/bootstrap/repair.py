@@ -95,7 +95,7 @@ class _RecordRepair:
 
     async def _end(self, repair: Repair, salvaged: Salvaged) -> None:
         if self.report.dry_run:
-            catalog = open_catalog(salvaged.new)
+            catalog = open_catalog(salvaged.new, is_copy=True)
             try:
                 await repair.restore_documents(catalog, self.progress)
             finally:

@@ -59,11 +59,11 @@ async def open_installation(
         await adapters.close()
 
 
-def configure_service_logging(settings: Settings) -> None:
-    """Log as the settings say, with request ids, beginning with the warnings about the settings."""
+def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
+    """Log as the settings say, with request ids; `warn` about the settings first."""
     server = settings.server
     configure_logging(server.log_level, server.log_format, settings.secrets, request_id.get)
-    for warning in settings.warnings:
+    for warning in settings.warnings if warn else ():
         log.warning("%s", warning)
 
 

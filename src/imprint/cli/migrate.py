@@ -33,7 +33,8 @@ _EMBEDDED = "embedded:"
 def migrate_catalog(source: str, target: str) -> None:
     """Move all records from SQLite to PostgreSQL.
 
-    The target must be empty; both are compared at the end. Stop the service first. It may be
+    The target must be empty; both are compared at the end. Stop the service first: a source or a
+    target that is in use is refused, and no service can use either meanwhile. It may be
     interrupted: a further run goes on where it stopped. Services cannot open the target before it
     has ended well. The source stays as it is.
     """

@@ -1,19 +1,18 @@
-"""`imprint serve`: the service, in one process or in several workers."""
+"""`imprint serve`: a supervisor, and the workers that it replaces when SIGHUP arrives."""
 
 import asyncio
 import gc
 import logging
 import os
-import signal
 import socket
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import click
 import uvloop
-from prometheus_client import make_asgi_app
 
 from imprint.bootstrap import (
     OpenCatalog,
@@ -30,9 +29,17 @@ from imprint.cli.installation import (
 )
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.server.http import HttpServer, NotStarted, serve_all
+from imprint.server.link import Link
 from imprint.server.listeners import listen
-from imprint.server.supervisor import Link, Supervisor
-from imprint.settings import Settings, read_settings
+from imprint.server.plan import Plan, ReloadRefused
+from imprint.server.supervisor import Supervisor
+from imprint.settings import (
+    Settings,
+    SettingsProblems,
+    SqliteDatabase,
+    find_changes,
+    read_settings,
+)
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +49,8 @@ SILENT_SECONDS = 10.0
 STOP_MARGIN = 30.0
 """Seconds that a worker may take to stop beyond `IMPRINT_SHUTDOWN_SECONDS` before it is killed."""
 
-_ONE_WORKER = "SIGHUP is ignored: there is one worker, and no supervisor to replace it"
+LASTING = ("IMPRINT_DATA_DIR", "IMPRINT_CONTENT_STORE")
+"""Settings that no reload changes: old and new workers would write to two places at once."""
 
 
 @click.command()
@@ -55,94 +63,153 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
     Its settings come from the environment and from a TOML file.
     """
     with reporting_errors(starts=True):
-        options = {"IMPRINT_HOST": host, "IMPRINT_PORT": port}
-        settings = read_settings(os.environ, config, options=options)
+        deployment = _Deployment(config, {"IMPRINT_HOST": host, "IMPRINT_PORT": port})
+        plan = deployment.plan()
+        # Everything loaded by now stays until the end; the garbage collector need not scan it, and
+        # workers go on sharing its memory.
+        gc.collect()
+        gc.freeze()
+        sys.exit(Supervisor(plan, deployment.plan_anew).run())
+
+
+@dataclass(slots=True)
+class _Deployment:
+    """The settings and the sockets of a service, from one reload to the next."""
+
+    config: Path | None
+    options: Mapping[str, str | None]
+    _settings: Settings = field(init=False)
+    _sockets: dict[tuple[str, int], socket.socket] = field(default_factory=dict)
+
+    def plan(self) -> Plan:
+        """The plan of a service that starts. Raises `SettingsProblems` and `CannotStart`."""
+        settings = self._settings = self._read_settings()
         configure_service_logging(settings)
-        sockets = _open_sockets(settings)
-        workers = settings.server.workers
-        if workers == 1:
-            uvloop.run(_serve_alone(settings, sockets))
-        else:
-            work = partial(_run_worker, settings, sockets)
-            stop_seconds = settings.limits.shutdown_seconds + STOP_MARGIN
-            # Metrics are served until their worker has stopped serving.
-            listeners = [sockets.service]
-            sys.exit(Supervisor(workers, work, listeners, stop_seconds=stop_seconds).run())
+        return self._plan(settings, ())
+
+    def plan_anew(self) -> Plan:
+        """The plan of a reload; reads settings and secrets again. Raises `ReloadRefused`."""
+        try:
+            settings = self._read_settings()
+        except SettingsProblems as error:
+            raise ReloadRefused(error.problems) from error
+        changes = find_changes(self._settings, settings)
+        self._refuse_lasting(settings, changes)
+        try:
+            return self._plan(settings, changes)
+        except CannotStart as error:
+            raise ReloadRefused([f"{error} To listen there, restart the service."]) from error
+
+    def _read_settings(self) -> Settings:
+        return read_settings(os.environ, self.config, options=self.options)
+
+    def _refuse_lasting(self, settings: Settings, changes: tuple[str, ...]) -> None:
+        refused = [name for name in LASTING if name in changes]
+        old, new = self._settings.storage.database, settings.storage.database
+        # Another password or host may lead to the same records, another file never does.
+        if old != new and (type(old) is not type(new) or isinstance(new, SqliteDatabase)):
+            refused.append("IMPRINT_DATABASE_URL")
+        if refused:
+            raise ReloadRefused([f"{name} has changed: restart the service." for name in refused])
+
+    def _plan(self, settings: Settings, changes: tuple[str, ...]) -> Plan:
+        server = settings.server
+        service, metrics = self._open_sockets(server.host, server.port, server.metrics_port)
+
+        def adopt() -> None:
+            self._settings = settings
+            configure_service_logging(settings)
+
+        return Plan(
+            server.workers,
+            partial(run_worker, settings, service),
+            (service,),
+            metrics,
+            settings.limits.shutdown_seconds + STOP_MARGIN,
+            changes,
+            adopt,
+        )
+
+    def _open_sockets(
+        self, host: str, port: int, metrics_port: int
+    ) -> tuple[socket.socket, socket.socket | None]:
+        """The sockets of the service and of its metrics; those that are open already stay open.
+
+        Raises `CannotStart`; then no further socket is open.
+        """
+        self._sockets = {place: each for place, each in self._sockets.items() if each.fileno() >= 0}
+        before = dict(self._sockets)
+        try:
+            service = self._listen(host, port)
+            return service, self._listen(host, metrics_port) if metrics_port else None
+        except CannotStart:
+            for each in {*self._sockets.values()} - {*before.values()}:
+                each.close()
+            raise
+
+    def _listen(self, host: str, port: int) -> socket.socket:
+        if (host, port) not in self._sockets:
+            self._sockets[host, port] = listen(host, port)
+        return self._sockets[host, port]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sockets:
-    """The socket that all workers share, and the metrics socket of each worker."""
-
-    service: socket.socket
-    metrics: list[socket.socket]
-
-
-def _open_sockets(settings: Settings) -> _Sockets:
-    server = settings.server
-    service = listen(server.host, server.port)
-    if server.metrics_port == 0:
-        return _Sockets(service, [])
-    ports = range(server.metrics_port, server.metrics_port + server.workers)
-    return _Sockets(service, [listen(server.host, port) for port in ports])
-
-
-async def _serve_alone(settings: Settings, sockets: _Sockets) -> None:
-    # SIGHUP makes a supervisor replace its workers; unhandled, it would end this process.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, log.warning, _ONE_WORKER)
+def run_worker(
+    settings: Settings, listener: socket.socket, place: int, link: Link | None = None
+) -> int:
+    """Serve until a signal stops this process; returns its exit status."""
+    configure_service_logging(settings, warn=False)
+    cpus = settings.server.worker_cpus
+    if cpus:
+        os.sched_setaffinity(0, {cpus[place % len(cpus)]})
     try:
-        await _serve(settings, sockets, 0, None)
-    except NotStarted:
-        sys.exit(FAILED)
-
-
-def _run_worker(settings: Settings, sockets: _Sockets, index: int, link: Link) -> int:
-    try:
-        uvloop.run(_serve(settings, sockets, index, link))
+        uvloop.run(_serve(settings, listener, place, link))
     except CannotStart as error:
+        if link is not None:
+            link.report_failure(str(error))
         return report_cannot_start(error)
     except NotStarted:
         return FAILED
     return 0
 
 
-async def _serve(settings: Settings, sockets: _Sockets, index: int, link: Link | None) -> None:
+async def _serve(
+    settings: Settings, listener: socket.socket, place: int, link: Link | None
+) -> None:
     limits = settings.limits
     starting = build_starting_service(settings)
     service = HttpServer(
         starting,
-        sockets.service,
+        listener,
         limits=connection_limits(settings),
         keep_alive=limits.keep_alive_seconds,
         shutdown_timeout=limits.shutdown_seconds,
         has_lifespan=False,
         is_shared=link is not None,
     )
-    metrics = [
-        HttpServer(
-            make_asgi_app(), listener, keep_alive=0, has_lifespan=False, is_shared=link is not None
-        )
-        for listener in sockets.metrics[index : index + 1]
-    ]
     waits = asyncio.Event()
 
     def wait_for(missing: Unavailable) -> None:
         starting.wait_for(missing)
+        if link is not None and not waits.is_set():
+            link.report_waiting()
         waits.set()
 
     async def start() -> None:
         attempt = partial(open_checked_adapters, settings, OpenCatalog())
         adapters = await open_when_reachable(attempt, wait_for)
-        await service.replace_app(build_service(settings, adapters))
+        measures = place == 0 and settings.server.metrics_port != 0
+        await service.replace_app(build_service(settings, adapters, measures=measures))
         # Everything loaded by now stays until the end; the garbage collector need not scan it.
         gc.collect()
         gc.freeze()
+        if link is not None:
+            await link.wait_for_permission()
 
     patience = asyncio.get_running_loop().call_later(SILENT_SECONDS, waits.set)
     await serve_all(
-        [service, *metrics],
+        [service],
         start=start(),
         # While others serve, connections are for them.
-        may_serve=None if link is not None and link.has_peers else waits,
+        may_serve=waits if link is None or link.serves_early else None,
         on_ready=link.report_ready if link is not None else patience.cancel,
     )

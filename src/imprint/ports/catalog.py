@@ -48,6 +48,18 @@ class CatalogDamaged(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """How much is stored, of all owners together."""
+
+    drafts: int
+    posts: int
+    stored_bytes: int
+    """Bytes of the documents of drafts and posts, with their thumbnails."""
+    detached_bytes: int
+    """Bytes of documents that were replaced or deleted and are not yet destroyed."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoredDocument:
     """A document that the catalog refers to; it is readable if its file has no wrapped key."""
 
@@ -342,6 +354,9 @@ class Catalog(Protocol):
         Only a process of an earlier release, which does not count, makes a difference. One caller
         at a time holds a lease for it: a difference must be corrected once.
         """
+
+    async def measure_usage(self) -> Usage:
+        """How much is stored; reads all live files, so it is for once in a while."""
 
     async def prune_replays(self, before: datetime) -> None:
         """Delete older records of deliveries, logins and rate limits; they are no longer needed."""

@@ -1,18 +1,31 @@
-"""The supervisor of several worker processes on one socket: it starts, replaces and stops them."""
+"""The supervisor of worker processes on one socket: it starts, replaces and stops them."""
 
 import logging
 import os
 import select
 import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
+from enum import Enum
 
+import msgspec
+
+from imprint.metrics import RELOADS, SUPERVISOR, WORKERS
+from imprint.server.link import Kind, Link, WorkerLink, open_link
 from imprint.server.listeners import refuse_connections
+from imprint.server.metrics_server import MetricsServer
+from imprint.server.plan import Plan, ReloadRefused
+from imprint.server.samples import (
+    Family,
+    MergedSamples,
+    decode_samples,
+    encode_samples,
+    read_samples,
+)
+from imprint.server.signals import SIGNALS, reset_signals, signal_socket
+from imprint.server.systemd import ServiceNotifier
 
 log = logging.getLogger(__name__)
 
@@ -26,75 +39,55 @@ LONGEST_RESTART_SECONDS = 30.0
 """How long to wait at most; the pause of a place doubles until a worker there is ready."""
 
 SUCCESSOR_SECONDS = 60.0
-"""How long a new worker may take to be ready before the old one stays in its place."""
+"""How long a new worker may take before a reload is given up."""
 
-STOP_SECONDS = 60.0
-"""How long workers may take to stop before they are killed."""
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
-"""The signals that wake the supervisor."""
-
-_READY = b"r"
-"""What a worker sends when it serves."""
+SAMPLE_SECONDS = 1.0
+"""How long a scrape waits for the metrics of a worker; then its last known counters are used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What a worker has of its supervisor.
+class _State(Enum):
+    """What a worker does, as far as its supervisor knows."""
 
-    `has_peers` is whether other workers serve: then this one need not accept connections before it
-    is ready.
-    """
-
-    supervisor: socket.socket
-    has_peers: bool = False
-
-    def report_ready(self) -> None:
-        """Tell the supervisor that this worker serves."""
-        with suppress(OSError):
-            self.supervisor.sendall(_READY)
-
-    def watch(self, stop_seconds: float) -> None:
-        """Stop this process, as SIGTERM does, when its supervisor has ended without stopping it.
-
-        A thread watches, because a process that starts or hangs has no event loop that could.
-        """
-        watching = threading.Thread(target=self._stop_at_end, args=(stop_seconds,), daemon=True)
-        watching.start()
-
-    def _stop_at_end(self, stop_seconds: float) -> None:
-        with suppress(OSError):
-            while self.supervisor.recv(64):
-                pass
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(stop_seconds)
-        os._exit(1)
+    STARTING = "starting"
+    PREPARED = "prepared"
+    READY = "ready"
+    LEAVING = "leaving"
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker as its supervisor sees it.
-
-    `successor` is the worker that takes this one's place when it is ready, at the latest at the
-    successor's `deadline`.
-    """
+    """A worker as its supervisor sees it; something is done about it at its `deadline`."""
 
     pid: int
     place: int
-    link: socket.socket
-    is_ready: bool = False
-    is_leaving: bool = False
-    successor: "_Worker | None" = None
+    plan: Plan
+    link: WorkerLink
+    state: _State = _State.STARTING
     deadline: float | None = None
+    reason: str | None = None
+    samples: list[Family] = field(default_factory=list)
+    is_asked: bool = False
+
+
+@dataclass(slots=True)
+class _Reload:
+    """A reload that is under way: the new plan, and its workers, started one after the other."""
+
+    plan: Plan
+    workers: list[_Worker] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps `count` workers running; SIGHUP replaces each by a new one when that is ready.
+    """Keeps the workers of a plan running; SIGHUP replaces them by those of the plan of `reread`.
 
-    `work` runs in the worker: it gets the worker's index and its link to the supervisor, and
-    returns its exit status. Workers are forked after everything is loaded and before anything is
-    opened, so that they share memory but no connections. If the supervisor is killed, they stop.
+    The new workers are started one after the other. When all of them are prepared, they begin to
+    serve; when all of them serve, the old ones are told to leave. If `reread` raises
+    `ReloadRefused`, or if a new worker ends or is late, the old ones go on and the new ones end:
+    no two plans stay mixed.
+
+    Workers are forked after everything is loaded and before anything is opened, so that they share
+    memory but no connections. If the supervisor is killed, they stop.
 
     A worker that cannot start for a lasting reason ends the service, but only if none has ever
     been ready: later the others serve on, and its place is tried again.
@@ -103,90 +96,152 @@ class Supervisor:
     so that no signal interrupts one.
     """
 
-    count: int
-    work: Callable[[int, Link], int]
-    listeners: Sequence[socket.socket] = ()
+    plan: Plan
+    reread: Callable[[], Plan]
     pause: float = RESTART_SECONDS
     successor_seconds: float = SUCCESSOR_SECONDS
-    stop_seconds: float = STOP_SECONDS
+    notifier: ServiceNotifier = field(default_factory=ServiceNotifier)
+    _metrics: MetricsServer = field(init=False)
     _workers: dict[int, _Worker] = field(default_factory=dict)
+    _ended: MergedSamples = field(default_factory=MergedSamples)
     _due: dict[int, float] = field(default_factory=dict)
     _failures: dict[int, int] = field(default_factory=dict)
+    _reload: _Reload | None = None
+    _reload_again: bool = False
+    _sample_deadline: float | None = None
     _was_ready: bool = False
+    _told_ready: bool = False
     _stop_deadline: float | None = None
     _status: int = 0
 
+    def __post_init__(self) -> None:
+        self._metrics = MetricsServer(self.plan.metrics)
+
     def run(self) -> int:
         """Supervise the workers until a signal stops them; returns the service's exit status."""
-        with _signal_socket() as signals:
-            for place in range(self.count):
-                self._start(place)
+        with signal_socket() as signals:
+            for place in range(self.plan.count):
+                self._start(place, self.plan)
             while self._workers or self._due:
                 self._react(self._wait(signals))
                 self._reap()
                 self._replace()
                 self._give_up()
+                self._respond_to_scrapes()
+                self.notifier.sign_of_life()
+        self._metrics.close()
         return self._status
 
     def _wait(self, signals: socket.socket) -> set[int]:
-        """The signals that have arrived; notes which workers have become ready."""
-        watched = {each.link: each for each in self._workers.values() if not each.is_ready}
-        found, _, _ = select.select([signals, *watched], [], [], self._timeout())
+        """The signals that have arrived; notes what workers and scrapers have sent."""
+        links = {each.link: each for each in self._workers.values() if each.link.is_open}
+        readers = [signals, *links, *self._metrics.readers]
+        found, writable, _ = select.select(readers, self._metrics.writers, [], self._timeout())
         for link in found:
-            if link is not signals and _receive(link) == _READY:
-                self._on_ready(watched[link])
+            if link in links:
+                self._read(links[link])
+        self._metrics.on_readable(found)
+        self._metrics.on_writable(writable)
         return set(signals.recv(4096)) if signals in found else set()
 
     def _timeout(self) -> float | None:
         """Seconds until something has to be done without a signal; None if nothing has."""
         times = [*self._due.values()]
         times += [each.deadline for each in self._workers.values() if each.deadline is not None]
-        if self._stop_deadline is not None:
-            times.append(self._stop_deadline)
+        others = self._stop_deadline, self._sample_deadline, self._metrics.due, self.notifier.due
+        times += [each for each in others if each is not None]
         return max(min(times) - time.monotonic(), 0) if times else None
 
     def _react(self, numbers: set[int]) -> None:
         if numbers & {signal.SIGINT, signal.SIGTERM}:
             self._stop()
         elif signal.SIGHUP in numbers and self._stop_deadline is None:
-            self._renew()
+            self._begin_reload()
 
-    def _start(self, place: int) -> _Worker:
+    # Workers
+
+    def _start(self, place: int, plan: Plan, *, is_gated: bool = False) -> _Worker:
+        """Fork a worker. Raises `OSError` if the system allows no more processes."""
         # Signals are blocked until the new worker has replaced the handlers that it inherited: with
         # these it would act as the supervisor. It receives blocked signals right after.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        own, theirs = socket.socketpair()
-        pid = os.fork()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            own, theirs = open_link()
+            pid = os.fork()
+        except OSError:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            raise
         if pid == 0:
             status = 1
             try:
-                _reset_signals()
-                # With copies of these, workers would not notice the end of their supervisor.
-                for each in self._workers.values():
-                    each.link.close()
+                reset_signals()
                 own.close()
-                link = Link(theirs, any(each.is_ready for each in self._workers.values()))
+                self._close_copies(plan)
+                link = Link(
+                    theirs,
+                    has_peers=any(each.state is _State.READY for each in self._workers.values()),
+                    is_gated=is_gated,
+                    collect=encode_samples,
+                )
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-                link.watch(self.stop_seconds)
-                status = self.work(place, link)
+                link.watch(plan.stop_seconds)
+                status = plan.work(place, link)
+                link.report_samples()
             except Exception:
                 log.exception("worker failed", extra={"place": place})
             finally:
                 # A worker must never return into the code of its supervisor.
                 os._exit(status)
         theirs.close()
-        own.setblocking(False)
-        worker = self._workers[pid] = _Worker(pid, place, own)
+        worker = self._workers[pid] = _Worker(pid, place, plan, own)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return worker
 
-    def _on_ready(self, worker: _Worker) -> None:
-        worker.is_ready = self._was_ready = True
-        worker.deadline = None
-        self._failures.pop(worker.place, None)
-        for old in self._workers.values():
-            if old.successor is worker:
-                _tell_to_leave(old)
+    def _close_copies(self, plan: Plan) -> None:
+        """Close what a worker has inherited and does not need.
+
+        With copies of links, workers would not notice the end of their supervisor; with copies of
+        sockets, a port that is no longer served would stay open.
+        """
+        for each in self._workers.values():
+            each.link.close()
+        self._metrics.close()
+        plans = [self.plan] if self._reload is None else [self.plan, self._reload.plan]
+        for other in {each for known in plans for each in known.sockets} - {*plan.listeners}:
+            other.close()
+
+    def _read(self, worker: _Worker) -> None:
+        for kind, body in worker.link.read():
+            if kind is Kind.SAMPLES:
+                worker.is_asked = False
+                # A worker that sends nonsense must not end its supervisor.
+                try:
+                    worker.samples = decode_samples(body)
+                except msgspec.DecodeError:
+                    log.error("unreadable metrics of a worker", extra={"place": worker.place})
+            elif kind is Kind.FAILED:
+                worker.reason = body.decode("utf-8", "replace")
+            elif worker.state is not _State.LEAVING:
+                self._on_progress(worker, kind)
+
+    def _on_progress(self, worker: _Worker, kind: Kind) -> None:
+        if kind is Kind.WAITING:
+            self._tell_ready("waiting for a dependency")
+        elif kind is Kind.PREPARED:
+            worker.state, worker.deadline = _State.PREPARED, None
+            self._continue_reload()
+        else:
+            worker.state, worker.deadline = _State.READY, None
+            self._was_ready = True
+            self._failures.pop(worker.place, None)
+            if all(each.state is _State.READY for each in self._workers.values()):
+                self._tell_ready("serving")
+            self._continue_reload()
+
+    def _tell_ready(self, status: str) -> None:
+        if not self._told_ready:
+            self._told_ready = True
+            self.notifier.ready(status)
 
     def _reap(self) -> None:
         """Collect the workers that have ended."""
@@ -194,24 +249,23 @@ class Supervisor:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
-            worker = self._workers.pop(pid, None)
+            worker = self._workers.get(pid)
             if worker is not None:
+                self._read(worker)
+                del self._workers[pid]
                 worker.link.close()
+                self._ended.add(worker.samples, current=False)
                 if self._stop_deadline is None:
                     self._on_end(worker, os.waitstatus_to_exitcode(status))
 
     def _on_end(self, worker: _Worker, status: int) -> None:
-        if worker.is_leaving:
+        if worker.state is _State.LEAVING:
             return
-        fields = {"place": worker.place, "exit_status": status}
-        old = next((each for each in self._workers.values() if each.successor is worker), None)
-        if old is not None:
-            old.successor = None
-            log.error("new worker ended before it was ready; the old one stays", extra=fields)
-        elif worker.successor is not None:
-            worker.successor.deadline = None
-            log.error("worker died and is replaced", extra=fields)
-        elif status == MISCONFIGURED and not self._was_ready:
+        fields = {"place": worker.place, "exit_status": status, "reason": worker.reason}
+        if self._reload is not None and worker in self._reload.workers:
+            why = worker.reason or f"A new worker ended with status {status}; see the log above."
+            self._abandon_reload([why])
+        elif status == MISCONFIGURED and not self._was_ready and self._reload is None:
             self._status = status
             self._stop()
         elif status == MISCONFIGURED:
@@ -223,7 +277,8 @@ class Supervisor:
 
     def _schedule(self, worker: _Worker) -> None:
         """Start a worker in the place of this one after a pause."""
-        failures = 0 if worker.is_ready else self._failures.get(worker.place, 0)
+        is_ready = worker.state is _State.READY
+        failures = 0 if is_ready else self._failures.get(worker.place, 0)
         self._failures[worker.place] = failures + 1
         longest = max(self.pause, LONGEST_RESTART_SECONDS)
         # Beyond some doublings the number only grows.
@@ -235,78 +290,180 @@ class Supervisor:
         now = time.monotonic()
         for place in [place for place, due in self._due.items() if due <= now]:
             del self._due[place]
-            self._start(place)
-
-    def _renew(self) -> None:
-        """Start a successor of each worker that serves; it leaves when the successor is ready."""
-        for worker in list(self._workers.values()):
-            if worker.is_ready and not worker.is_leaving and worker.successor is None:
-                worker.successor = self._start(worker.place)
-                worker.successor.deadline = time.monotonic() + self.successor_seconds
+            try:
+                self._start(place, self.plan)
+            except OSError as error:
+                log.error("no worker can be started", extra={"reason": error.strerror})
+                self._due[place] = now + LONGEST_RESTART_SECONDS
 
     def _give_up(self) -> None:
-        """End what has taken too long: successors that are not ready, workers that do not stop."""
+        """End what has taken too long: a reload, workers that do not stop, scrapers."""
         now = time.monotonic()
-        for worker in self._workers.values():
-            if worker.deadline is not None and worker.deadline <= now:
+        for worker in [*self._workers.values()]:
+            if worker.deadline is None or worker.deadline > now:
+                continue
+            if worker.state is _State.LEAVING:
+                worker.deadline = now + worker.plan.stop_seconds
+                _kill(worker)
+            else:
                 worker.deadline = None
-                os.kill(worker.pid, signal.SIGTERM)
+                seconds = self.successor_seconds
+                self._abandon_reload([f"A new worker was not ready in {seconds:g} seconds."])
         if self._stop_deadline is not None and self._stop_deadline <= now:
-            self._stop_deadline = now + self.stop_seconds
-            for pid in self._workers:
-                log.error("worker does not stop and is killed", extra={"pid": pid})
-                os.kill(pid, signal.SIGKILL)
+            self._stop_deadline = now + self.plan.stop_seconds
+            for worker in self._workers.values():
+                _kill(worker)
+        self._metrics.give_up()
+
+    def _dismiss(self, worker: _Worker) -> None:
+        """Tell a worker to leave; it is killed if that takes too long."""
+        worker.state = _State.LEAVING
+        worker.deadline = time.monotonic() + worker.plan.stop_seconds
+        os.kill(worker.pid, signal.SIGTERM)
+
+    # Reloads
+
+    def _begin_reload(self) -> None:
+        if self._reload is not None:
+            self._reload_again = True
+            return
+        self.notifier.reloading()
+        try:
+            plan = self.reread()
+        except ReloadRefused as refused:
+            self._fail_reload(refused.reasons)
+            return
+        except Exception:
+            log.exception("the settings cannot be read")
+            self._fail_reload(["The settings cannot be read; the log says more."])
+            return
+        self._reload = _Reload(plan)
+        self._continue_reload()
+
+    def _continue_reload(self) -> None:
+        """Take the next step of the reload, if one is under way and has come so far."""
+        reload = self._reload
+        if reload is None:
+            return
+        states = {each.state for each in reload.workers}
+        if _State.STARTING in states:
+            return
+        if len(reload.workers) < reload.plan.count:
+            try:
+                worker = self._start(len(reload.workers), reload.plan, is_gated=True)
+            except OSError as error:
+                self._abandon_reload([f"No worker can be started: {error.strerror}."])
+                return
+            worker.deadline = time.monotonic() + self.successor_seconds
+            reload.workers.append(worker)
+        elif _State.PREPARED in states:
+            if _State.READY not in states:
+                for worker in reload.workers:
+                    worker.deadline = time.monotonic() + self.successor_seconds
+                    worker.link.permit()
+        else:
+            self._switch(reload.plan)
+
+    def _switch(self, plan: Plan) -> None:
+        """Let the workers of this plan take over: all of them serve."""
+        old, self.plan, self._reload = self.plan, plan, None
+        self._due.clear()
+        self._failures.clear()
+        self._metrics.listen(plan.metrics)
+        _close_sockets(old, plan)
+        for worker in self._workers.values():
+            if worker.plan is old and worker.state is not _State.LEAVING:
+                self._dismiss(worker)
+        plan.adopt()
+        RELOADS.labels("done").inc()
+        changes = {"changed": list(plan.changes), "workers": plan.count}
+        log.warning("reloaded: new workers serve", extra=changes)
+        self._end_reload("serving")
+
+    def _abandon_reload(self, reasons: Sequence[str]) -> None:
+        """Let the old workers go on, and end the new ones."""
+        reload, self._reload = self._reload, None
+        if reload is None:
+            return
+        for worker in reload.workers:
+            if worker.pid in self._workers:
+                self._dismiss(worker)
+        _close_sockets(reload.plan, self.plan)
+        self._fail_reload(reasons)
+
+    def _fail_reload(self, reasons: Sequence[str]) -> None:
+        RELOADS.labels("failed").inc()
+        log.error("reload failed; the service goes on as before", extra={"reasons": [*reasons]})
+        self._end_reload("serving; the last reload failed")
+
+    def _end_reload(self, status: str) -> None:
+        self.notifier.ready(status)
+        if self._reload_again:
+            self._reload_again = False
+            self._begin_reload()
+
+    # Metrics
+
+    def _respond_to_scrapes(self) -> None:
+        """Ask the workers for their metrics if somebody waits, and respond when they are there."""
+        if not self._metrics.has_waiting:
+            return
+        open_links = [each for each in self._workers.values() if each.link.is_open]
+        now = time.monotonic()
+        if self._sample_deadline is None:
+            self._sample_deadline = now + SAMPLE_SECONDS
+            for worker in open_links:
+                # A worker that does not read is not asked again and again.
+                if not worker.is_asked:
+                    worker.is_asked = True
+                    worker.link.request_samples()
+        if any(each.is_asked for each in open_links) and now < self._sample_deadline:
+            return
+        self._sample_deadline = None
+        self._metrics.respond(self._merge_samples())
+
+    def _merge_samples(self) -> MergedSamples:
+        states = [each.state for each in self._workers.values()]
+        for state in _State:
+            WORKERS.labels(state.value).set(states.count(state))
+        merged = MergedSamples()
+        merged.add(read_samples(SUPERVISOR))
+        merged.add(self._ended.families(), current=False)
+        for worker in self._workers.values():
+            merged.add(worker.samples, current=not worker.is_asked)
+        return merged
+
+    # The end
 
     def _stop(self) -> None:
         """Stop all workers.
 
         First the listening sockets are closed here: as long as one copy is open, the system accepts
-        connections that nobody will serve. The last worker closes the last copy.
+        connections that nobody will serve. The last worker closes the last copy. Metrics are served
+        to the end.
         """
         if self._stop_deadline is None:
-            self._stop_deadline = time.monotonic() + self.stop_seconds
+            self._stop_deadline = time.monotonic() + self.plan.stop_seconds
+            self.notifier.stopping()
         self._due.clear()
-        for listener in self.listeners:
+        plans = [self.plan] if self._reload is None else [self.plan, self._reload.plan]
+        self._reload = None
+        for listener in {each for plan in plans for each in plan.listeners}:
             refuse_connections(listener)
             listener.close()
         for worker in self._workers.values():
-            worker.deadline = None
+            worker.state, worker.deadline = _State.LEAVING, None
             os.kill(worker.pid, signal.SIGTERM)
 
 
-def _tell_to_leave(worker: _Worker) -> None:
-    worker.is_leaving = True
-    os.kill(worker.pid, signal.SIGTERM)
+def _kill(worker: _Worker) -> None:
+    log.error("worker does not stop and is killed", extra={"pid": worker.pid})
+    os.kill(worker.pid, signal.SIGKILL)
 
 
-def _receive(link: socket.socket) -> bytes:
-    with suppress(OSError):
-        return link.recv(len(_READY))
-    return b""
-
-
-@contextmanager
-def _signal_socket() -> Iterator[socket.socket]:
-    """A socket on which the numbers of signals arrive, until the end of the block."""
-    reader, writer = socket.socketpair()
-    with reader, writer:
-        writer.setblocking(False)
-        signal.set_wakeup_fd(writer.fileno())
-        previous = {each: signal.signal(each, _ignore) for each in _SIGNALS}
-        try:
-            yield reader
-        finally:
-            for each, handler in previous.items():
-                signal.signal(each, handler)
-            signal.set_wakeup_fd(-1)
-
-
-def _ignore(number: int, frame: FrameType | None) -> None:
-    """Do nothing: Python writes to the socket only for signals that have a handler."""
-
-
-def _reset_signals() -> None:
-    """Undo the supervisor's handlers in a worker. SIGHUP is ignored: it is for the supervisor."""
-    signal.set_wakeup_fd(-1)
-    for each in _SIGNALS:
-        signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else signal.SIG_DFL)
+def _close_sockets(left: Plan, kept: Plan) -> None:
+    """Close the sockets of a plan that another one does not need."""
+    for each in {*left.sockets} - {*kept.sockets}:
+        if each in left.listeners:
+            refuse_connections(each)
+        each.close()

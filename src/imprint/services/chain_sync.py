@@ -26,6 +26,7 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.metrics import (
+    CURSOR_LAG,
     DEEP_REORG,
     EVENTS,
     EVENTS_UNDONE,
@@ -209,6 +210,7 @@ class Follower:
         HEAD_BLOCK.set(head.number)
         _keep_below(self._read_by_receipts, head)
         cursor = await self.catalog.cursor(self.chain_id)
+        CURSOR_LAG.set(max(head.number - (cursor.number if cursor else self.start_block), 0))
         final = await self.catalog.final_block(self.chain_id)
         history = History.AGREES
         if final is not None:
@@ -389,8 +391,7 @@ class Follower:
             return
         self.history = history
         DEEP_REORG.set(self.deep_reorg)
-        number = None if final is None else final.number
-        fields = {"block": number, "head": head.number, "depth": self.reorg_depth}
+        fields = {"block": final and final.number, "head": head.number, "depth": self.reorg_depth}
         if history is History.REPLACED:
             log.critical(
                 "the chain was reset, or reorganized deeper than the configured depth; nothing "
@@ -449,6 +450,7 @@ class Follower:
             self.history = History.AGREES
             HEAD_BELOW_FINAL.set(0)
             DEEP_REORG.set(0)
+            CURSOR_LAG.set(float("nan"))
         return taken
 
     async def _keep_lease(self) -> None:
@@ -482,10 +484,8 @@ def _compare(
 
 
 def _note_unproved(place: LogPlace) -> None:
-    log.error(
-        "nodes contradict themselves about an event, which stays as it is",
-        extra={"block": place.block_number},
-    )
+    text = "nodes contradict themselves about an event, which stays as it is"
+    log.error(text, extra={"block": place.block_number})
 
 
 def _keep_below(remembered: dict[int, str], head: BlockRef) -> None:

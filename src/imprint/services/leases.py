@@ -123,6 +123,8 @@ class LeaseMonitor:
     limit: timedelta
     show: Callable[[bool], object]
     monotonic: Monotonic = monotonic
+    show_age: Callable[[float], object] = lambda _: None
+    """Called at every look with the seconds since the lease was last held."""
     running: bool = field(default=True, init=False)
     _since: float = field(init=False)
     _looked_at: float = field(init=False)
@@ -157,6 +159,7 @@ class LeaseMonitor:
             # Nobody can take a lease meanwhile. When the database is back, one needs a moment.
             self._since = self.monotonic()
             raise
+        self.show_age(math.nan if age is None else age.total_seconds())
         free = age is None or age > self.limit
         late = free and self.monotonic() - self._since > self.limit.total_seconds()
         if late and self._late and self.running:

@@ -12,7 +12,7 @@ from imprint.settings.stores import (
     SqliteDatabase,
     authorization_header,
 )
-from imprint.settings.values import DEVELOPMENT, SETTINGS, Settings
+from imprint.settings.values import DEVELOPMENT, SETTINGS, Settings, find_changes
 
 __all__ = [
     "DEVELOPMENT",
@@ -27,5 +27,6 @@ __all__ = [
     "SqliteDatabase",
     "authorization_header",
     "decode_key",
+    "find_changes",
     "read_settings",
 ]

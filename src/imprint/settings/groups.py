@@ -12,6 +12,7 @@ from imprint.settings.parsers import (
     parse_allowed_origin,
     parse_contact,
     parse_contract,
+    parse_cpus,
     parse_domain,
     parse_host,
     parse_origin,
@@ -67,10 +68,16 @@ class Server:
     workers: int = setting(
         "WORKERS", "How many processes serve; they share the data folder.", integer(1, 64), "1"
     )
+    worker_cpus: tuple[int, ...] = setting(
+        "WORKER_CPUS",
+        "The CPUs that workers are pinned to, in turn, like `0,1` or `0-3`; `auto` pins none.",
+        parse_cpus,
+        "auto",
+    )
     metrics_port: int = setting(
         "METRICS_PORT",
-        "The port of the Prometheus metrics, on the same address; each further worker has the next"
-        " one; 0 switches them off.",
+        "The port of the Prometheus metrics of all workers, on the same address; 0 switches them"
+        " off.",
         integer(0, 65_535),
         "0",
     )

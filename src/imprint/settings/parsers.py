@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ _Value = TypeVar("_Value")
 _INTEGER = re.compile(r"-?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?")
 _RATE = re.compile(r"([0-9]{1,12})/([0-9]{1,9})")
+_CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 _ON = ("on", "true", "yes", "1")
@@ -75,6 +77,11 @@ def parse_proxy(text: str) -> str:
         # The zone of an address says where this machine finds it, not which one it is.
         network = ipaddress.ip_network(text.partition("%")[0] if _is_ip(text) else text)
     except ValueError as error:
+        if (meant := _without_host_bits(text)) is not None:
+            raise InvalidSetting(
+                f"names {text}, which is an address inside of a network: write {meant} for the"
+                f" whole network, or {text.partition('/')[0]} for the one address"
+            ) from error
         raise InvalidSetting(
             "must name IP addresses and networks, like 192.0.2.1 or 10.0.0.0/8"
         ) from error
@@ -82,6 +89,26 @@ def parse_proxy(text: str) -> str:
     if isinstance(first, ipaddress.IPv6Address) and first.ipv4_mapped is not None:
         network = ipaddress.ip_network((first.ipv4_mapped, max(network.prefixlen - 96, 0)))
     return str(network.network_address) if network.num_addresses == 1 else str(network)
+
+
+def parse_cpus(text: str) -> tuple[int, ...]:
+    """CPUs of this machine that the process may use, as `0,1` or `0-3`; `auto` names none."""
+    if text.lower() == "auto":
+        return ()
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        match = _CPUS.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise InvalidSetting("must be auto, or numbers of CPUs like 0,1 or 0-3")
+        found |= dict.fromkeys(range(first, last + 1))
+    if not hasattr(os, "sched_setaffinity"):
+        raise InvalidSetting("must be auto: this system cannot pin a process to a CPU")
+    usable = os.sched_getaffinity(0)
+    if missing := [cpu for cpu in found if cpu not in usable]:
+        have = ",".join(map(str, sorted(usable)))
+        raise InvalidSetting(f"names CPU {missing[0]}, but this process may use only {have}")
+    return tuple(found)
 
 
 def parse_domain(text: str) -> str:
@@ -196,6 +223,14 @@ def _split_url(text: str) -> SplitResult:
     if any(char.isspace() or not char.isprintable() for char in text):
         raise InvalidSetting("must not contain spaces or control characters")
     return parts
+
+
+def _without_host_bits(text: str) -> str | None:
+    """The network that an address with a prefix belongs to, or None if it is not one."""
+    try:
+        return str(ipaddress.ip_network(text, strict=False))
+    except ValueError:
+        return None
 
 
 def _is_ip(text: str) -> bool:

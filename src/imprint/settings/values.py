@@ -105,6 +105,16 @@ SETTINGS: tuple[Setting, ...] = tuple(
 """Every setting; the loader and the docs are made from this list."""
 
 
+def find_changes(old: Settings, new: Settings) -> tuple[str, ...]:
+    """The names of the settings whose values differ."""
+    return tuple(
+        each.name
+        for name, group in GROUPS.items()
+        for key, each in declared_in(group).items()
+        if getattr(getattr(old, name), key) != getattr(getattr(new, name), key)
+    )
+
+
 def _derive(secret: Secret) -> Secret:
     digest = hmac.new(secret.reveal_bytes(), _PAGE_TOKEN_LABEL, hashlib.sha256)
     return Secret(digest.hexdigest())

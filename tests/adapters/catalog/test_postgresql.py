@@ -99,7 +99,9 @@ async def test_a_transaction_that_met_another_one_runs_its_rule_again(world, dat
 
 
 async def test_locks_are_taken_before_the_rule_runs(world):
+    # Without the one that every connection shares with the others.
     held = "SELECT count(*) AS count FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    held += " AND mode = 'ExclusiveLock'"
 
     async def count(tx):
         return (await tx.fetchone(f"{held} AND pid = pg_backend_pid()"))["count"]

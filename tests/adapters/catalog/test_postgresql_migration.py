@@ -1,6 +1,7 @@
 """Migration of a catalog to PostgreSQL: complete, resumable, and compared at the end."""
 
 import asyncio
+import os
 import sqlite3
 from contextlib import closing
 
@@ -14,12 +15,13 @@ from tests.postgresql import Server
 from imprint.adapters.catalog import postgresql_migration, sql
 from imprint.adapters.catalog.postgresql import open_catalog
 from imprint.adapters.catalog.postgresql_migration import CannotMove, move_catalog
+from imprint.adapters.catalog.postgresql_pool import USE_LOCK, connect
 from imprint.adapters.catalog.postgresql_schema import Unfinished
 from imprint.bootstrap.adapters import open_database
 from imprint.cli import main
-from imprint.domain.errors import CannotStart, NonceUsed
+from imprint.domain.errors import CannotStart, NonceUsed, Unavailable
 from imprint.domain.lists import OwnDrafts, PublicList
-from imprint.settings import PostgresqlDatabase, Secret
+from imprint.settings import PostgresqlDatabase, Secret, SqliteDatabase
 
 LISTS = [PublicList(), PublicList(drafts_too=True), PublicList(("a", "b")), PublicList(("c",))]
 
@@ -196,3 +198,47 @@ def test_the_command_moves_one_way_only(source, to):
     result = run_command("--from", source, "--to", to)
     assert result.exit_code == 2
     assert "Imprint cannot start" in result.output
+
+
+async def test_a_source_that_somebody_uses_is_refused(source, target):
+    catalog = open_any(source.address)
+    with pytest.raises(CannotMove, match=f"in use .*{os.getpid()}.* Stop the service"):
+        await move_catalog(source.path, target.address, report_nothing)
+    await catalog.close()
+    await move_catalog(source.path, target.address, report_nothing)
+
+
+async def test_a_target_that_somebody_uses_is_refused(source, target):
+    catalog = open_catalog(target.address)
+    await catalog.probe()
+    with pytest.raises(CannotMove, match=r"The target is in use: .* \(this machine\)"):
+        await move_catalog(source.path, target.address, report_nothing)
+    await catalog.close()
+    await move_catalog(source.path, target.address, report_nothing)
+
+
+async def test_nobody_can_open_the_source_during_a_move(source, target):
+    refused, database = [], SqliteDatabase(source.path)
+
+    def open_it(done, total):
+        with pytest.raises(CannotStart, match="are being moved by `imprint migrate-catalog`"):
+            open_database(database, 2)
+        refused.append(done)
+
+    await move_catalog(source.path, target.address, open_it)
+    assert refused
+    catalog = open_database(database, 2)
+    await catalog.close()
+
+
+async def test_who_was_idle_when_a_move_began_cannot_use_the_target_before_its_end(target):
+    catalog = open_catalog(target.address)
+    moving = await connect(target.address)
+    try:
+        assert await moving.fetchval("SELECT pg_try_advisory_lock($1)", USE_LOCK)
+        with pytest.raises(Unavailable):
+            await catalog.probe()
+    finally:
+        await moving.close()
+    await catalog.probe()
+    await catalog.close()

@@ -17,6 +17,7 @@ from imprint.adapters.catalog import (
     installation,
     records,
     sql,
+    usage,
 )
 from imprint.adapters.catalog.transaction import (
     CONDEMN_LOCK,
@@ -58,6 +59,7 @@ from imprint.ports.catalog import (
     Lease,
     PurgeOutcome,
     StoredDocument,
+    Usage,
     VerifiedRecord,
 )
 from imprint.ports.damage import Damage
@@ -302,6 +304,10 @@ class CatalogBase(ABC):
         if differences:
             await self.transact((), garbage.correct_usage, differences)
         return len(differences)
+
+    async def measure_usage(self) -> Usage:
+        async with self.snapshot() as snapshot:
+            return await snapshot.read(usage.measure_usage)
 
     async def prune_replays(self, before: datetime) -> None:
         await self.transact((), garbage.prune_replays, before)

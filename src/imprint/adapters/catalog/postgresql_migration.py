@@ -16,9 +16,10 @@ from typing import Any
 import asyncpg
 
 from imprint.adapters.catalog import schema as sqlite_schema
-from imprint.adapters.catalog.postgresql_pool import Connection, connect
+from imprint.adapters.catalog.postgresql_pool import USE_LOCK, Connection, connect
 from imprint.adapters.catalog.postgresql_schema import UNFINISHED, migrate
 from imprint.adapters.catalog.schema import known_migrations
+from imprint.adapters.catalog.use_lock import InUse, UseLock
 from imprint.adapters.sqlite_connections import connect_writer
 from imprint.ports import Progress
 
@@ -53,6 +54,13 @@ FROM information_schema.columns c
 WHERE c.table_schema = current_schema() GROUP BY c.table_name
 ORDER BY c.table_name <> 'file_groups', c.table_name"""
 
+_USERS = """
+SELECT coalesce(string_agg(DISTINCT coalesce(host(a.client_addr), 'this machine'), ', '), 'unknown')
+FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.locktype = 'advisory' AND l.mode = 'ShareLock'
+  AND (l.classid::bigint << 32 | l.objid::bigint) = $1"""
+"""From where others are connected to the target."""
+
 INTERRUPTIONS = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, OSError)
 """Errors that interrupt a move, which can then be resumed."""
 
@@ -71,12 +79,13 @@ class _Table:
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
     """Move the catalog in this file to an empty database, or resume; returns how many rows it has.
 
-    The source is locked against writes meanwhile. Raises `CannotMove` for a target that is in use
-    and for one that differs at the end.
+    No service can use either of them meanwhile. Raises `CannotMove` if one does, if the target has
+    records of its own, and if it differs at the end.
     """
-    with closing(_open(source)) as reader:
+    with closing(_lock(source)), closing(_open(source)) as reader:
         writer = await connect(url)
         try:
+            await _refuse_users(writer)
             tables = await _claim(writer)
             total = sum(_count(reader, table) for table in tables)
             done = 0
@@ -90,9 +99,29 @@ async def move_catalog(source: Path, url: str, progress: Progress) -> int:
             await writer.close()
 
 
-def _open(source: Path) -> sqlite3.Connection:
+def _lock(source: Path) -> UseLock:
     if not source.exists():
         raise CannotMove(f"There is no database {source}.")
+    try:
+        return UseLock(source, exclusive=True)
+    except InUse as error:
+        processes = ", ".join(map(str, error.processes)) or "unknown"
+        raise CannotMove(
+            f"The database {source} is in use (processes: {processes}). Stop the service and other"
+            " commands that use it, then run this again."
+        ) from error
+
+
+async def _refuse_users(writer: Connection) -> None:
+    """Keep everybody else from the target as long as this connection lives."""
+    if not await writer.fetchval("SELECT pg_try_advisory_lock($1)", USE_LOCK):
+        raise CannotMove(
+            "The target is in use: a service or a command is connected to it"
+            f" ({await writer.fetchval(_USERS, USE_LOCK)}). Stop it, then run this again."
+        )
+
+
+def _open(source: Path) -> sqlite3.Connection:
     reader = connect_writer(source)
     sqlite_schema.migrate(reader, known_migrations())
     reader.execute("BEGIN IMMEDIATE")

@@ -61,6 +61,11 @@ SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'"""
 """Turns durable commits on where the server's default is off."""
 
+USE_LOCK = 0x1A9819_0002
+"""The advisory lock that every connection of a pool shares; a move takes it exclusively."""
+
+_SHARE = "SELECT pg_try_advisory_lock_shared($1)"
+
 LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -199,6 +204,8 @@ class Pool:
         )
         try:
             await connection.execute(_DURABLE)
+            if not await connection.fetchval(_SHARE, USE_LOCK):
+                raise asyncpg.InterfaceError("A catalog is being moved to this database.")
         except BaseException:
             connection.terminate()
             raise

@@ -23,6 +23,7 @@ from imprint.adapters.catalog.integrity import SMALL_CATALOG, examine_catalog
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
+from imprint.adapters.catalog.use_lock import UseLock
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
 from imprint.adapters.outages import is_damage
 from imprint.adapters.sqlite_connections import (
@@ -58,14 +59,29 @@ _MISSING = object()
 """What the query cache returns for a key that it does not have."""
 
 
-def open_catalog(path: Path, clock: Monotonic = monotonic) -> "SqliteCatalog":
+def open_catalog(
+    path: Path, clock: Monotonic = monotonic, *, is_copy: bool = False
+) -> "SqliteCatalog":
     """Open the catalog in this file; creates or migrates its schema.
 
-    Leases use `clock`, which all processes that share the file must have in common.
+    Leases use `clock`, which all processes that share the file must have in common. A copy, which
+    no other process knows, is not locked against a move. A small one is examined first.
 
-    A small one is examined first. Raises `NewerSchema` for one that a newer version wrote, and
-    `DamagedLog` for one that would lose commits.
+    Raises `NewerSchema` for one that a newer version wrote, `DamagedLog` for one that would lose
+    commits, and `BeingMoved` for one that is being moved.
     """
+    lock = None if is_copy else UseLock(path)
+    try:
+        catalog = _open(path, clock)
+    except BaseException:
+        if lock is not None:
+            lock.close()
+        raise
+    catalog.lock = lock
+    return catalog
+
+
+def _open(path: Path, clock: Monotonic) -> "SqliteCatalog":
     try:
         boot = read_boot()
         is_to_begin = check_log(path, boot)
@@ -310,6 +326,7 @@ class SqliteCatalog(CatalogBase):
         long_reach: int = _LONG_REACH,
         clock: Monotonic = monotonic,
     ) -> None:
+        self.lock: UseLock | None = None
         self.damage = Damage()
         self._path = path
         self._clock = clock
@@ -338,6 +355,8 @@ class SqliteCatalog(CatalogBase):
         await asyncio.to_thread(self._long_reads.shutdown)
         for connection in (self._long_reading, self._reading, self._writing):
             connection.close()
+        if self.lock is not None:
+            self.lock.close()
 
     def lease_now(self) -> int:
         return int(self._clock() * 1_000_000)

@@ -1,0 +1,79 @@
+"""The lock on the use of a catalog in SQLite: shared by all who use it, exclusive for a move.
+
+It is a lock of the system on a file beside the database, which ends with its process. The database
+itself cannot be locked so: SQLite loses its own locks when another descriptor is closed.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+SUFFIX = "-lock"
+"""What the name of the file has after that of the database."""
+
+_LOCKS = Path("/proc/locks")
+"""Where Linux lists the locks of all processes."""
+
+
+class InUse(Exception):
+    """Others use the catalog; `processes` are their ids, as far as they are known."""
+
+    def __init__(self, processes: list[int]) -> None:
+        super().__init__()
+        self.processes = processes
+
+
+class BeingMoved(Exception):
+    """The catalog is being moved to another database."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The records of this database are being moved by `imprint migrate-catalog`. When that"
+            " has ended, set IMPRINT_DATABASE_URL to the database that has them, and start again."
+        )
+
+
+class UseLock:
+    """A lock on the catalog at a path, held until it is closed or the process ends."""
+
+    def __init__(self, path: Path, *, exclusive: bool = False) -> None:
+        """Lock it.
+
+        Raises `BeingMoved` if another process has it exclusively, and `InUse` if this one wants to
+        and others have it. A folder that cannot be written to is not locked: a service on a full
+        disk starts all the same.
+        """
+        self._descriptor: int | None = None
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._descriptor = os.open(f"{path}{SUFFIX}", flags, 0o600)
+            kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+            fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holders = self._find_holders()
+            self.close()
+            if exclusive:
+                raise InUse(holders) from None
+            raise BeingMoved from None
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        """Unlock it."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _find_holders(self) -> list[int]:
+        """The ids of the processes that hold the lock, if the system tells."""
+        found: set[int] = set()
+        if self._descriptor is None:
+            return []
+        inode = os.fstat(self._descriptor).st_ino
+        with suppress(OSError, ValueError, IndexError):
+            for line in _LOCKS.read_text("ascii").splitlines():
+                _, kind, *_, pid, place, _, _ = line.split()
+                if kind == "FLOCK" and int(place.split(":")[2]) == inode:
+                    found.add(int(pid))
+        return sorted(each for each in found if each > 0)

@@ -1,0 +1,197 @@
+"""The link between a worker and its supervisor: what each tells the other, over a pair of sockets.
+
+The supervisor sends single bytes. A worker sends messages: the length, a kind, and a body.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+"""A message that is longer is not read: the link of its worker is ignored from then on."""
+
+SEND_SECONDS = 2
+"""How long a worker waits for a supervisor that does not read before it stops telling it things."""
+
+_HEAD = struct.Struct("!Ic")
+
+_SERVE = b"s"
+_SAMPLE = b"m"
+
+
+class Kind(Enum):
+    """What a message of a worker is about."""
+
+    WAITING = b"w"
+    """It serves, but waits for a dependency before it can do more than say so."""
+    PREPARED = b"p"
+    """Everything is open, and it waits for the permission to serve."""
+    READY = b"r"
+    """It serves."""
+    FAILED = b"f"
+    """It is about to end; the body says why."""
+    SAMPLES = b"m"
+    """The body has the values of its metrics."""
+
+
+class Link:
+    """What a worker has of its supervisor.
+
+    `has_peers` is whether other workers serve: then this one need not accept connections before it
+    is ready. If it `is_gated`, it must not accept any before the supervisor permits it; otherwise
+    it `serves_early`, to say what it waits for. `collect` gives the values of its metrics.
+    """
+
+    def __init__(
+        self,
+        supervisor: socket.socket,
+        *,
+        has_peers: bool = False,
+        is_gated: bool = False,
+        collect: Callable[[], bytes] = bytes,
+    ) -> None:
+        self.serves_early = not has_peers and not is_gated
+        self._supervisor = supervisor
+        self._is_gated = is_gated
+        self._collect = collect
+        self._sending = threading.Lock()
+        self._permitted = threading.Event()
+        self._on_permitted: Callable[[], object] = lambda: None
+        # A supervisor that is stopped must not stop its workers too.
+        timeout = struct.pack("ll", SEND_SECONDS, 0)
+        supervisor.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
+
+    def report_ready(self) -> None:
+        """Tell the supervisor that this worker serves."""
+        self._send(Kind.READY)
+
+    def report_waiting(self) -> None:
+        """Tell the supervisor that this worker waits for a dependency."""
+        self._send(Kind.WAITING)
+
+    def report_failure(self, reason: str) -> None:
+        """Tell the supervisor why this worker is about to end."""
+        self._send(Kind.FAILED, reason.encode())
+
+    def report_samples(self) -> None:
+        """Tell the supervisor the values of all metrics; also when it has not asked."""
+        self._send(Kind.SAMPLES, self._collect())
+
+    async def wait_for_permission(self) -> None:
+        """Wait until this worker may serve; it has everything that it needs for that."""
+        if not self._is_gated:
+            return
+        loop, granted = asyncio.get_running_loop(), asyncio.Event()
+        self._on_permitted = lambda: loop.call_soon_threadsafe(granted.set)
+        self._send(Kind.PREPARED)
+        if not self._permitted.is_set():
+            await granted.wait()
+
+    def watch(self, stop_seconds: float) -> None:
+        """Listen to the supervisor; stop this process, as SIGTERM does, when it has ended.
+
+        A thread does it, because a process that starts or hangs has no event loop that could.
+        """
+        watching = threading.Thread(target=self._stop_at_end, args=(stop_seconds,), daemon=True)
+        watching.start()
+
+    def _stop_at_end(self, stop_seconds: float) -> None:
+        self.listen()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(stop_seconds)
+        os._exit(1)
+
+    def listen(self) -> None:
+        """Do what the supervisor asks for, until it has ended."""
+        with suppress(OSError):
+            while received := self._supervisor.recv(64):
+                if _SERVE in received:
+                    self._permitted.set()
+                    # The loop may have been closed by now.
+                    with suppress(RuntimeError):
+                        self._on_permitted()
+                if _SAMPLE in received:
+                    self.report_samples()
+
+    def _send(self, kind: Kind, body: bytes = b"") -> None:
+        with self._sending:
+            try:
+                self._supervisor.sendall(_HEAD.pack(len(body), kind.value) + body)
+            except OSError:
+                # Perhaps half of it was sent, so nothing after it could be read.
+                with suppress(OSError):
+                    self._supervisor.shutdown(socket.SHUT_WR)
+
+
+@dataclass(slots=True, eq=False)
+class WorkerLink:
+    """What the supervisor has of a worker."""
+
+    worker: socket.socket
+    is_open: bool = True
+    _received: bytearray = field(default_factory=bytearray)
+
+    def __post_init__(self) -> None:
+        self.worker.setblocking(False)
+
+    def fileno(self) -> int:
+        """The file descriptor, for `select`."""
+        return self.worker.fileno()
+
+    def permit(self) -> None:
+        """Let the worker serve."""
+        self._send(_SERVE)
+
+    def request_samples(self) -> None:
+        """Ask the worker for the values of its metrics."""
+        self._send(_SAMPLE)
+
+    def read(self) -> Iterator[tuple[Kind, bytes]]:
+        """The messages that have arrived."""
+        self._receive()
+        while len(self._received) >= _HEAD.size:
+            size, kind = _HEAD.unpack_from(self._received)
+            if size > MAX_MESSAGE_BYTES:
+                self._received.clear()
+                self.is_open = False
+                return
+            end = _HEAD.size + size
+            if len(self._received) < end:
+                return
+            body = bytes(self._received[_HEAD.size : end])
+            del self._received[:end]
+            yield Kind(kind), body
+
+    def close(self) -> None:
+        """Close it; the worker stops if it has not."""
+        self.is_open = False
+        self.worker.close()
+
+    def _receive(self) -> None:
+        try:
+            while self.is_open:
+                received = self.worker.recv(256 * 1024)
+                self.is_open = bool(received)
+                self._received += received
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.is_open = False
+
+    def _send(self, order: bytes) -> None:
+        with suppress(OSError):
+            self.worker.send(order)
+
+
+def open_link() -> tuple[WorkerLink, socket.socket]:
+    """The supervisor's end of a new link, and the socket for the worker's."""
+    own, theirs = socket.socketpair()
+    return WorkerLink(own), theirs

@@ -1,0 +1,175 @@
+"""The port of the metrics, served by the supervisor between its other duties.
+
+It needs no event loop and no thread, so that the supervisor can fork at any time, and it responds
+even if no worker does. HTTP is reduced to what a scraper needs: one request per connection.
+"""
+
+import socket
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+MAX_CLIENTS = 16
+"""Connections that are open at once; further ones wait to be accepted."""
+
+MAX_HEAD_BYTES = 8192
+"""Bytes of a request line and its headers together."""
+
+CLIENT_SECONDS = 10.0
+"""How long a client may take to send its request, and again to take the response."""
+
+OPENMETRICS = "application/openmetrics-text"
+"""The format that is sent to whoever accepts it; all others get the older one of Prometheus."""
+
+_OPENMETRICS = f"{OPENMETRICS}; version=1.0.0"
+
+
+@dataclass(slots=True, eq=False)
+class _Client:
+    connection: socket.socket
+    deadline: float
+    received: bytearray = field(default_factory=bytearray)
+    is_waiting: bool = False
+    unsent: bytes = b""
+
+    def fileno(self) -> int:
+        return self.connection.fileno()
+
+
+class MetricsServer:
+    """Serves the metrics on `listener`; without one, it does nothing.
+
+    Whoever owns it selects on `readers` and `writers`, calls `on_readable` and `on_writable`, and
+    `respond` when the values for those who wait are there.
+    """
+
+    def __init__(self, listener: socket.socket | None) -> None:
+        self._clients: list[_Client] = []
+        self._listener: socket.socket | None = None
+        self.listen(listener)
+
+    def listen(self, listener: socket.socket | None) -> None:
+        """Accept connections from now on here, and no longer where it was before."""
+        self._listener = listener
+        if listener is not None:
+            listener.setblocking(False)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether somebody waits for a response."""
+        return any(each.is_waiting for each in self._clients)
+
+    @property
+    def sockets(self) -> Iterator[socket.socket]:
+        """Every connection, for a forked process that must close its copies."""
+        return (each.connection for each in self._clients)
+
+    @property
+    def readers(self) -> Iterator["socket.socket | _Client"]:
+        """What to wait for until it can be read."""
+        if self._listener is not None and len(self._clients) < MAX_CLIENTS:
+            yield self._listener
+        yield from (each for each in self._clients if not each.is_waiting and not each.unsent)
+
+    @property
+    def writers(self) -> list[_Client]:
+        """What to wait for until it can be written to."""
+        return [each for each in self._clients if each.unsent]
+
+    @property
+    def due(self) -> float | None:
+        """When the next client has had its time."""
+        return min((each.deadline for each in self._clients), default=None)
+
+    def on_readable(self, found: Collection[object]) -> None:
+        """Accept and read what has arrived."""
+        for client in [each for each in self._clients if each in found]:
+            self._read(client)
+        if self._listener is not None and self._listener in found:
+            with suppress(OSError):
+                connection, _ = self._listener.accept()
+                connection.setblocking(False)
+                self._clients.append(_Client(connection, time.monotonic() + CLIENT_SECONDS))
+
+    def on_writable(self, found: Collection[object]) -> None:
+        """Write what has not been sent yet."""
+        for client in [each for each in self._clients if each in found]:
+            self._write(client)
+
+    def respond(self, values: Collector) -> None:
+        """Send these values to everybody who waits."""
+        for client in [each for each in self._clients if each.is_waiting]:
+            client.is_waiting = False
+            client.deadline = time.monotonic() + CLIENT_SECONDS
+            client.unsent = _respond(values, *_parse(client.received))
+            self._write(client)
+
+    def give_up(self) -> None:
+        """Close the connections of clients that have had their time."""
+        now = time.monotonic()
+        for client in [each for each in self._clients if each.deadline <= now]:
+            self._close(client)
+
+    def close(self) -> None:
+        """Close every connection."""
+        for client in [*self._clients]:
+            self._close(client)
+
+    def _read(self, client: _Client) -> None:
+        try:
+            received = client.connection.recv(MAX_HEAD_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            received = b""
+        client.received += received
+        client.is_waiting = b"\r\n\r\n" in client.received
+        if not received or (len(client.received) > MAX_HEAD_BYTES and not client.is_waiting):
+            self._close(client)
+
+    def _write(self, client: _Client) -> None:
+        try:
+            client.unsent = client.unsent[client.connection.send(client.unsent) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            client.unsent = b""
+        if not client.unsent:
+            self._close(client)
+
+    def _close(self, client: _Client) -> None:
+        self._clients.remove(client)
+        client.connection.close()
+
+
+def _parse(head: bytes | bytearray) -> tuple[bytes, str]:
+    """The method of a request, and its header `Accept`."""
+    request, *headers = bytes(head).split(b"\r\n\r\n")[0].split(b"\r\n")
+    fields = (header.partition(b":") for header in headers)
+    accept = [value.strip() for name, _, value in fields if name.strip().lower() == b"accept"]
+    return request.partition(b" ")[0], b",".join(accept).decode("latin-1")
+
+
+def _respond(values: Collector, method: bytes, accept: str) -> bytes:
+    if method not in (b"GET", b"HEAD"):
+        return _write_head("405 Method Not Allowed", "text/plain", 0, "Allow: GET, HEAD")
+    # The library fails on versions that are no numbers, so it does not get the header itself.
+    encode, content_type = choose_encoder(_OPENMETRICS if OPENMETRICS in accept else "")
+    body = encode(values)
+    head = _write_head("200 OK", content_type, len(body))
+    return head if method == b"HEAD" else head + body
+
+
+def _write_head(status: str, content_type: str, size: int, *more: str) -> bytes:
+    lines = (
+        f"HTTP/1.1 {status}",
+        f"Content-Type: {content_type}",
+        f"Content-Length: {size}",
+        "Connection: close",
+        *more,
+    )
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"

@@ -1,0 +1,123 @@
+"""Samples: the values of the metrics of one process, and how those of all processes are merged."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+from prometheus_client import REGISTRY, CollectorRegistry, Metric
+from prometheus_client.registry import Collector
+
+from imprint.metrics import LEAST, SUMMED
+
+_ADDED = frozenset({"counter", "histogram", "summary"})
+"""Types whose values are added up over all processes that there were."""
+
+_CREATED = "_created"
+"""The suffix of samples that say when a counter began, which is no fact about a sum."""
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class Family(msgspec.Struct, array_like=True, frozen=True):
+    """A metric of one process, with all its samples: name, labels and value."""
+
+    name: str
+    documentation: str
+    type: str
+    samples: list[tuple[str, dict[str, str], float]]
+
+
+_families = msgspec.msgpack.Decoder(list[Family])
+
+
+def read_samples(registry: CollectorRegistry = REGISTRY) -> list[Family]:
+    """The values of the metrics of this process, now."""
+    return [
+        Family(
+            each.name,
+            each.documentation,
+            each.type,
+            [
+                (sample.name, dict(sample.labels), sample.value)
+                for sample in each.samples
+                if not sample.name.endswith(_CREATED)
+            ],
+        )
+        for each in registry.collect()
+    ]
+
+
+def encode_samples() -> bytes:
+    """The values of the metrics of this process, as they are sent to the supervisor."""
+    return msgspec.msgpack.encode(read_samples())
+
+
+def decode_samples(body: bytes) -> list[Family]:
+    """What `encode_samples` has encoded. Raises `msgspec.DecodeError`."""
+    return _families.decode(body)
+
+
+@dataclass(slots=True)
+class MergedSamples(Collector):
+    """The metrics of several processes as one collector.
+
+    Samples that are no longer `current`, because their process has ended or does not respond,
+    count only where values are added up: so a counter never falls.
+    """
+
+    _metrics: dict[str, Metric] = field(default_factory=dict)
+    _values: dict[str, dict[tuple[str, Labels], float]] = field(default_factory=dict)
+
+    def add(self, families: Iterable[Family], *, current: bool = True) -> None:
+        """Add the samples of one process."""
+        for family in families:
+            rule = _rule_of(family)
+            if not current and rule is not _sum_of_all:
+                continue
+            if family.name not in self._metrics:
+                metric = Metric(family.name, family.documentation, family.type)
+                self._metrics[family.name], self._values[family.name] = metric, {}
+            values = self._values[family.name]
+            for name, labels, value in family.samples:
+                if not math.isnan(value):
+                    key = name, tuple(labels.items())
+                    values[key] = rule(values[key], value) if key in values else value
+
+    def families(self) -> list[Family]:
+        """What was merged, as samples of one process."""
+        return [
+            Family(
+                metric.name,
+                metric.documentation,
+                metric.type,
+                [(name, dict(labels), value) for (name, labels), value in values.items()],
+            )
+            for metric, values in zip(self._metrics.values(), self._values.values(), strict=True)
+        ]
+
+    def collect(self) -> Iterator[Metric]:
+        """The merged metrics, for an encoder of Prometheus."""
+        for name, metric in sorted(self._metrics.items()):
+            metric.samples.clear()
+            for (sample, labels), value in self._values[name].items():
+                metric.add_sample(sample, dict(labels), value)
+            if metric.samples or metric.type in _ADDED:
+                yield metric
+
+
+def _rule_of(family: Family) -> Callable[[float, float], float]:
+    """How two values of this metric become one."""
+    if family.type in _ADDED:
+        return _sum_of_all
+    if family.name in SUMMED:
+        return _sum
+    return min if family.name in LEAST else max
+
+
+def _sum_of_all(one: float, other: float) -> float:
+    return one + other
+
+
+def _sum(one: float, other: float) -> float:
+    return one + other

@@ -1,0 +1,133 @@
+"""The link between a worker and its supervisor: messages whole, in order and bounded."""
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import struct
+import threading
+
+import pytest
+
+from imprint.server.link import MAX_MESSAGE_BYTES, Kind, Link, WorkerLink, open_link
+
+
+@pytest.fixture
+def ends():
+    supervisor, theirs = open_link()
+    yield supervisor, theirs
+    supervisor.close()
+    theirs.close()
+
+
+def wait(supervisor: WorkerLink) -> list[tuple[Kind, bytes]]:
+    """The next messages."""
+    assert select.select([supervisor], [], [], 10)[0]
+    return [*supervisor.read()]
+
+
+def read(supervisor: WorkerLink) -> list[tuple[Kind, bytes]]:
+    return [*supervisor.read()]
+
+
+def test_messages_arrive_whole_and_in_order(ends):
+    supervisor, theirs = ends
+    link = Link(theirs, collect=lambda: b"x" * 100_000)
+    link.report_waiting()
+    link.report_samples()
+    link.report_failure("It is so.")
+    link.report_ready()
+    assert read(supervisor) == [
+        (Kind.WAITING, b""),
+        (Kind.SAMPLES, b"x" * 100_000),
+        (Kind.FAILED, b"It is so."),
+        (Kind.READY, b""),
+    ]
+
+
+def test_a_message_in_pieces_is_read_when_it_is_complete(ends):
+    supervisor, theirs = ends
+    sent = struct.pack("!Ic", 3, b"f") + b"why" + struct.pack("!Ic", 0, b"r")
+    found = []
+    for byte in sent:
+        theirs.send(bytes([byte]))
+        found += read(supervisor)
+    assert found == [(Kind.FAILED, b"why"), (Kind.READY, b"")]
+
+
+def test_a_message_that_is_too_long_is_not_read(ends):
+    supervisor, theirs = ends
+    theirs.send(struct.pack("!Ic", MAX_MESSAGE_BYTES + 1, b"m"))
+    assert read(supervisor) == []
+    assert not supervisor.is_open
+
+
+def test_a_closed_end_is_noticed_after_what_was_sent(ends):
+    supervisor, theirs = ends
+    Link(theirs).report_ready()
+    theirs.close()
+    assert read(supervisor) == [(Kind.READY, b"")]
+    assert not supervisor.is_open
+
+
+async def test_a_worker_that_is_not_gated_serves_at_once(ends):
+    await Link(ends[1]).wait_for_permission()
+    assert read(ends[0]) == []
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_a_gated_worker_waits_until_it_may_serve(ends, early):
+    supervisor, theirs = ends
+    link = Link(theirs, is_gated=True)
+    listening = threading.Thread(target=link.listen)
+    listening.start()
+    if early:
+        supervisor.permit()
+    waiting = asyncio.create_task(link.wait_for_permission())
+    found = await asyncio.to_thread(wait, supervisor)
+    assert found == [(Kind.PREPARED, b"")]
+    if not early:
+        assert not waiting.done()
+        supervisor.permit()
+    async with asyncio.timeout(10):
+        await waiting
+    theirs.shutdown(socket.SHUT_RD)
+    listening.join()
+
+
+async def test_samples_are_sent_when_the_supervisor_asks(ends):
+    supervisor, theirs = ends
+    link = Link(theirs, collect=lambda: b"values")
+    listening = threading.Thread(target=link.listen)
+    listening.start()
+    supervisor.request_samples()
+    found = await asyncio.to_thread(wait, supervisor)
+    assert found == [(Kind.SAMPLES, b"values")]
+    theirs.shutdown(socket.SHUT_RD)
+    listening.join()
+
+
+def test_a_supervisor_that_does_not_read_does_not_hold_its_worker(ends):
+    supervisor, theirs = ends
+    link = Link(theirs, collect=lambda: b"x" * 1_000_000)
+    link.report_samples()
+    link.report_ready()
+    # Half a message cannot be followed by another one.
+    assert (Kind.READY, b"") not in read(supervisor)
+    assert not supervisor.is_open
+
+
+def test_a_process_stops_when_its_supervisor_has_ended():
+    supervisor, theirs = open_link()
+    pid = os.fork()
+    if pid == 0:
+        supervisor.close()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        Link(theirs).watch(60)
+        signal.pause()
+        os._exit(0)
+    theirs.close()
+    supervisor.close()
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM

@@ -1,0 +1,139 @@
+"""The port of the metrics: one request per connection, with bounds on clients."""
+
+import select
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from imprint.server import metrics_server
+from imprint.server.listeners import listen
+from imprint.server.metrics_server import MAX_CLIENTS, MAX_HEAD_BYTES, MetricsServer
+from imprint.server.samples import Family, MergedSamples
+
+GET = b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n"
+
+
+@pytest.fixture
+def server() -> Iterator[MetricsServer]:
+    with listen("127.0.0.1", 0) as listener:
+        server = MetricsServer(listener)
+        yield server
+        server.close()
+
+
+def _connect(server: MetricsServer) -> socket.socket:
+    listener = next(each for each in server.readers if isinstance(each, socket.socket))
+    return socket.create_connection(listener.getsockname(), 5)
+
+
+def _values() -> MergedSamples:
+    merged = MergedSamples()
+    merged.add([Family("imprint_posts", "Posts.", "gauge", [("imprint_posts", {}, 3.0)])])
+    return merged
+
+
+def _turn(server: MetricsServer) -> None:
+    """What its owner does when something has arrived, or nothing has for a moment."""
+    found, writable, _ = select.select([*server.readers], server.writers, [], 0.2)
+    server.on_readable(found)
+    server.on_writable(writable)
+    if server.has_waiting:
+        server.respond(_values())
+    server.give_up()
+
+
+def _fetch(server: MetricsServer, request: bytes) -> bytes:
+    with _connect(server) as client:
+        client.sendall(request)
+        client.setblocking(False)
+        received = b""
+        for _ in range(50):
+            _turn(server)
+            try:
+                while part := client.recv(65536):
+                    received += part
+                return received
+            except BlockingIOError:
+                continue
+        raise AssertionError("there is no response")
+
+
+def test_a_scrape_gets_the_values(server: MetricsServer):
+    head, _, body = _fetch(server, GET).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert f"Content-Length: {len(body)}".encode() in head
+    assert b"imprint_posts 3.0\n" in body
+    assert b"# HELP imprint_posts Posts.\n" in body
+
+
+def test_a_request_may_arrive_in_pieces(server: MetricsServer):
+    with _connect(server) as client:
+        for byte in GET:
+            client.sendall(bytes([byte]))
+            _turn(server)
+        for _ in range(3):
+            _turn(server)
+        assert client.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_openmetrics_is_sent_to_who_wants_it(server: MetricsServer):
+    accept = b"Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n"
+    received = _fetch(server, GET[:-2] + accept)
+    assert b"Content-Type: application/openmetrics-text; version=1.0.0" in received
+    assert received.endswith(b"# EOF\n")
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        b"application/openmetrics-text;version=x",
+        b"text/plain;version=1.x.y",
+        b"\xff\xfe,;;=;,",
+        b"application/openmetrics-text;escaping=nonsense;version=1.0.0",
+        b"text/plain;version=",
+    ],
+)
+def test_no_header_ends_the_supervisor(server: MetricsServer, accept: bytes):
+    received = _fetch(server, GET[:-2] + b"Accept: " + accept + b"\r\n\r\n")
+    assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_head_has_no_body_and_other_methods_are_refused(server: MetricsServer):
+    head = _fetch(server, GET.replace(b"GET", b"HEAD"))
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert head.endswith(b"\r\n\r\n")
+    post = _fetch(server, GET.replace(b"GET", b"POST"))
+    assert post.startswith(b"HTTP/1.1 405 ")
+
+
+def test_a_long_head_closes_the_connection(server: MetricsServer):
+    assert _fetch(server, b"GET /" + b"x" * MAX_HEAD_BYTES) == b""
+
+
+def test_clients_that_send_nothing_are_closed_in_time(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(metrics_server, "CLIENT_SECONDS", -1.0)
+    with _connect(server) as client:
+        _turn(server)
+        assert client.recv(1) == b""
+
+
+def test_only_so_many_clients_are_accepted(server: MetricsServer):
+    clients = [_connect(server) for _ in range(MAX_CLIENTS)]
+    for _ in range(MAX_CLIENTS):
+        _turn(server)
+    # The listener is not looked at before one of them has ended.
+    assert not [each for each in server.readers if isinstance(each, socket.socket)]
+    clients.pop().close()
+    _turn(server)
+    assert [each for each in server.readers if isinstance(each, socket.socket)]
+    for each in clients:
+        each.close()
+
+
+def test_without_a_listener_it_does_nothing():
+    server = MetricsServer(None)
+    assert [*server.readers] == server.writers == []
+    assert server.due is None
