@@ -96,17 +96,9 @@ def build_service(
         _readiness(settings, adapters, _checks(catalog, claim, monitors, strays), health),
     )
     watched = [*monitors.values()]
-    usage = UsageMonitor(catalog, services.readiness.check, adapters.monotonic)
-    tasks = BackgroundTasks(
-        settings,
-        adapters,
-        entitlement,
-        labels,
-        claim,
-        watched,
-        strays,
-        usage if measures else None,
-    )
+    check = services.readiness.check
+    usage = UsageMonitor(catalog, check, adapters.monotonic) if measures else None
+    tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays, usage)
     return build_app(
         services,
         Facts(describe_service(settings, rpc_url), describe_marketplace(settings)),
