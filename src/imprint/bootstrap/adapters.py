@@ -44,6 +44,7 @@ from imprint.ports import (
 from imprint.ports.content import DocumentCipher, Inventory
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
+    BucketContent,
     EmbeddedContent,
     KuboContent,
     PinataContent,
@@ -112,11 +113,8 @@ def open_adapters(
     """
     storage, chain = settings.storage, settings.chain
     left = left or OpenCatalog()
-    try:
-        storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        text = f"The folder {storage.data_dir} cannot be created: {error.strerror}."
-        raise _cannot_start(text, error, Unavailable.storage()) from error
+    if any(_folders(settings)):
+        _make_data_folder(storage.data_dir)
     cipher = make_cipher(settings)
     # The catalog first: documents in a shared store are named after its installation.
     left.catalog = catalog = left.catalog or open_database(
@@ -143,18 +141,27 @@ def open_adapters(
         webhook_providers=_webhook_providers(settings),
         clock=clock,
         disk=LocalDiskSpace(_folders(settings), settings.limits.min_free_disk),
-        inventory=_inventory_of(content),
+        inventory=inventory_of(content),
         monotonic=seconds or monotonic,
     )
 
 
-def _inventory_of(content: ContentStore) -> Inventory | None:
-    return content if isinstance(content, EmbeddedStore) else None
+def _make_data_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        text = f"The folder {folder} cannot be created: {error.strerror}."
+        raise _cannot_start(text, error, Unavailable.storage()) from error
+
+
+def inventory_of(content: ContentStore) -> Inventory | None:
+    """The store, if it can be listed: then it holds documents of one installation only."""
+    return content if isinstance(content, Inventory) else None
 
 
 def claim_on(catalog: Catalog, content: ContentStore) -> InstallationClaim:
     """The claim of a catalog on a store that is not the one of the settings."""
-    return InstallationClaim(catalog, content, _inventory_of(content))
+    return InstallationClaim(catalog, content, inventory_of(content))
 
 
 def _folders(settings: Settings) -> Iterator[Path]:
@@ -180,6 +187,8 @@ def open_content(settings: Settings, clock: Clock, identity: Identity) -> Conten
         return _open_kubo(settings, store, identity)
     if isinstance(store, PinataContent):
         return _open_pinata(settings, store, clock, identity)
+    if isinstance(store, BucketContent):
+        return _open_bucket(settings, store, identity)
     folder = settings.storage.data_dir / "content"
     try:
         return open_with_reserve(folder, lambda: EmbeddedStore(folder, clock))
@@ -215,6 +224,36 @@ def _open_pinata(
     jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
     account = Account(jwt, storage.pinata_gateway or "", storage.pinata_api, storage.pinata_uploads)
     return PinataStore(account, clock, public=store.public, identity=identity)
+
+
+def _open_bucket(settings: Settings, store: BucketContent, identity: Identity) -> ContentStore:
+    try:
+        from imprint.adapters.content.bucket_access import BucketAccess, open_bucket
+    except ModuleNotFoundError as error:
+        raise CannotStart(
+            "A bucket needs a library that is not installed: pip install 'imprint-press[s3]'."
+        ) from error
+    storage, encryption = settings.storage, settings.encryption
+    key_id, secret = {
+        "s3": (storage.s3_access_key_id, storage.s3_secret_access_key),
+        "gs": (None, storage.gs_service_account_key),
+        "az": (storage.az_account, storage.az_access_key),
+    }[store.scheme]
+    is_amazon = store.scheme == "s3"
+    access = BucketAccess(
+        store.scheme,
+        store.bucket,
+        store.prefix,
+        storage.s3_endpoint if is_amazon else None,
+        storage.s3_region if is_amazon else None,
+        key_id.reveal() if isinstance(key_id, Secret) else key_id,
+        None if secret is None else secret.reveal(),
+    )
+    may_read = encryption.encrypts(store) or encryption.allow_readable
+    try:
+        return open_bucket(access, identity, strangers_may_read=may_read)
+    except ValueError as error:
+        raise CannotStart(str(error)) from error
 
 
 def open_database(

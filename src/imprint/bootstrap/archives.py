@@ -27,7 +27,7 @@ from imprint.ports.archives import Archive, BackupEntry, BackupWriter, Migration
 from imprint.services.backup import CATALOG_ENTRY, MANIFEST_ENTRY, Backup, NotABackup, Restore
 from imprint.services.content_migration import ContentMigration
 from imprint.services.exports import Export, Import
-from imprint.settings import EmbeddedContent, Settings
+from imprint.settings import BucketContent, EmbeddedContent, Settings
 
 EXPORT_KEY = "export.key"
 """The file in the data folder that holds the key for exports."""
@@ -36,6 +36,8 @@ EXPORT_KEY = "export.key"
 def build_export(settings: Settings, adapters: Adapters) -> Export:
     """Exports of these adapters. Raises `CannotStart` if there is no key to sign with."""
     chain = settings.chain
+    # A service with its records in PostgreSQL and its documents in a bucket has not made it.
+    settings.storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         seed = load_seed(settings.storage.data_dir / EXPORT_KEY, SEED_BYTES, os.urandom)
     except NoKey as error:
@@ -93,6 +95,7 @@ def open_migration_progress(
     """Which documents the target has already, recorded in the data folder."""
     name = sha256(describe_store(target).encode()).hexdigest()[:16]
     path = settings.storage.data_dir / f"moved-{name}.db"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if restart:
         path.unlink(missing_ok=True)
     with open_progress(path) as migrated:
@@ -104,6 +107,8 @@ def describe_store(settings: Settings) -> str:
     store = settings.storage.content
     if isinstance(store, EmbeddedContent):
         return f"embedded in {settings.storage.data_dir.absolute()}"
+    if isinstance(store, BucketContent) and store.scheme == "s3":
+        return f"{store!r} at {settings.storage.s3_endpoint or 'Amazon'}"
     return repr(store)
 
 

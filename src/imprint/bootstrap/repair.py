@@ -14,22 +14,27 @@ from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.sqlite_backup import check_copy
 from imprint.adapters.content.document_salvage import salvage_documents
-from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
 from imprint.adapters.sqlite_connections import connect_untrusted
 from imprint.adapters.sqlite_swap import FileInUse, copy_locked
-from imprint.bootstrap.adapters import check_chain, make_cipher, open_adapters, open_content
+from imprint.bootstrap.adapters import (
+    check_chain,
+    inventory_of,
+    make_cipher,
+    open_adapters,
+    open_content,
+)
 from imprint.bootstrap.archives import open_backup
 from imprint.bootstrap.background import build_follower
 from imprint.domain.errors import CannotStart
 from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Identity
-from imprint.ports import Progress, utc_now
+from imprint.ports import ContentStore, Progress, utc_now
 from imprint.ports.catalog import CatalogDamaged
 from imprint.services.backup import NotABackup
 from imprint.services.labels import LabelUpdater
 from imprint.services.repair import Repair, RepairReport
 from imprint.services.saved_backup import SavedBackup, open_saved
-from imprint.settings import EmbeddedContent, Settings, SqliteDatabase
+from imprint.settings import BucketContent, EmbeddedContent, Settings, SqliteDatabase
 
 
 async def repair_installation(
@@ -63,13 +68,13 @@ class _RecordRepair:
             try:
                 repair = Repair(
                     content,
-                    content if isinstance(content, EmbeddedStore) else None,
+                    inventory_of(content),
                     make_cipher(self.settings),
                     utc_now,
                     self.backups,
                     self.report,
                 )
-                await repair.complete_records(salvaged, _read_marker(self.settings))
+                await repair.complete_records(salvaged, await self._read_marker(content))
                 await self._end(repair, salvaged)
             finally:
                 await content.close()
@@ -85,13 +90,29 @@ class _RecordRepair:
             ):
                 if (found := read_identity(saved)) is not None:
                     return found
-        if isinstance(self.settings.storage.content, EmbeddedContent):
-            # A folder holds one installation, whatever its id.
+        if isinstance(self.settings.storage.content, EmbeddedContent | BucketContent):
+            # A folder or a prefix holds one installation, whatever its id.
             return UNNAMED
         raise CannotStart(
             "The catalog has lost the id of its installation, by which its documents are found. "
             "Name a backup that has it with --backup."
         )
+
+    async def _read_marker(self, content: ContentStore) -> str | None:
+        """The id in the store; None without one, or if the marker is damaged, or in a shared one.
+
+        Raises `Unavailable` for a bucket that cannot be reached.
+        """
+        place = self.settings.storage.content
+        if isinstance(place, EmbeddedContent):
+            try:
+                marker = InstallationMarker(self.settings.storage.data_dir / "content" / MARKER)
+                found = marker.read()
+            except FileNotFoundError:
+                return None
+        else:
+            found = await content.claimed_by("") if isinstance(place, BucketContent) else None
+        return found if found is not None and INSTALLATION_ID.fullmatch(found) else None
 
     async def _end(self, repair: Repair, salvaged: Salvaged) -> None:
         if self.report.dry_run:
@@ -129,17 +150,6 @@ def _salvage_documents(settings: Settings, report: RepairReport) -> None:
     if isinstance(settings.storage.content, EmbeddedContent):
         folder = settings.storage.data_dir / "content"
         report.found += salvage_documents(folder, utc_now(), dry_run=report.dry_run)
-
-
-def _read_marker(settings: Settings) -> str | None:
-    """The id in the folder of documents; None without one, or if the marker is damaged."""
-    if not isinstance(settings.storage.content, EmbeddedContent):
-        return None
-    try:
-        found = InstallationMarker(settings.storage.data_dir / "content" / MARKER).read()
-    except FileNotFoundError:
-        return None
-    return found if found is not None and INSTALLATION_ID.fullmatch(found) else None
 
 
 def _open_backups(paths: Sequence[Path], scratch: Path) -> list[SavedBackup]:

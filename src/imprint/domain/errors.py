@@ -7,7 +7,8 @@
     │   │   ├── RateLimited    carries the seconds to wait
     │   │   └── OutOfRange     carries the size of the document
     │   └── Unavailable        chain, storage or database did not respond; try again
-    │       └── Damaged        a record, a document or the database is not as it was stored
+    │       ├── Damaged        a record, a document or the database is not as it was stored
+    │       └── StoreMisconfigured  the content store refuses, and settings must be corrected
     └── CannotStart            settings or dependencies do not allow the service to start
         └── NotReachable       a dependency does not respond; the service may start later
 
@@ -132,6 +133,18 @@ class Damaged(Unavailable):
     @classmethod
     def document(cls, what: str) -> "Damaged":
         return cls(Code.STORAGE_UNAVAILABLE, what)
+
+
+class StoreMisconfigured(Unavailable):
+    """The content store refuses for a reason that passes only if somebody corrects something.
+
+    `sentence` is for the operator. Clients see an unavailable store; a service does not start.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        unavailable = Unavailable.storage()
+        super().__init__(unavailable.code, unavailable.detail)
+        self.sentence = sentence
 
 
 class CannotStart(Exception):

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
@@ -67,6 +67,7 @@ class ContentStore(Protocol):
         """Finish running operations and release every resource."""
 
 
+@runtime_checkable
 class Inventory(Protocol):
     """A content store that holds only documents of this service.
 

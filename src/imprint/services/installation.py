@@ -8,7 +8,7 @@ import logging
 from dataclasses import dataclass, field
 
 from imprint.domain.cids import Cid
-from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
 from imprint.domain.files import Network
 from imprint.domain.installation import Identity, new_installation_id
 from imprint.ports import Catalog, ContentStore
@@ -66,18 +66,25 @@ class InstallationClaim:
         """Check that the store is this installation's, and mark it if nobody has.
 
         Any number of processes may do this at the same time. Raises `CannotStart` for a store that
-        is not this installation's, and `Unavailable` if it cannot be reached.
+        is not this installation's, or refuses for good, and `Unavailable` if it cannot be reached.
         """
+        try:
+            expect_own(await self._claim(), self.identity.id)
+        except StoreMisconfigured as error:
+            raise CannotStart(error.sentence) from error
+        if not self.identity.claimed:
+            # The marker is durable by now: a crash in between leaves it to the next start.
+            await self.catalog.note_claim()
+
+    async def _claim(self) -> str | None:
+        """The id in the store, marked now if nobody has. Raises as `verify` does."""
         holder = await self.content.claimed_by(self.identity.id)
         if holder is None:
             if self.identity.claimed:
                 raise CannotStart(_missing(self.identity.id))
             _compare(await self.take_sample())
             holder = await self.content.claim(self.identity.id)
-        expect_own(holder, self.identity.id)
-        if not self.identity.claimed:
-            # The marker is durable by now: a crash in between leaves it to the next start.
-            await self.catalog.note_claim()
+        return holder
 
     def stands(self) -> bool:
         """Whether the last look while the service runs found nothing wrong."""

@@ -5,6 +5,7 @@ from imprint.settings.encryption import decode_key
 from imprint.settings.loader import read_settings
 from imprint.settings.secrets import Secret
 from imprint.settings.stores import (
+    BucketContent,
     EmbeddedContent,
     KuboContent,
     PinataContent,
@@ -17,6 +18,7 @@ from imprint.settings.values import DEVELOPMENT, SETTINGS, Settings
 __all__ = [
     "DEVELOPMENT",
     "SETTINGS",
+    "BucketContent",
     "EmbeddedContent",
     "KuboContent",
     "PinataContent",

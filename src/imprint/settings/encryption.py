@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from imprint.settings.declaration import InvalidSetting, optional, setting
 from imprint.settings.parsers import choice, parse_switch
 from imprint.settings.secrets import Secret
-from imprint.settings.stores import ContentPlace
+from imprint.settings.stores import BucketContent, ContentPlace
 
 KEY_BYTES = 32
 """The size of a master key, an AES-256 key."""
@@ -44,7 +44,7 @@ class Encryption:
     mode: str = setting(
         "ENCRYPTION",
         "Whether documents are encrypted before they are stored: `on`, `off`, or `auto`, which is"
-        " on wherever strangers can fetch what is stored.",
+        " on wherever strangers can fetch what is stored, and in a bucket if there is a key.",
         choice("auto", "on", "off"),
         "auto",
     )
@@ -71,7 +71,10 @@ class Encryption:
 
     def encrypts(self, place: ContentPlace) -> bool:
         """Whether documents stored in this place are encrypted."""
-        return place.public if self.mode == "auto" else self.mode == "on"
+        if self.mode == "auto":
+            # One wrong policy opens a bucket, and the chain shows the names of documents.
+            return place.public or (isinstance(place, BucketContent) and self.key is not None)
+        return self.mode == "on"
 
     def check(self, place: ContentPlace) -> list[str]:
         """What is wrong with these settings for documents in this place, one sentence each."""

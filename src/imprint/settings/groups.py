@@ -114,8 +114,8 @@ class Storage:
     )
     content: ContentPlace = setting(
         "CONTENT_STORE",
-        "Where documents are kept: `embedded`, `kubo:http://127.0.0.1:5001`, `pinata` or"
-        " `pinata-public`.",
+        "Where documents are kept: `embedded`, `kubo:http://127.0.0.1:5001`, `pinata`,"
+        " `pinata-public`, or a bucket: `s3://bucket/prefix`, `gs://…` or `az://…`.",
         parse_content_place,
         "embedded",
     )
@@ -144,6 +144,52 @@ class Storage:
         "Where documents are sent to Pinata.",
         parse_base_url,
         "https://uploads.pinata.cloud/v3",
+    )
+    s3_access_key_id: Secret | None = optional(
+        "S3_ACCESS_KEY_ID",
+        "The access key for a bucket `s3://…`; without it, the credentials that the platform"
+        " provides are used.",
+        Secret,
+        secret=True,
+    )
+    s3_secret_access_key: Secret | None = optional(
+        "S3_SECRET_ACCESS_KEY", "The secret that goes with that key.", Secret, secret=True
+    )
+    s3_region: str | None = optional(
+        "S3_REGION",
+        "The region of the bucket; without it, `AWS_REGION` or us-east-1.",
+        parse_text,
+    )
+    s3_endpoint: str | None = optional(
+        "S3_ENDPOINT",
+        "Where the object store is, if it is not Amazon's: an address like"
+        " `https://minio.example.org`; `http://` is for this machine only.",
+        parse_base_url,
+    )
+    s3_allow_http: bool = setting(
+        "S3_ALLOW_HTTP",
+        "Whether `IMPRINT_S3_ENDPOINT` may be `http://` on another machine: whoever sees that"
+        " network reads every document that is not encrypted.",
+        parse_switch,
+        "off",
+    )
+    gs_service_account_key: Secret | None = optional(
+        "GS_SERVICE_ACCOUNT_KEY",
+        "The key of a service account for a bucket `gs://…`, in JSON; without it, the platform's"
+        " own credentials are used, such as those that `GOOGLE_APPLICATION_CREDENTIALS` names.",
+        Secret,
+        secret=True,
+    )
+    az_account: str | None = optional(
+        "AZ_ACCOUNT",
+        "The storage account of a container `az://…`; without it, `AZURE_STORAGE_ACCOUNT_NAME`.",
+        parse_text,
+    )
+    az_access_key: Secret | None = optional(
+        "AZ_ACCESS_KEY",
+        "The key of that account; without it, the platform's own credentials are used.",
+        Secret,
+        secret=True,
     )
 
 

@@ -16,7 +16,7 @@ from imprint.settings.declaration import (
     declared_in,
 )
 from imprint.settings.secrets import PREVIOUS, Secret, find_problems, find_warnings
-from imprint.settings.stores import PinataContent
+from imprint.settings.stores import PinataContent, is_exposed
 from imprint.settings.values import GROUPS, SETTINGS, Settings
 
 CONFIG_NAME = "IMPRINT_CONFIG"
@@ -265,6 +265,18 @@ def _find_contradictions(settings: Settings) -> list[str]:
     missing = [name for name, given in needed.items() if given is None]
     if isinstance(storage.content, PinataContent) and missing:
         problems.append(f"Documents are kept at Pinata: {' and '.join(missing)} must be given.")
+    halves = {
+        "IMPRINT_S3_ACCESS_KEY_ID": storage.s3_access_key_id,
+        "IMPRINT_S3_SECRET_ACCESS_KEY": storage.s3_secret_access_key,
+    }
+    lacking = [name for name, given in halves.items() if given is None]
+    if len(lacking) == 1:
+        problems.append(f"{lacking[0]} is missing: an access key has two halves.")
+    if storage.s3_endpoint and is_exposed(storage.s3_endpoint) and not storage.s3_allow_http:
+        problems.append(
+            "IMPRINT_S3_ENDPOINT is http:// on another machine, so documents would travel readable."
+            " Use https://, or say IMPRINT_S3_ALLOW_HTTP=on."
+        )
     problems += settings.encryption.check(storage.content)
     if not settings.chain.rpc_urls:
         problems.append("IMPRINT_CHAIN_RPC_URL names no node.")

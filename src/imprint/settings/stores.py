@@ -1,8 +1,11 @@
 """Database and content store settings: one class for each kind, parsed from text."""
 
+import ipaddress
+import re
 from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from imprint.settings.declaration import InvalidSetting
 from imprint.settings.parsers import parse_domain, parse_origin, parse_url
@@ -54,7 +57,28 @@ class PinataContent:
     public: bool = False
 
 
-ContentPlace = EmbeddedContent | KuboContent | PinataContent
+@dataclass(frozen=True, slots=True)
+class BucketContent:
+    """Documents in a bucket of an object store: `scheme` is s3, gs or az."""
+
+    scheme: str
+    bucket: str
+    prefix: str = ""
+
+    @property
+    def public(self) -> bool:
+        # A service does not start on a bucket that strangers can read, unless it encrypts.
+        return False
+
+
+ContentPlace = EmbeddedContent | KuboContent | PinataContent | BucketContent
+
+BUCKET_SCHEMES = ("s3", "gs", "az")
+"""How the address of a bucket begins: Amazon S3 and what speaks like it, Google, Azure."""
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+_PREFIX = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
+_LONGEST_PREFIX = 200
 
 
 def parse_database(text: str) -> Database:
@@ -73,12 +97,14 @@ def parse_database(text: str) -> Database:
 
 
 def parse_content_place(text: str) -> ContentPlace:
-    """`embedded`, `kubo:` with the address of a node, `pinata` or `pinata-public`."""
+    """`embedded`, `kubo:` with the address of a node, `pinata`, `pinata-public`, or a bucket."""
     if text == "embedded":
         return EmbeddedContent()
     if text in ("pinata", "pinata-public"):
         return PinataContent(public=text == "pinata-public")
     kind, separator, address = text.partition(":")
+    if separator and kind in BUCKET_SCHEMES:
+        return _parse_bucket(kind, address)
     if separator and kind == "kubo":
         if parse_url(address).username is not None:
             raise InvalidSetting(
@@ -86,8 +112,41 @@ def parse_content_place(text: str) -> ContentPlace:
             )
         return KuboContent(address.rstrip("/"))
     raise InvalidSetting(
-        "must be 'embedded', 'pinata', 'pinata-public', or like 'kubo:http://127.0.0.1:5001'"
+        "must be 'embedded', 'pinata', 'pinata-public', or like 'kubo:http://127.0.0.1:5001' or"
+        " 's3://bucket/prefix'"
     )
+
+
+def _parse_bucket(scheme: str, address: str) -> BucketContent:
+    bucket, _, prefix = address.removeprefix("//").partition("/")
+    prefix = prefix.removesuffix("/")
+    if not address.startswith("//") or not _BUCKET.fullmatch(bucket):
+        raise InvalidSetting(
+            f"must name a bucket, like {scheme}://bucket or {scheme}://bucket/imprint"
+        )
+    if prefix and (
+        len(prefix) > _LONGEST_PREFIX
+        or not _PREFIX.fullmatch(prefix)
+        or {".", ".."} & set(prefix.split("/"))
+    ):
+        raise InvalidSetting(
+            "must have a prefix of letters, digits, '.', '_', '~' and '-' between slashes, without"
+            " a query"
+        )
+    return BucketContent(scheme, bucket, prefix)
+
+
+def is_exposed(endpoint: str) -> bool:
+    """Whether requests to this address leave this machine without encryption."""
+    parts = urlsplit(endpoint)
+    if parts.scheme != "http":
+        return False
+    if parts.hostname == "localhost":
+        return False
+    try:
+        return not ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return True
 
 
 def parse_gateway(text: str) -> str:

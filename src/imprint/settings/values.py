@@ -81,7 +81,9 @@ class Settings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Every text that must never be logged: secrets, and the keys and passwords in URLs."""
-        found = [self.storage.pinata_jwt, *self.page_token_secrets]
+        storage = self.storage
+        found = [storage.pinata_jwt, storage.s3_access_key_id, storage.s3_secret_access_key]
+        found += [storage.gs_service_account_key, storage.az_access_key, *self.page_token_secrets]
         for group in (self.encryption, self.sessions, self.webhooks):
             found += [getattr(group, name) for name in declared_in(type(group))]
         texts = [each.reveal() for each in found if isinstance(each, Secret)]

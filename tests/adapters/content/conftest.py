@@ -9,11 +9,13 @@ import pytest
 from tests.adapters.content.workbenches import (
     FIRST,
     OLDEST,
+    BucketWorkbench,
     EmbeddedWorkbench,
     KuboFakeWorkbench,
     PinataWorkbench,
     SharedWorkbench,
     Workbench,
+    open_bucket,
     open_embedded,
     open_kubo_fake,
     open_pinata,
@@ -24,6 +26,7 @@ from tests.adapters.content.workbenches import (
 
 WORKBENCHES: dict[str, Callable[[Path], AbstractAsyncContextManager[Workbench]]] = {
     "embedded": open_embedded,
+    "bucket": open_bucket,
     "kubo": open_kubo_fake,
     "kubo of an installation": partial(open_kubo_fake, identity=FIRST),
     "kubo of an old installation": partial(open_kubo_fake, identity=OLDEST),
@@ -61,6 +64,12 @@ async def shared(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 @pytest.fixture
 async def embedded(tmp_path: Path) -> AsyncIterator[EmbeddedWorkbench]:
     async with open_embedded(tmp_path) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+async def bucket(tmp_path: Path) -> AsyncIterator[BucketWorkbench]:
+    async with open_bucket(tmp_path) as workbench:
         yield workbench
 
 

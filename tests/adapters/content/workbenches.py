@@ -5,10 +5,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
+from obstore.store import MemoryStore
 from tests.adapters.content.kubo_fake import KuboFake
 from tests.adapters.content.pinata_fake import JWT, PinataFake
 from tests.documents import change_document
 
+from imprint.adapters.content.bucket import BucketStore
+from imprint.adapters.content.bucket_client import BucketClient
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.content.http_retry import RetryPolicy
 from imprint.adapters.content.kubo import KuboStore
@@ -67,6 +70,28 @@ class EmbeddedWorkbench:
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
         change_document(self.root, network, cid, document)
+
+
+class BucketWorkbench:
+    """A store in a bucket that the library keeps in memory."""
+
+    def __init__(self, identity: Identity = UNNAMED) -> None:
+        self.objects = MemoryStore()
+        self.identity = identity
+        self.store = self.open(identity)
+
+    def open(self, identity: Identity) -> BucketStore:
+        client = BucketClient("memory", self.objects, SHORT_PAUSES)
+        return BucketStore(client, policy=SHORT_PAUSES, identity=identity)
+
+    async def reopen(self) -> None:
+        await self.store.close()
+        self.store = self.open(self.identity)
+
+    def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
+        for page in self.objects.list(f"{network}/{cid}"):
+            for each in page:
+                self.objects.put(each["path"], document)
 
 
 class KuboFakeWorkbench:
@@ -143,6 +168,14 @@ async def mark(store: ContentStore, identity: Identity) -> None:
 @asynccontextmanager
 async def open_embedded(path: Path) -> AsyncIterator[EmbeddedWorkbench]:
     workbench = EmbeddedWorkbench(path / "content")
+    yield workbench
+    await workbench.store.close()
+
+
+@asynccontextmanager
+async def open_bucket(path: Path, identity: Identity = UNNAMED) -> AsyncIterator[BucketWorkbench]:
+    workbench = BucketWorkbench(identity)
+    await mark(workbench.store, identity)
     yield workbench
     await workbench.store.close()
 

@@ -1,0 +1,281 @@
+"""Content store in a bucket of an object store: S3 and what speaks like it, Google, Azure.
+
+    <prefix>/private/installation       the marker: the id of the installation
+    <prefix>/private/<cid>/<fence>      a private document that was stored with this fence
+    <prefix>/public/<cid>/<fence>       a public one
+
+A prefix belongs to one installation. The fence is part of the name, because no object store can
+compare and delete in one step: see docs/decisions/object-store.md. What is private and what is
+public differ by their first name, so that a policy of the bucket can treat them differently.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import datetime
+
+from imprint import failpoints
+from imprint.adapters.content.bucket_client import AlreadyThere, BucketClient
+from imprint.adapters.content.http_retry import DEFAULT_POLICY, RetryPolicy, StoreFailure
+from imprint.adapters.content.verification import verify_document
+from imprint.domain.cids import Cid, Codec, NotACid, codec_of, parse_cid
+from imprint.domain.errors import Damaged, StoreMisconfigured, Unavailable
+from imprint.domain.files import Label, Network
+from imprint.domain.installation import UNNAMED, Identity
+
+MARKER = f"{Network.PRIVATE}/installation"
+"""The name of the marker: among the private documents, because strangers must not read it."""
+
+PROBE = f"{Network.PRIVATE}/probe"
+"""The object that the first probe of a process writes and deletes."""
+
+MAX_REMEMBERED = 50_000
+"""Documents whose fence is remembered, so that reading them takes one request."""
+
+TIDY_SECONDS = 1.0
+"""Seconds that a write waits for the deletion of copies with lower fences."""
+
+READ_ROUNDS = 3
+"""How often the copies of a document are listed: another process may replace them meanwhile."""
+
+_log = logging.getLogger(__name__)
+
+
+class BucketStore:
+    """`ContentStore` and `Inventory` below one prefix of a bucket.
+
+    `strangers` reads the same objects without credentials; it must not succeed. Without it, or if
+    documents are encrypted, that is not tried.
+    """
+
+    def __init__(
+        self,
+        client: BucketClient,
+        strangers: BucketClient | None = None,
+        policy: RetryPolicy = DEFAULT_POLICY,
+        identity: Identity = UNNAMED,
+    ) -> None:
+        self._client = client
+        self._strangers = strangers
+        self._policy = policy
+        self._identity = identity
+        self._marked = not identity.id
+        self._probed = False
+        self._fences: OrderedDict[tuple[Network, Cid], int] = OrderedDict()
+
+    async def put(
+        self,
+        cid: Cid,
+        document: bytes,
+        network: Network,
+        label: Label | None = None,
+        fence: int = 0,
+    ) -> None:
+        """Store a document with its fence in its name; a copy with another fence stays beside it.
+
+        Of a public document, which is stored again and again, copies with lower fences are deleted.
+        """
+        await verify_document(cid, document, network)
+        size = len(document)
+        async with self._client.operation("store", self._policy.timeout, size) as deadline:
+            await self._expect_marker(deadline)
+            failpoints.reach("during_put")
+            await self._client.put(_key(network, cid, fence), document, deadline)
+            failpoints.reach("unsynced_put")
+        self._remember(network, cid, max(fence, self._fences.get((network, cid), 0)))
+        if fence and network is Network.PUBLIC:
+            # What is left over goes with the document.
+            with suppress(Unavailable):
+                async with self._client.operation("tidy up", TIDY_SECONDS) as deadline:
+                    await self._delete_below(cid, network, fence, deadline)
+
+    async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
+        """Do nothing: this store has no console that shows labels."""
+
+    async def read(self, cid: Cid, network: Network) -> bytes | None:
+        """The verified bytes of a document, or None if there is no copy of it.
+
+        A damaged copy is passed over if there is another one.
+        """
+        timeout = self._policy.timeout
+        if codec_of(cid) is Codec.DAG_PB:
+            timeout = self._policy.chunked_timeout
+        async with self._client.operation("read", timeout) as deadline:
+            document, damage = await self._read_known(cid, network, deadline)
+            for _ in range(READ_ROUNDS):
+                if document is not None:
+                    return document
+                fences = await self._list_fences(cid, network, deadline)
+                for fence in fences:
+                    try:
+                        document = await self._load(cid, network, fence, deadline)
+                    except Damaged as error:
+                        damage = error
+                        continue
+                    if document is not None:
+                        self._remember(network, cid, fence)
+                        return document
+                if damage is not None:
+                    raise damage
+                if not fences:
+                    return None
+            raise StoreFailure("the copies of a document are replaced faster than they are read")
+
+    async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
+        """Delete the copies of a document, with a fence those with lower ones.
+
+        A copy that is stored meanwhile has a name of its own, so the comparison cannot be late.
+        """
+        async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
+            await self._delete_below(cid, network, fence, deadline)
+
+    async def list_documents(
+        self, network: Network, before: datetime | None = None
+    ) -> AsyncIterator[Cid]:
+        """The cids of all documents, or of those stored before a time of the object store's clock.
+
+        Documents stored or destroyed during the listing may or may not be included.
+        """
+        last: Cid | None = None
+        async for key, stored_at in self._client.list_all(network.value):
+            if before is not None and stored_at >= before.timestamp():
+                continue
+            found = _parse_key(key)
+            # The copies of a document follow each other.
+            if found is not None and found[0] != last:
+                last = found[0]
+                yield last
+
+    async def claimed_by(self, installation: str) -> str | None:
+        """The id in the marker, whosever it is, or None.
+
+        Raises `StoreMisconfigured` if settings keep the bucket from being used, or if the first
+        look finds that strangers can read it.
+        """
+        async with self._client.operation("respond", self._policy.timeout) as deadline:
+            holder, _ = await self._read_marker(deadline)
+        if self._identity.id:
+            self._marked = holder == self._identity.id
+        if holder is not None:
+            await self._look_as_stranger()
+        return holder
+
+    async def claim(self, installation: str, instead_of: str | None = None) -> str:
+        """Write the marker, unless another installation has; returns the id in it."""
+        async with self._client.operation("mark", self._policy.timeout) as deadline:
+            holder, tag = await self._read_marker(deadline)
+            with suppress(AlreadyThere):
+                marker = f"{installation}\n".encode()
+                if holder is None or holder == instead_of != installation:
+                    await self._client.put_unless_changed(MARKER, marker, tag, deadline)
+            holder, _ = await self._read_marker(deadline)
+        if self._identity.id:
+            self._marked = holder == self._identity.id
+        await self._look_as_stranger()
+        return holder or ""
+
+    async def probe(self) -> None:
+        """Return if documents can be read; the first time in a process, also stored."""
+        async with self._client.operation("respond", self._policy.timeout) as deadline:
+            if not self._probed:
+                await self._client.put(PROBE, b"probe", deadline)
+                await self._client.delete(PROBE, deadline)
+                self._probed = True
+            await self._client.get(MARKER, deadline)
+
+    async def close(self) -> None:
+        """Refuse further operations."""
+        self._client.close()
+
+    async def _delete_below(
+        self, cid: Cid, network: Network, fence: int | None, deadline: float
+    ) -> None:
+        for stored in await self._list_fences(cid, network, deadline):
+            if fence is None or stored < fence:
+                await self._client.delete(_key(network, cid, stored), deadline)
+                if self._fences.get((network, cid)) == stored:
+                    del self._fences[network, cid]
+
+    async def _expect_marker(self, deadline: float) -> None:
+        """Look for our marker, until it was found: nothing is stored among others' documents."""
+        if not self._marked:
+            holder, _ = await self._read_marker(deadline)
+            if holder != self._identity.id:
+                raise StoreFailure("the bucket has no marker of this installation")
+            self._marked = True
+
+    async def _read_marker(self, deadline: float) -> tuple[str | None, str | None]:
+        """The id in the marker, and the tag of the object; both None without a marker."""
+        found = await self._client.get(MARKER, deadline)
+        if found is None:
+            return None, None
+        return found.data[:100].decode("ascii", "replace").strip(), found.tag
+
+    async def _look_as_stranger(self) -> None:
+        """Raise `StoreMisconfigured` if anybody can read private documents; look once."""
+        if self._strangers is None:
+            return
+        strangers, found = self._strangers, None
+        try:
+            async with strangers.operation("refuse strangers", self._policy.timeout) as deadline:
+                with suppress(StoreMisconfigured):
+                    found = await strangers.get(MARKER, deadline)
+        except Unavailable:
+            # Not known yet: the next look at the marker comes soon.
+            return
+        if found is not None:
+            raise StoreMisconfigured(
+                "Anybody can read the private documents in the bucket. Take that right away, or"
+                " let documents be encrypted with IMPRINT_ENCRYPTION=on. If it is what you want,"
+                " say so with IMPRINT_ALLOW_READABLE_DOCUMENTS=on."
+            )
+        self._strangers = None
+
+    async def _read_known(
+        self, cid: Cid, network: Network, deadline: float
+    ) -> tuple[bytes | None, Damaged | None]:
+        """The copy with the fence that is remembered, or that a draft has, or its damage."""
+        known = self._fences.get((network, cid))
+        if known is None and network is Network.PUBLIC:
+            return None, None
+        try:
+            return await self._load(cid, network, known or 0, deadline), None
+        except Damaged as error:
+            return None, error
+
+    async def _load(self, cid: Cid, network: Network, fence: int, deadline: float) -> bytes | None:
+        found = await self._client.get(_key(network, cid, fence), deadline)
+        return None if found is None else await verify_document(cid, found.data, network)
+
+    async def _list_fences(self, cid: Cid, network: Network, deadline: float) -> list[int]:
+        """The fences of the copies of a document, the highest first."""
+        keys = await self._client.list_below(f"{network}/{cid}", deadline)
+        found = [_parse_key(key) for key in keys]
+        return sorted((each[1] for each in found if each is not None), reverse=True)
+
+    def _remember(self, network: Network, cid: Cid, fence: int) -> None:
+        if fence == 0 and network is Network.PRIVATE:
+            # As drafts are stored.
+            self._fences.pop((network, cid), None)
+            return
+        self._fences[network, cid] = fence
+        self._fences.move_to_end((network, cid))
+        if len(self._fences) > MAX_REMEMBERED:
+            self._fences.popitem(last=False)
+
+
+def _key(network: Network, cid: Cid, fence: int) -> str:
+    return f"{network}/{cid}/{fence}"
+
+
+def _parse_key(key: str) -> tuple[Cid, int] | None:
+    """The cid and the fence of a copy; None for an object that is none."""
+    parts = key.split("/")
+    if len(parts) != 3 or not parts[2].isdecimal():
+        return None
+    try:
+        cid = parse_cid(parts[1])
+    except NotACid:
+        return None
+    return (cid, int(parts[2])) if cid == parts[1] else None

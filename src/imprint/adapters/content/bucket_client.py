@@ -1,0 +1,315 @@
+"""Objects in a bucket through obstore: deadlines, retries, a circuit, and errors in words."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+from obstore.store import ObjectStore
+
+from imprint.adapters.content.http_retry import (
+    BYTES_PER_SECOND,
+    DEFAULT_POLICY,
+    MAX_DOCUMENT,
+    RetryPolicy,
+    StoreFailure,
+)
+from imprint.domain.errors import StoreMisconfigured, Unavailable
+from imprint.ports import Monotonic, monotonic
+
+ATTEMPT_SHARE = 3
+"""One attempt has the time of its operation divided by this, so that a lost one is repeated."""
+
+CIRCUIT_FAILURES = 5
+"""Operations that fail one after the other before the next ones fail without being tried."""
+
+CIRCUIT_SECONDS = 1.0
+"""Seconds until one operation is tried again."""
+
+PAGE = 1000
+"""Objects that are listed at once: the most that S3 returns in one response."""
+
+_CODE = re.compile("<Code>([A-Za-z]{1,60})</Code>")
+_STATUS = re.compile("status code: ([0-9]{3})")
+_NO_BUCKET = frozenset({"NoSuchBucket", "ContainerNotFound", "InvalidBucketName"})
+_WRONG_KEYS = frozenset(
+    {
+        "AuthenticationFailed",
+        "ExpiredToken",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidToken",
+        "SignatureDoesNotMatch",
+    }
+)
+_WRONG_REGION = frozenset({"AuthorizationHeaderMalformed", "IncorrectRegion", "PermanentRedirect"})
+_REDIRECTED = "redirect without LOCATION"
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class AlreadyThere(StoreFailure):
+    """An object was to be created, and exists, or was to be replaced, and has changed."""
+
+
+class _Missing(Exception):
+    """There is no such object."""
+
+
+class _TryAgain(StoreFailure):
+    """An attempt got no complete response; another one may."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """The bytes of an object, and the tag that a conditional replacement names."""
+
+    data: bytes
+    tag: str | None
+
+
+@dataclass(slots=True)
+class Circuit:
+    """Lets operations fail at once while a service is away, and one after the other try again.
+
+    It opens after `CIRCUIT_FAILURES` failures without a success in between.
+    """
+
+    clock: Monotonic = monotonic
+    _failures: int = field(default=0, init=False)
+    _next_trial: float = field(default=0.0, init=False)
+
+    def admits(self) -> bool:
+        """Whether an operation may be tried now."""
+        if self._failures < CIRCUIT_FAILURES:
+            return True
+        now = self.clock()
+        if now < self._next_trial:
+            return False
+        # The others wait for the outcome of this one, or for as long again.
+        self._next_trial = now + CIRCUIT_SECONDS
+        return True
+
+    def note(self, responded: bool) -> None:
+        """Note how an operation ended."""
+        if responded:
+            self._failures = 0
+            return
+        self._failures += 1
+        self._next_trial = self.clock() + CIRCUIT_SECONDS
+
+
+class BucketClient:
+    """The objects of one bucket below one prefix.
+
+    Every method but `operation` runs inside one, and raises `StoreFailure` or
+    `StoreMisconfigured`. The library repeats requests after connection errors and statuses 5xx;
+    here a request is repeated that got no response in time, or an incomplete one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        store: ObjectStore,
+        policy: RetryPolicy = DEFAULT_POLICY,
+        hint: str = "",
+        circuit: Circuit | None = None,
+    ) -> None:
+        """Use `store`; `name` is the bucket in messages, and `hint` ends those of lost requests."""
+        self._name = name
+        self._store = store
+        self._policy = policy
+        self._hint = hint
+        self._circuit = circuit or Circuit()
+        self._closed = False
+
+    @asynccontextmanager
+    async def operation(self, verb: str, seconds: float, size: int = 0) -> AsyncIterator[float]:
+        """The deadline, in loop time, of an operation that may take `seconds`, and more for `size`.
+
+        A `StoreFailure` inside, or a deadline that passes, is logged and becomes `Unavailable`.
+        """
+        if self._closed or not self._circuit.admits():
+            raise Unavailable.storage()
+        deadline = asyncio.get_running_loop().time() + seconds + size / BYTES_PER_SECOND
+        try:
+            async with asyncio.timeout_at(deadline):
+                yield deadline
+        except (StoreFailure, TimeoutError) as error:
+            self._circuit.note(responded=False)
+            reason = str(error) if isinstance(error, StoreFailure) else f"no response{self._hint}"
+            _log.error("The bucket failed to %s: %s", verb, reason)
+            raise Unavailable.storage() from error
+        except StoreMisconfigured as error:
+            self._circuit.note(responded=True)
+            _log.error("The bucket failed to %s: %s", verb, error.sentence)
+            raise
+        else:
+            self._circuit.note(responded=True)
+
+    async def put(self, key: str, data: bytes, deadline: float) -> None:
+        """Store an object durably, whether it exists or not."""
+
+        async def send() -> None:
+            await self._store.put_async(key, data, use_multipart=False)
+
+        await self._repeat(send, deadline, len(data))
+
+    async def put_unless_changed(
+        self, key: str, data: bytes, tag: str | None, deadline: float
+    ) -> None:
+        """Replace the object with this tag, or create one if it is None. Raises `AlreadyThere`.
+
+        It is also raised if an earlier attempt succeeded whose response was lost.
+        """
+
+        async def send() -> None:
+            if tag is None:
+                await self._store.put_async(key, data, mode="create", use_multipart=False)
+            else:
+                await self._store.put_async(key, data, mode={"e_tag": tag}, use_multipart=False)
+
+        await self._repeat(send, deadline, len(data))
+
+    async def get(self, key: str, deadline: float) -> StoredObject | None:
+        """An object, or None if it does not exist."""
+
+        async def send() -> StoredObject:
+            found = await self._store.get_async(key)
+            if found.meta["size"] > MAX_DOCUMENT:
+                raise StoreFailure("an object is too large")
+            try:
+                data = bytes(await found.bytes_async())
+            except (BaseError, OSError) as error:
+                raise _TryAgain("a response was cut off") from error
+            return StoredObject(data, found.meta["e_tag"])
+
+        try:
+            return await self._repeat(send, deadline)
+        except _Missing:
+            return None
+
+    async def delete(self, key: str, deadline: float) -> None:
+        """Delete an object; a missing one is not an error."""
+        try:
+            await self._repeat(lambda: self._store.delete_async(key), deadline)
+        except _Missing:
+            return
+
+    async def list_below(self, prefix: str, deadline: float) -> list[str]:
+        """The keys of the first `PAGE` objects below a prefix."""
+
+        async def send() -> list[str]:
+            async for page in self._store.list(prefix, chunk_size=PAGE):
+                return [each["path"] for each in page]
+            return []
+
+        return await self._repeat(send, deadline)
+
+    async def list_all(self, prefix: str) -> AsyncIterator[tuple[str, float]]:
+        """The key of every object below a prefix, in order, and when it was stored.
+
+        One page is in memory at a time, and each is an operation of its own. A page that fails is
+        listed again from the key before it. Raises `Unavailable`.
+        """
+        after: str | None = None
+        pages = aiter(self._store.list(prefix, chunk_size=PAGE))
+        failed = 0
+        while True:
+            try:
+                async with self.operation("list", self._policy.timeout):
+                    page = await self._send(partial(anext, pages, None))
+            except Unavailable:
+                failed += 1
+                if failed == self._policy.attempts:
+                    raise
+                await asyncio.sleep(self._policy.pause)
+                pages = aiter(self._store.list(prefix, offset=after, chunk_size=PAGE))
+                continue
+            failed = 0
+            if not page:
+                return
+            for each in page:
+                yield each["path"], each["last_modified"].timestamp()
+            after = page[-1]["path"]
+
+    def close(self) -> None:
+        """Later operations are `Unavailable`; the library ends its connections by itself."""
+        self._closed = True
+
+    async def _repeat(
+        self, send: Callable[[], Awaitable[_T]], deadline: float, size: int = 0
+    ) -> _T:
+        """Send until there is a complete response, or no time is left for another attempt."""
+        loop = asyncio.get_running_loop()
+        share = (deadline - loop.time() - size / BYTES_PER_SECOND) / ATTEMPT_SHARE
+        pause = self._policy.pause
+        for attempt in range(1, self._policy.attempts + 1):
+            try:
+                async with asyncio.timeout(share + size / BYTES_PER_SECOND):
+                    return await self._send(send)
+            except (TimeoutError, _TryAgain) as error:
+                reason = str(error) or f"no response in time{self._hint}"
+                if attempt == self._policy.attempts or loop.time() + pause >= deadline:
+                    raise StoreFailure(reason) from error
+            await asyncio.sleep(pause)
+            pause *= 2
+        raise AssertionError("The last attempt returns or raises.")
+
+    async def _send(self, send: Callable[[], Awaitable[_T]]) -> _T:
+        try:
+            return await send()
+        except (AlreadyExistsError, PreconditionError) as error:
+            raise AlreadyThere("an object exists, or was changed") from error
+        except FileNotFoundError as error:
+            self._look_for_mistake(str(error), error)
+            raise _Missing from error
+        except BaseError as error:
+            text = str(error)
+            self._look_for_mistake(text, error)
+            # The text has addresses and, with Azure, perhaps a signature.
+            status, code = _STATUS.search(text), _CODE.search(text)
+            words = [f"status {status[1]}"] if status else [f"no connection{self._hint}"]
+            raise StoreFailure(" ".join(words + ([code[1]] if code else []))) from error
+
+    def _look_for_mistake(self, text: str, error: Exception) -> None:
+        """Raise `StoreMisconfigured` if the response says that settings are wrong."""
+        match = _CODE.search(text)
+        code = match[1] if match else ""
+        status = _STATUS.search(text)
+        forbidden = status is not None and status[1] in {"401", "403"}
+        if code in _NO_BUCKET:
+            sentence = (
+                f"The bucket {self._name} does not exist: make it, or correct"
+                " IMPRINT_CONTENT_STORE."
+            )
+        elif code in _WRONG_REGION or _REDIRECTED in text:
+            sentence = (
+                f"The bucket {self._name} is in another region: set IMPRINT_S3_REGION to its own."
+            )
+        elif code == "RequestTimeTooSkewed":
+            sentence = "The object store refuses requests because this machine's clock is wrong."
+        elif code in _WRONG_KEYS or isinstance(error, UnauthenticatedError):
+            sentence = (
+                f"The object store refuses the credentials for the bucket {self._name}"
+                f"{f' ({code})' if code else ''}: correct the access key of the settings, or the"
+                " role that the platform gives this machine."
+            )
+        elif forbidden:
+            sentence = (
+                f"The credentials may not use the bucket {self._name} ({code or 'forbidden'}):"
+                " they must be allowed to read, write, delete and list its objects."
+            )
+        else:
+            return
+        raise StoreMisconfigured(sentence) from error

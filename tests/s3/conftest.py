@@ -1,0 +1,84 @@
+"""A real MinIO server for all tests of a process, and the workbench of the conformance tests."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from tests.crash.fork_server import ForkServer
+from tests.s3.server import KEY_ID, SECRET, MinioServer
+
+from imprint.adapters.content.bucket import BucketStore
+from imprint.adapters.content.bucket_access import BucketAccess, open_bucket, open_objects
+from imprint.domain.cids import Cid
+from imprint.domain.files import Network
+from imprint.domain.installation import UNNAMED, Identity
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "records" in metafunc.fixturenames:
+        metafunc.parametrize("records", ["sqlite", "postgresql"], indirect=True, scope="module")
+
+
+def access_to(
+    server: MinioServer, bucket: str, prefix: str = "imprint", endpoint: str | None = None
+) -> BucketAccess:
+    """What opens a bucket of the server."""
+    endpoint = endpoint or server.endpoint
+    return BucketAccess("s3", bucket, prefix, endpoint, "us-east-1", KEY_ID, SECRET)
+
+
+class BucketWorkbench:
+    """A store in a bucket of its own, and the objects in it."""
+
+    def __init__(self, server: MinioServer) -> None:
+        self.server = server
+        self.bucket = server.make_bucket()
+        self.access = access_to(server, self.bucket)
+        self.objects = open_objects(self.access)
+        self.store = self.open(UNNAMED)
+
+    def open(self, identity: Identity) -> BucketStore:
+        return open_bucket(self.access, identity)
+
+    async def reopen(self) -> None:
+        await self.store.close()
+        self.store = self.open(UNNAMED)
+
+    def keys(self) -> list[str]:
+        """The keys of all objects below the prefix."""
+        return [each["path"] for page in self.objects.list() for each in page]
+
+    def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
+        for key in self.keys():
+            if key.startswith(f"{network}/{cid}/"):
+                self.objects.put(key, document)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
+    running = MinioServer(tmp_path_factory.mktemp("minio"))
+    running.start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
+    """A server that a test may kill."""
+    running = MinioServer(tmp_path_factory.mktemp("minio"))
+    running.start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+async def bench(server: MinioServer) -> AsyncIterator[BucketWorkbench]:
+    workbench = BucketWorkbench(server)
+    yield workbench
+    await workbench.store.close()
+
+
+@pytest.fixture(scope="module")
+def fork_server() -> Iterator[ForkServer]:
+    opened = ForkServer()
+    yield opened
+    opened.close()
