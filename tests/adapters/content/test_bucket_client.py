@@ -1,0 +1,143 @@
+"""The client of a bucket: retries, the circuit, and what it says about failures."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from obstore.exceptions import GenericError, PermissionDeniedError, UnauthenticatedError
+from tests.adapters.content.workbenches import SHORT_PAUSES
+
+from imprint.adapters.content.bucket_client import (
+    CIRCUIT_FAILURES,
+    CIRCUIT_SECONDS,
+    BucketClient,
+    Circuit,
+)
+from imprint.adapters.content.http_retry import RetryPolicy
+from imprint.domain.errors import StoreMisconfigured, Unavailable
+
+BRISK = RetryPolicy(timeout=0.3, pause=0.001)
+ADDRESS = "https://store.example.org/bucket/private/x?sig=c2VjcmV0"
+
+
+@dataclass(slots=True)
+class Objects:
+    """A bucket whose calls do what a test says, one after the other; the last one stays."""
+
+    outcomes: list[Callable[[], Any]]
+    sent: int = 0
+
+    async def delete_async(self, key: str) -> None:
+        self.sent += 1
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if (given := outcome()) is not None:
+            await given
+
+
+def response(status: int, code: str) -> str:
+    return (
+        f"Error performing DELETE {ADDRESS} in 1ms - Server returned non-2xx status code: {status}"
+        f" Words: <?xml?>\n<Error><Code>{code}</Code><Key>secret-key</Key></Error>"
+    )
+
+
+def raising(error: Exception) -> Callable[[], Any]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def forever() -> Any:
+    return asyncio.sleep(3600)
+
+
+async def delete(client: BucketClient) -> None:
+    async with client.operation("destroy", BRISK.timeout) as deadline:
+        await client.delete("key", deadline)
+
+
+async def test_a_request_without_a_response_is_sent_again() -> None:
+    objects = Objects([forever, lambda: None])
+    await delete(BucketClient("s3://b", objects, BRISK))  # type: ignore[arg-type]
+    assert objects.sent == 2
+
+
+async def test_an_operation_ends_at_its_deadline() -> None:
+    objects = Objects([forever])
+    with pytest.raises(Unavailable):
+        await delete(BucketClient("s3://b", objects, BRISK))  # type: ignore[arg-type]
+    assert objects.sent > 1
+
+
+async def test_a_store_that_is_away_is_not_asked_for_a_while() -> None:
+    now = 0.0
+    objects = Objects([raising(GenericError("HTTP error: error sending request"))])
+    client = BucketClient("s3://b", objects, SHORT_PAUSES, circuit=Circuit(lambda: now))  # type: ignore[arg-type]
+    for _ in range(CIRCUIT_FAILURES + 3):
+        with pytest.raises(Unavailable):
+            await delete(client)
+    assert objects.sent == CIRCUIT_FAILURES
+    now += CIRCUIT_SECONDS
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            await delete(client)
+    assert objects.sent == CIRCUIT_FAILURES + 1
+    objects.outcomes = [lambda: None]
+    now += CIRCUIT_SECONDS
+    for _ in range(3):
+        await delete(client)
+    assert objects.sent == CIRCUIT_FAILURES + 4
+
+
+async def test_failures_between_successes_leave_the_circuit_closed() -> None:
+    down = raising(GenericError("HTTP error"))
+    objects = Objects([down, lambda: None] * 20)
+    client = BucketClient("s3://b", objects, SHORT_PAUSES)  # type: ignore[arg-type]
+    for _ in range(20):
+        with pytest.raises(Unavailable):
+            await delete(client)
+        await delete(client)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (FileNotFoundError(response(404, "NoSuchBucket")), "s3://b does not exist"),
+        (PermissionDeniedError(response(403, "SignatureDoesNotMatch")), "refuses the credentials"),
+        (PermissionDeniedError(response(403, "InvalidAccessKeyId")), "(InvalidAccessKeyId)"),
+        (UnauthenticatedError("Nobody"), "refuses the credentials"),
+        (PermissionDeniedError(response(403, "AccessDenied")), "read, write, delete and list"),
+        (GenericError(response(400, "AuthorizationHeaderMalformed")), "IMPRINT_S3_REGION"),
+        (GenericError("Received redirect without LOCATION, this normally"), "IMPRINT_S3_REGION"),
+        (PermissionDeniedError(response(403, "RequestTimeTooSkewed")), "clock is wrong"),
+    ],
+)
+async def test_a_mistake_in_the_settings_is_said_in_words(error: Exception, words: str) -> None:
+    objects = Objects([raising(error)])
+    with pytest.raises(StoreMisconfigured) as refused:
+        await delete(BucketClient("s3://b", objects, SHORT_PAUSES))  # type: ignore[arg-type]
+    assert words in refused.value.sentence
+    assert objects.sent == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (GenericError(response(503, "SlowDown")), "status 503 SlowDown"),
+        (GenericError(f"Error performing GET {ADDRESS} - HTTP error"), "no connection"),
+        (PermissionDeniedError(response(403, "AccessDenied")), "AccessDenied"),
+    ],
+)
+async def test_no_address_and_no_signature_is_logged(
+    error: Exception, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(Unavailable):
+        await delete(BucketClient("s3://b", Objects([raising(error)]), SHORT_PAUSES))  # type: ignore[arg-type]
+    assert words in caplog.text
+    for secret in ("example.org", "sig=", "secret-key"):
+        assert secret not in caplog.text
