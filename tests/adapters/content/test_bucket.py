@@ -12,7 +12,7 @@ from obstore.store import MemoryStore
 from tests.adapters.content.workbenches import FIRST, SECOND, SHORT_PAUSES, BucketWorkbench
 
 from imprint.adapters.content.bucket import MARKER, BucketStore
-from imprint.adapters.content.bucket_client import PAGE, BucketClient
+from imprint.adapters.content.bucket_client import CIRCUIT_FAILURES, PAGE, BucketClient
 from imprint.domain.cids import document_cid
 from imprint.domain.errors import Damaged, StoreMisconfigured, Unavailable
 from imprint.domain.files import Network
@@ -248,3 +248,14 @@ async def test_a_probe_leaves_nothing_behind(bucket: BucketWorkbench) -> None:
     await bucket.store.probe()
     await bucket.store.probe()
     assert keys(bucket.objects) == []
+
+
+async def test_refused_writes_do_not_keep_a_bucket_from_being_marked(
+    bucket: BucketWorkbench,
+) -> None:
+    store = bucket.open(FIRST)
+    for _ in range(2 * CIRCUIT_FAILURES):
+        with pytest.raises(Unavailable):
+            await store.put(CID, DOCUMENT, PRIVATE)
+    assert await store.claim(FIRST.id) == FIRST.id
+    await store.put(CID, DOCUMENT, PRIVATE)

@@ -66,7 +66,11 @@ class _Missing(Exception):
     """There is no such object."""
 
 
-class _TryAgain(StoreFailure):
+class _Away(StoreFailure):
+    """The object store did not respond, or said that it cannot."""
+
+
+class _TryAgain(_Away):
     """An attempt got no complete response; another one may."""
 
 
@@ -146,7 +150,7 @@ class BucketClient:
             async with asyncio.timeout_at(deadline):
                 yield deadline
         except (StoreFailure, TimeoutError) as error:
-            self._circuit.note(responded=False)
+            self._circuit.note(responded=not isinstance(error, _Away | TimeoutError))
             reason = str(error) if isinstance(error, StoreFailure) else f"no response{self._hint}"
             _log.error("The bucket failed to %s: %s", verb, reason)
             raise Unavailable.storage() from error
@@ -261,7 +265,7 @@ class BucketClient:
             except (TimeoutError, _TryAgain) as error:
                 reason = str(error) or f"no response in time{self._hint}"
                 if attempt == self._policy.attempts or loop.time() + pause >= deadline:
-                    raise StoreFailure(reason) from error
+                    raise _Away(reason) from error
             await asyncio.sleep(pause)
             pause *= 2
         raise AssertionError("The last attempt returns or raises.")
@@ -280,7 +284,7 @@ class BucketClient:
             # The text has addresses and, with Azure, perhaps a signature.
             status, code = _STATUS.search(text), _CODE.search(text)
             words = [f"status {status[1]}"] if status else [f"no connection{self._hint}"]
-            raise StoreFailure(" ".join(words + ([code[1]] if code else []))) from error
+            raise _Away(" ".join(words + ([code[1]] if code else []))) from error
 
     def _look_for_mistake(self, text: str, error: Exception) -> None:
         """Raise `StoreMisconfigured` if the response says that settings are wrong."""
