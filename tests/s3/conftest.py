@@ -26,6 +26,12 @@ def access_to(
     return BucketAccess("s3", bucket, prefix, endpoint, "us-east-1", KEY_ID, SECRET)
 
 
+def keys_in(server: MinioServer, bucket: str, prefix: str = "imprint") -> list[str]:
+    """The keys of all objects below a prefix."""
+    objects = open_objects(access_to(server, bucket, prefix))
+    return [each["path"] for page in objects.list() for each in page]
+
+
 class BucketWorkbench:
     """A store in a bucket of its own, and the objects in it."""
 
@@ -44,8 +50,7 @@ class BucketWorkbench:
         self.store = self.open(UNNAMED)
 
     def keys(self) -> list[str]:
-        """The keys of all objects below the prefix."""
-        return [each["path"] for page in self.objects.list() for each in page]
+        return keys_in(self.server, self.bucket)
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
         for key in self.keys():

@@ -1,0 +1,151 @@
+"""Commands, and services without a disk, with documents in a bucket."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.faults.scene import Scene, open_scene
+from tests.postgresql import Server, keeping_records_on, records_of
+from tests.s3.server import MinioServer
+from tests.world import picture
+
+NOWHERE = "/proc/imprint-has-no-disk"
+"""A folder that nobody can make."""
+
+
+def run_command(given: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command with these settings, named without their prefix."""
+    environ = {f"IMPRINT_{name}": text for name, text in given.items()}
+    return subprocess.run(
+        [sys.executable, "-m", "imprint", *words],
+        env={"PATH": "/usr/bin:/bin", **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+async def command(given: Mapping[str, str], *words: str) -> str:
+    """What a command prints that ends well."""
+    done = await asyncio.to_thread(run_command, given, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+async def test_replicas_share_nothing_on_disk(
+    tmp_path: Path, server: MinioServer, postgresql: Server
+) -> None:
+    given = {**server.settings(server.make_bucket()), "DATA_DIR": NOWHERE}
+    given |= {"JANITOR_SECONDS": "1", "GRACE_HOURS": "0"}
+    with keeping_records_on(postgresql):
+        address = (await records_of(tmp_path))["IMPRINT_DATABASE_URL"]
+    async with open_scene(tmp_path, **given, DATABASE_URL=address) as scene:
+        first, second = scene.replica(WORKERS="2"), scene.replica()
+        await asyncio.gather(first.start(), second.start())
+        world, author = scene.world, scene.world.wallet(0)
+        files = [await world.create(author, f"Words {number}.") for number in range(5)]
+        image = picture()
+        await world.send_publish(author, files[0]["cid"], image=image)
+        first.process.kill()
+        world.client.base_url = second.url
+        for number, file in enumerate(files):
+            response = await world.read_draft(author, file["cid"])
+            assert response.json()["content"] == f"Words {number}."
+        # The same picture is stored again by the other replica.
+        again = await world.send_publish(author, files[1]["cid"], image=image)
+        assert (await world.send_delete(author, files[0]["cid"])).status_code == 200
+        thumbnail = again.json()["thumbnailCid"]
+        assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
+        assert NOWHERE not in second.log
+        report = await command(scene.given, "gc", "--dry-run", "--json")
+        assert json.loads(report)["strays"] is not None
+
+
+async def test_documents_move_to_a_bucket_and_back(tmp_path: Path, server: MinioServer) -> None:
+    bucket = server.make_bucket()
+    there = server.settings(bucket)
+    async with open_scene(tmp_path) as scene:
+        world, author = scene.world, scene.world.wallet(0)
+        replica = scene.replica()
+        await replica.start()
+        files = [await world.create(author, f"Words {number}.") for number in range(12)]
+        thumbnail = await world.publish(author, files[0]["cid"])
+        keys = {name: text for name, text in there.items() if name != "CONTENT_STORE"}
+        said = await command(
+            {**scene.given, **keys}, "migrate-content", "--to", there["CONTENT_STORE"]
+        )
+        assert "13 documents were copied; all 13 are there." in said
+        replica.process.stop()
+        again = await command(
+            {**scene.given, **keys}, "migrate-content", "--to", there["CONTENT_STORE"]
+        )
+        assert "0 documents were copied; all 13 are there." in again
+        moved = scene.replica(**there)
+        await moved.start()
+        world.client.base_url = moved.url
+        await expect_all(scene, files, thumbnail)
+        files.append(await world.create(author, f"Words {len(files)}."))
+        new = tmp_path / "new"
+        in_bucket = {**scene.given, **there}
+        said = await command(in_bucket, "migrate-content", "--to", f"embedded:{new}")
+        assert "14 documents were copied; all 14 are there." in said
+        moved.process.stop()
+        (tmp_path / "data" / "imprint.db").rename(new / "imprint.db")
+        back = scene.replica(DATA_DIR=str(new))
+        await back.start()
+        world.client.base_url = back.url
+        await expect_all(scene, files, thumbnail)
+
+
+async def expect_all(scene: Scene, files: list[dict[str, str]], thumbnail: str) -> None:
+    world = scene.world
+    for number, file in enumerate(files):
+        response = await world.read_draft(world.wallet(0), file["cid"])
+        assert response.status_code == 200, response.text
+        assert response.json()["content"] == f"Words {number}."
+    assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
+
+
+async def test_a_backup_has_the_documents_of_the_bucket(
+    tmp_path: Path, server: MinioServer
+) -> None:
+    there = server.settings(server.make_bucket())
+    async with open_scene(tmp_path, **there) as scene:
+        world, author = scene.world, scene.world.wallet(0)
+        replica = scene.replica()
+        await replica.start()
+        files = [await world.create(author, f"Words {number}.") for number in range(6)]
+        thumbnail = await world.publish(author, files[0]["cid"])
+        saved, restored = tmp_path / "saved.tar", tmp_path / "restored"
+        await command(scene.given, "backup", "--out", str(saved))
+        report = await asyncio.to_thread(run_command, scene.given, "check", "--deep")
+        for line in ("6 records and their documents are", "Documents can be stored and read."):
+            assert line in report.stdout
+        replica.process.kill()
+        await command({}, "restore", str(saved), "--to", str(restored))
+        back = scene.replica(CONTENT_STORE="embedded", DATA_DIR=str(restored))
+        await back.start()
+        world.client.base_url = back.url
+        await expect_all(scene, files, thumbnail)
+        back.process.stop()
+        # What was restored is another installation, so it gets a prefix of its own.
+        refused = await asyncio.to_thread(
+            run_command,
+            {**scene.given, "CONTENT_STORE": "embedded", "DATA_DIR": str(restored)},
+            "migrate-content",
+            "--to",
+            there["CONTENT_STORE"],
+        )
+        assert refused.returncode != 0
+        assert "belongs to the installation" in refused.stderr
+        other = there["CONTENT_STORE"] + "-2"
+        own = {**scene.given, "CONTENT_STORE": "embedded", "DATA_DIR": str(restored)}
+        await command(own, "migrate-content", "--to", other)
+        moved = scene.replica(CONTENT_STORE=other, DATA_DIR=str(restored))
+        await moved.start()
+        world.client.base_url = moved.url
+        await expect_all(scene, files, thumbnail)
