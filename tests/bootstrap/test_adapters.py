@@ -1,14 +1,18 @@
 """The adapters are opened as the settings say."""
 
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.cli.installations import environment_of
 from tests.world import open_world
 
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.bootstrap import OpenCatalog, open_adapters
 from imprint.domain.errors import CannotStart
+from imprint.settings import read_settings
 
 NODES = "http://127.0.0.1:1,http://127.0.0.1:2"
 
@@ -65,3 +69,58 @@ async def test_attempts_to_open_them_that_fail_leave_no_file_open(
     if left.catalog is not None:
         await left.catalog.close()
     assert descriptors(settings.storage.data_dir) == []
+
+
+WITHOUT_LIBRARY = """
+import sys
+from pathlib import Path
+import imprint.cli.serve
+assert "obstore" not in sys.modules
+sys.modules["obstore"] = None
+from imprint.bootstrap import open_adapters
+from imprint.domain.errors import CannotStart
+from imprint.settings import read_settings
+settings = {name: text for name, text in (each.split("=", 1) for each in sys.argv[1:])}
+try:
+    open_adapters(read_settings(settings))
+except CannotStart as error:
+    print(error)
+"""
+
+
+def test_a_bucket_without_its_library_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    given = {"IMPRINT_CONTENT_STORE": "s3://bucket", **environment_of(tmp_path)}
+    pairs = [f"{name}={text}" for name, text in given.items()]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_LIBRARY, *pairs], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == (
+        "A bucket needs a library that is not installed: pip install 'imprint-press[s3]'.\n"
+    ), done.stderr
+
+
+THREADS = """
+import os
+from imprint.adapters.content.bucket_access import BucketAccess, open_bucket
+open_bucket(BucketAccess("s3", "bucket", key_id="a", secret="b"))
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+def test_a_bucket_that_is_opened_starts_no_thread_yet() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1\n"
+
+
+def test_a_data_folder_is_made_only_for_what_is_kept_in_it(tmp_path: Path) -> None:
+    environ = environment_of(tmp_path / "data") | {
+        "IMPRINT_CONTENT_STORE": "s3://bucket",
+        "IMPRINT_S3_ACCESS_KEY_ID": "a",
+        "IMPRINT_S3_SECRET_ACCESS_KEY": "b",
+        "IMPRINT_DATABASE_URL": "postgresql://127.0.0.1:1/nothing",
+    }
+    with pytest.raises(CannotStart):
+        open_adapters(read_settings(environ))
+    assert not (tmp_path / "data").exists()

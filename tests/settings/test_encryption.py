@@ -27,6 +27,12 @@ def test_documents_on_a_public_network_are_encrypted(place: str):
     assert encrypts(CONTENT_STORE=place, **PINATA, ENCRYPTION_KEY=KEY)
 
 
+def test_documents_in_a_bucket_are_encrypted_if_there_is_a_key():
+    assert not encrypts(CONTENT_STORE="s3://bucket")
+    assert encrypts(CONTENT_STORE="s3://bucket", ENCRYPTION_KEY=KEY)
+    assert not encrypts(CONTENT_STORE="s3://bucket", ENCRYPTION_KEY=KEY, ENCRYPTION="off")
+
+
 def test_encryption_can_be_switched_on_anywhere():
     assert encrypts(ENCRYPTION="on", ENCRYPTION_KEY=KEY)
 

@@ -1,0 +1,103 @@
+"""How a bucket is opened: addresses and credentials, without anything being sent."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from imprint.adapters.content.bucket import BucketStore
+from imprint.adapters.content.bucket_access import BucketAccess, open_bucket, open_objects
+from imprint.adapters.content.http_retry import DEFAULT_POLICY
+
+S3 = BucketAccess("s3", "bucket", "some/prefix", key_id="key-id", secret="the-secret")
+GOOGLE = BucketAccess("gs", "bucket", "some/prefix")
+AZURE = BucketAccess("az", "bucket", "some/prefix", key_id="account", secret="dGhlLXNlY3JldA==")
+
+
+def config_of(access: BucketAccess) -> dict[str, Any]:
+    opened = open_objects(access)
+    assert isinstance(opened, S3Store | GCSStore | AzureStore)
+    assert opened.prefix == access.prefix
+    return dict(opened.config)
+
+
+def test_an_access_key_opens_a_bucket_of_amazon() -> None:
+    config = config_of(replace(S3, region="eu-west-3"))
+    assert config["access_key_id"] == "key-id"
+    assert config["secret_access_key"] == "the-secret"
+    assert config["region"] == "eu-west-3"
+    assert "endpoint" not in config
+
+
+def test_an_endpoint_replaces_amazon() -> None:
+    assert config_of(replace(S3, endpoint="https://minio.example.org"))["endpoint"] == (
+        "https://minio.example.org"
+    )
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "allowed"),
+    [(None, False), ("https://minio.example.org", False), ("http://127.0.0.1:9000", True)],
+)
+def test_requests_are_encrypted_unless_the_endpoint_says_otherwise(
+    endpoint: str | None, allowed: bool
+) -> None:
+    opened = open_objects(replace(S3, endpoint=endpoint))
+    assert isinstance(opened, S3Store)
+    assert opened.client_options is not None
+    assert str(opened.client_options["allow_http"]).lower() == str(allowed).lower()
+
+
+def test_an_account_opens_a_container_of_azure() -> None:
+    config = config_of(AZURE)
+    assert config["account_name"] == "account"
+    assert config["account_key"] == "dGhlLXNlY3JldA=="
+
+
+def test_the_platform_opens_a_bucket_of_google_without_a_key() -> None:
+    assert config_of(GOOGLE)["bucket"] == "bucket"
+
+
+@pytest.mark.parametrize("access", [S3, GOOGLE, AZURE], ids=lambda each: each.scheme)
+def test_strangers_send_no_credentials(access: BucketAccess) -> None:
+    assert str(config_of(replace(access, anonymous=True))["skip_signature"]).lower() == "true"
+
+
+@pytest.mark.parametrize("access", [S3, GOOGLE, AZURE], ids=lambda each: each.scheme)
+def test_a_store_is_opened_without_sending_anything(access: BucketAccess) -> None:
+    assert isinstance(open_bucket(access), BucketStore)
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        replace(GOOGLE, secret="not-json-canary"),
+        replace(GOOGLE, secret=json.dumps({"private_key": "canary"})),
+        replace(AZURE, secret="canary!"),
+        replace(AZURE, key_id=None, secret="canary"),
+        replace(S3, secret=None, key_id="canary"),
+    ],
+)
+def test_malformed_credentials_are_refused_and_not_shown(
+    access: BucketAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AZURE_STORAGE_ACCOUNT_NAME", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match="credentials are malformed") as refused:
+        open_bucket(access)
+    assert "canary" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+
+
+def test_the_library_repeats_requests_as_the_other_stores_do() -> None:
+    opened = open_objects(S3)
+    assert isinstance(opened, S3Store)
+    assert opened.retry_config is not None
+    assert opened.retry_config["max_retries"] == DEFAULT_POLICY.attempts - 1
+
+
+def test_what_opens_a_bucket_does_not_show_its_secret() -> None:
+    assert "the-secret" not in repr(S3)
