@@ -8,9 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.faults.scene import Scene, open_scene
+from tests.faults.test_backups import end_leases
 from tests.postgresql import Server, keeping_records_on, records_of
+from tests.s3.conftest import access_to
 from tests.s3.server import MinioServer
 from tests.world import picture
+
+from imprint.adapters.content.bucket_access import open_objects
 
 NOWHERE = "/proc/imprint-has-no-disk"
 """A folder that nobody can make."""
@@ -79,7 +83,7 @@ async def test_documents_move_to_a_bucket_and_back(tmp_path: Path, server: Minio
             {**scene.given, **keys}, "migrate-content", "--to", there["CONTENT_STORE"]
         )
         assert "13 documents were copied; all 13 are there." in said
-        replica.process.stop()
+        assert replica.process.stop() == 0
         again = await command(
             {**scene.given, **keys}, "migrate-content", "--to", there["CONTENT_STORE"]
         )
@@ -93,7 +97,7 @@ async def test_documents_move_to_a_bucket_and_back(tmp_path: Path, server: Minio
         in_bucket = {**scene.given, **there}
         said = await command(in_bucket, "migrate-content", "--to", f"embedded:{new}")
         assert "14 documents were copied; all 14 are there." in said
-        moved.process.stop()
+        assert moved.process.stop() == 0
         (tmp_path / "data" / "imprint.db").rename(new / "imprint.db")
         back = scene.replica(DATA_DIR=str(new))
         await back.start()
@@ -113,7 +117,8 @@ async def expect_all(scene: Scene, files: list[dict[str, str]], thumbnail: str) 
 async def test_a_backup_has_the_documents_of_the_bucket(
     tmp_path: Path, server: MinioServer
 ) -> None:
-    there = server.settings(server.make_bucket())
+    bucket = server.make_bucket()
+    there = server.settings(bucket)
     async with open_scene(tmp_path, **there) as scene:
         world, author = scene.world, scene.world.wallet(0)
         replica = scene.replica()
@@ -126,6 +131,11 @@ async def test_a_backup_has_the_documents_of_the_bucket(
         for line in ("6 records and their documents are", "Documents can be stored and read."):
             assert line in report.stdout
         replica.process.kill()
+        objects = open_objects(access_to(server, bucket))
+        objects.delete(f"private/{files[1]['cid']}/0")
+        mended = await asyncio.to_thread(run_command, scene.given, "repair", "--backup", str(saved))
+        assert mended.returncode == 0, mended.stdout + mended.stderr
+        assert bytes(objects.get(f"private/{files[1]['cid']}/0").bytes())
         await command({}, "restore", str(saved), "--to", str(restored))
         back = scene.replica(CONTENT_STORE="embedded", DATA_DIR=str(restored))
         await back.start()
@@ -144,6 +154,8 @@ async def test_a_backup_has_the_documents_of_the_bucket(
         assert "belongs to the installation" in refused.stderr
         other = there["CONTENT_STORE"] + "-2"
         own = {**scene.given, "CONTENT_STORE": "embedded", "DATA_DIR": str(restored)}
+        # The copy was made while the backup held the lease of the garbage collector.
+        end_leases(restored)
         await command(own, "migrate-content", "--to", other)
         moved = scene.replica(CONTENT_STORE=other, DATA_DIR=str(restored))
         await moved.start()

@@ -166,6 +166,24 @@ async def test_a_silent_or_dead_store_is_a_refusal_in_time(
             assert response.json()["content"] == "Words."
 
 
+async def test_a_service_that_waits_for_a_silent_store_can_be_stopped(
+    tmp_path: Path, own_server: MinioServer
+) -> None:
+    given = own_server.settings(own_server.make_bucket())
+    async with open_scene(tmp_path, **given) as scene:
+        replica, world = scene.replica(SHUTDOWN_SECONDS="1"), scene.world
+        await replica.start()
+        await world.create(world.wallet(0), "Words.")
+        own_server.freeze()
+        waiting = [
+            asyncio.create_task(world.send_create(world.wallet(number))) for number in range(8)
+        ]
+        await asyncio.sleep(0.3)
+        assert await asyncio.to_thread(replica.process.stop) == 0, replica.log
+        await asyncio.gather(*waiting, return_exceptions=True)
+        own_server.thaw()
+
+
 async def test_a_service_starts_while_the_store_is_away(
     tmp_path: Path, own_server: MinioServer
 ) -> None:
