@@ -25,7 +25,7 @@ from imprint.services.garbage_collector import GarbageCollector
 
 SHARE = 0.3
 AUTHORS = 8
-SECONDS = 60.0 if LONG else 6.0
+SECONDS = 60.0 if LONG else 4.0
 DOCUMENTS = 400 if LONG else 60
 GENEROUS = 15.0
 """Seconds in which a refusal of about five seconds has come on a machine that is busy."""
