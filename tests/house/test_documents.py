@@ -63,12 +63,12 @@ def test_every_setting_named_in_a_page_exists():
 
 def test_every_make_target_named_in_a_page_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", makefile, re.MULTILINE))
     named = {
         (place(path), target)
         for path in _pages()
         for target in re.findall(
-            r"(?:^|[`$;&] ?)make ([a-z-]+)", path.read_text("utf-8"), re.MULTILINE
+            r"(?:^|[`$;&] ?)make ([a-z0-9-]+)", path.read_text("utf-8"), re.MULTILINE
         )
     }
     assert {(page, target) for page, target in named if target not in targets} == set()

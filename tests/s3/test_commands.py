@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,26 +9,13 @@ from tests.faults.scene import Scene, open_scene
 from tests.faults.test_backups import end_leases
 from tests.postgresql import Server, keeping_records_on, records_of
 from tests.s3.conftest import access_to
-from tests.s3.server import MinioServer
+from tests.s3.server import MinioServer, run_command
 from tests.world import picture
 
 from imprint.adapters.content.bucket_access import open_objects
 
 NOWHERE = "/proc/imprint-has-no-disk"
 """A folder that nobody can make."""
-
-
-def run_command(given: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command with these settings, named without their prefix."""
-    environ = {f"IMPRINT_{name}": text for name, text in given.items()}
-    return subprocess.run(
-        [sys.executable, "-m", "imprint", *words],
-        env={"PATH": "/usr/bin:/bin", **environ},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 async def command(given: Mapping[str, str], *words: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from tests.faults.scene import Replica, open_scene
 from tests.processes import PLAIN
 from tests.s3.conftest import keys_in
-from tests.s3.server import MinioServer
+from tests.s3.server import MinioServer, run_command
 from tests.s3.signed_requests import open_to_strangers
 from tests.world import problem
 
@@ -31,7 +31,11 @@ async def test_wrong_settings_are_refused_at_the_start(tmp_path: Path, server: M
             ({"S3_ACCESS_KEY_ID": "nobody"}, "(InvalidAccessKeyId)"),
             ({"CONTENT_STORE": "s3://no-such-bucket"}, "s3://no-such-bucket does not exist"),
         ):
-            await expect_refused(scene.replica(**wrong), words)
+            refused = scene.replica(**wrong)
+            await expect_refused(refused, words)
+            checked = await asyncio.to_thread(run_command, refused.given, "check")
+            assert checked.returncode == 1
+            assert words in checked.stdout
         await scene.replica(WORKERS="2").start()
 
 

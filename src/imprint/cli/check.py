@@ -15,7 +15,7 @@ from imprint.bootstrap import examine_chain, has_network_name
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.cli.progress import show_progress
-from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
 from imprint.services.chain_sync import History, examine_history
 from imprint.services.scrub import verify_everything, verify_some
 
@@ -140,6 +140,8 @@ def _list_damage(damage: list[str]) -> list[Finding]:
 async def _probe(subject: str, probe: Callable[[], Awaitable[None]], good: str) -> Finding:
     try:
         await probe()
+    except StoreMisconfigured as problem:
+        return Finding(subject, Level.BAD, problem.sentence)
     except Unavailable as problem:
         return Finding(subject, Level.BAD, problem.detail)
     return Finding(subject, Level.GOOD, good)
@@ -149,6 +151,8 @@ async def _check_claim(installation: Installation) -> Finding:
     claim = installation.adapters.claim
     try:
         holder = await claim.holder()
+    except StoreMisconfigured as problem:
+        return Finding("documents", Level.BAD, problem.sentence)
     except Unavailable as problem:
         return Finding("documents", Level.BAD, problem.detail)
     if holder == claim.identity.id:

@@ -1,11 +1,12 @@
 """Workbenches: a content store under test, with a way to tamper with its documents."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
-from obstore.store import MemoryStore
+from obstore.store import MemoryStore, ObjectStore
 from tests.adapters.content.kubo_fake import KuboFake
 from tests.adapters.content.pinata_fake import JWT, PinataFake
 from tests.documents import change_document
@@ -21,6 +22,9 @@ from imprint.domain.cids import Cid, Codec, Layout, codec_of
 from imprint.domain.files import Network
 from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import ContentStore, utc_now
+
+UPLOADED_AT_ONCE = 8_000_000
+"""Bytes of a document that a bucket in memory takes at once."""
 
 SHORT_PAUSES = RetryPolicy(pause=0.001)
 """The timeouts of the service, with pauses that do not slow a test down."""
@@ -72,6 +76,21 @@ class EmbeddedWorkbench:
         change_document(self.root, network, cid, document)
 
 
+class _Distant:
+    """A bucket to which a large document takes a while, so that a write can be cancelled."""
+
+    def __init__(self, objects: MemoryStore) -> None:
+        self._objects = objects
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._objects, name)
+
+    async def put_async(self, key: str, data: bytes, **given: Any) -> None:
+        if len(data) > UPLOADED_AT_ONCE:
+            await asyncio.sleep(0.2)
+        await self._objects.put_async(key, data, **given)
+
+
 class BucketWorkbench:
     """A store in a bucket that the library keeps in memory."""
 
@@ -81,7 +100,7 @@ class BucketWorkbench:
         self.store = self.open(identity)
 
     def open(self, identity: Identity) -> BucketStore:
-        client = BucketClient("memory", self.objects, SHORT_PAUSES)
+        client = BucketClient("memory", cast(ObjectStore, _Distant(self.objects)), SHORT_PAUSES)
         return BucketStore(client, policy=SHORT_PAUSES, identity=identity)
 
     async def reopen(self) -> None:
