@@ -11,7 +11,7 @@ from tests.world import World, open_world
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.domain.cids import document_cid
-from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
 from imprint.domain.files import Network
 from imprint.ports import utc_now
 from imprint.services import installation
@@ -34,6 +34,19 @@ class Places:
         return self.opened[-1]
 
 
+class RefusingStore:
+    """A store that refuses everything."""
+
+    def __init__(self, refusal: Unavailable) -> None:
+        self._refusal = refusal
+
+    async def claimed_by(self, installation: str) -> str | None:
+        raise self._refusal
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
 @pytest.fixture
 async def places(tmp_path: Path) -> AsyncIterator[Places]:
     made = Places(tmp_path)
@@ -49,6 +62,18 @@ async def test_a_new_catalog_claims_an_empty_store(places: Places) -> None:
     assert await claim.holder() == claim.identity.id
     assert places.claim("catalog", "content").identity.claimed
     await places.claim("catalog", "content").verify()
+
+
+async def test_a_store_that_refuses_for_good_is_refused_with_its_reason(places: Places) -> None:
+    claim = places.claim("catalog", "content")
+    sentence = "The bucket s3://bucket does not exist."
+    claim.content = RefusingStore(StoreMisconfigured(sentence))  # type: ignore[assignment]
+    with pytest.raises(CannotStart, match=sentence):
+        await claim.verify()
+    claim.content = RefusingStore(Unavailable.storage())  # type: ignore[assignment]
+    with pytest.raises(Unavailable):
+        await claim.verify()
+    assert not claim.identity.claimed
 
 
 async def test_the_store_of_another_installation_is_refused(places: Places) -> None:

@@ -11,8 +11,11 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from obstore.store import MemoryStore
 from tests.adapters.catalog.conftest import World
 
+from imprint.adapters.content.bucket import BucketStore
+from imprint.adapters.content.bucket_client import BucketClient
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.errors import Unavailable
@@ -29,9 +32,15 @@ AHEAD = (timedelta(0), timedelta(minutes=15))
 """By how much the clocks of the collectors are ahead of the writers' ones."""
 
 
-@pytest.fixture
-async def store(world: World, tmp_path: Path) -> AsyncIterator[ContentStore]:
-    opened = EmbeddedStore(tmp_path / "content", lambda: world.now)
+@pytest.fixture(params=["embedded", "bucket"])
+async def store(
+    world: World, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[ContentStore]:
+    opened: ContentStore
+    if request.param == "bucket":
+        opened = BucketStore(BucketClient("memory", MemoryStore()))
+    else:
+        opened = EmbeddedStore(tmp_path / "content", lambda: world.now)
     yield opened
     await opened.close()
 
