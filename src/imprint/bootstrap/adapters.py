@@ -251,9 +251,7 @@ def _open_bucket(settings: Settings, store: BucketContent, identity: Identity) -
     try:
         from imprint.adapters.content.bucket_access import BucketAccess, open_bucket
     except ModuleNotFoundError as error:
-        raise CannotStart(
-            "A bucket needs a library that is not installed: pip install 'imprint-press[s3]'."
-        ) from error
+        raise CannotStart.missing_extra("A bucket", "s3") from error
     storage, encryption = settings.storage, settings.encryption
     key_id, secret = {
         "s3": (storage.s3_access_key_id, storage.s3_secret_access_key),
