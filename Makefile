@@ -77,7 +77,7 @@ test-s3: $(READY) ## Run the content store against a real object store, healthy 
 	$(BIN)/pytest -q -n 2 --dist worksteal tests/s3
 
 test-wheel: $(READY) ## Install the built package, and run its commands (WHEEL_PYTHON=python3.13 for another Python)
-	WHEEL_PYTHON=$(WHEEL_PYTHON) $(BIN)/pytest -q -rs tests/wheel
+	WHEEL_PYTHON=$(WHEEL_PYTHON) $(BIN)/pytest -q -rs -n 2 --dist loadfile tests/wheel
 
 test-deploy: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready ## Try the files of deploy/: image, compose, units, manifests, proxies, alerts (Debian, as root; needs Node)
 	tools/install-deploy-tools
