@@ -143,7 +143,7 @@ async def test_a_hangup_without_the_server_keeps_the_old_workers(
         replica = scene.replica()
         await replica.start()
         # A worker that is not ready yet is not replaced.
-        await until(lambda: replica.log.count("Started server process") == 2)
+        await until(lambda: replica.log.count("Started server process") == int(workers))
         old = workers_of(replica)
         server.kill()
         os.kill(replica.process.pid, signal.SIGHUP)
