@@ -14,8 +14,6 @@ from imprint.settings import SETTINGS, Settings, read_settings
 FOLDER = ROOT / "deploy" / "kubernetes"
 Manifest = Mapping[str, Any]
 
-HAS_BUCKETS = any(each.name == "IMPRINT_S3_ENDPOINT" for each in SETTINGS)
-
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -61,8 +59,6 @@ def settings(
     manifests: list[Manifest], pod: Manifest, container: Manifest, tmp_path: Path
 ) -> Settings:
     """What the service reads in a pod, with the secrets of the example."""
-    if not HAS_BUCKETS:
-        pytest.skip("this version has no buckets")
     _secret_files(pod, container, tmp_path, _named(manifests, "Secret"))
     (reference,) = container["envFrom"]
     environ = dict(_named(manifests, "ConfigMap", reference["configMapRef"]["name"])["data"])
