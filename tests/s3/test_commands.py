@@ -49,9 +49,12 @@ async def test_replicas_share_nothing_on_disk(
         assert (await world.send_delete(author, files[0]["cid"])).status_code == 200
         thumbnail = again.json()["thumbnailCid"]
         assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
-        assert NOWHERE not in second.log
+        assert "cannot be created" not in second.log
         report = await command(scene.given, "gc", "--dry-run", "--json")
         assert json.loads(report)["strays"] is not None
+        checked = await asyncio.to_thread(run_command, scene.given, "check")
+        assert "Documents can be stored and read" in checked.stdout
+        assert "cannot be created" not in checked.stdout + checked.stderr
 
 
 async def test_documents_move_to_a_bucket_and_back(tmp_path: Path, server: MinioServer) -> None:

@@ -115,8 +115,7 @@ def open_adapters(
     """
     storage = settings.storage
     left = left or OpenCatalog()
-    if any(_folders(settings)):
-        _make_data_folder(storage.data_dir)
+    make_data_folder(settings)
     cipher = make_cipher(settings)
     # The catalog first: documents in a shared store are named after its installation.
     left.catalog = catalog = left.catalog or open_database(
@@ -161,7 +160,11 @@ def open_disk(settings: Settings) -> LocalDiskSpace:
     return LocalDiskSpace(_folders(settings), settings.limits.min_free_disk)
 
 
-def _make_data_folder(folder: Path) -> None:
+def make_data_folder(settings: Settings) -> None:
+    """Make the data folder, unless records and documents are elsewhere. Raises `CannotStart`."""
+    if not any(_folders(settings)):
+        return
+    folder = settings.storage.data_dir
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -107,8 +107,10 @@ def describe_store(settings: Settings) -> str:
     store = settings.storage.content
     if isinstance(store, EmbeddedContent):
         return f"embedded in {settings.storage.data_dir.absolute()}"
-    if isinstance(store, BucketContent) and store.scheme == "s3":
-        return f"{store!r} at {settings.storage.s3_endpoint or 'Amazon'}"
+    if isinstance(store, BucketContent):
+        endpoint = settings.storage.s3_endpoint if store.scheme == "s3" else None
+        place = f"{store.scheme}://{store.bucket}/{store.prefix}".rstrip("/")
+        return place if endpoint is None else f"{place} at {endpoint}"
     return repr(store)
 
 

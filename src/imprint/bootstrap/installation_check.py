@@ -11,6 +11,7 @@ from imprint.bootstrap.adapters import (
     Adapters,
     claim_on,
     make_cipher,
+    make_data_folder,
     max_head_age,
     open_content,
     open_database,
@@ -78,13 +79,13 @@ class InstallationCheck:
         """Open the catalog; the reason if that is not possible."""
         storage = self.settings.storage
         try:
-            storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_data_folder(self.settings)
+        except CannotStart as error:
+            return Finding("database", Status.FAILED, str(error), "Correct IMPRINT_DATA_DIR.")
+        try:
             self.catalog = open_database(storage.database, storage.connections)
         except CannotStart as error:
             return refused("database", error)
-        except OSError as error:
-            detail = f"The folder {storage.data_dir} cannot be created: {error.strerror}."
-            return Finding("database", Status.FAILED, detail, "Correct IMPRINT_DATA_DIR.")
         return None
 
     def _open_store(self) -> Finding | None:
