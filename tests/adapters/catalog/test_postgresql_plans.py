@@ -8,8 +8,8 @@ import pytest
 from tests.adapters.catalog.test_sql import WHOLE, texts
 
 from imprint.adapters.catalog import postgresql, sql
-from imprint.adapters.catalog.postgresql import translate
 from imprint.adapters.catalog.postgresql_pool import SESSION
+from imprint.adapters.catalog.postgresql_sql import translate
 
 ROWS = 6_000
 
@@ -60,7 +60,7 @@ async def explain_all(url: str) -> dict[str, list[dict]]:
         if text == sql.RECOUNT_TAG:
             # PostgreSQL has no such table.
             continue
-        numbered, *values = translate(text, Everything())
+        numbered, values = translate(text, Everything())
         await connection.execute(f"PREPARE one AS {numbered}")
         nothing = f"({', '.join(['NULL'] * len(values))})" if values else ""
         plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{nothing}")

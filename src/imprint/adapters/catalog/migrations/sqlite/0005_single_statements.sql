@@ -1,0 +1,1 @@
+-- Nothing: SQLite runs one writing transaction at a time, and has no round trips to save.
