@@ -177,10 +177,13 @@ class PostgresqlCatalog(CatalogBase):
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         statement = writes.begin_statement(intent, quota)
 
-        def note(row: Row) -> None:
-            while len(self._positions) >= _BEGUN:
-                del self._positions[next(iter(self._positions))]
-            self._positions[intent.id] = row["position"]
+        def note(row: Row) -> int | None:
+            reserved: int | None = row["reserved"]
+            if reserved is None:
+                while len(self._positions) >= _BEGUN:
+                    del self._positions[next(iter(self._positions))]
+                self._positions[intent.id] = row["position"]
+            return reserved
 
         locks = write_locks(intent.write, intent)
         return await self._write(

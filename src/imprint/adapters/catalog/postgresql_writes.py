@@ -69,11 +69,12 @@ def _opening(limited: bool, with_file: bool) -> str:
     )
 
 
-_OPENINGS = {
+OPENINGS = {
     (limited, with_file): _opening(limited, with_file)
     for limited in (False, True)
     for with_file in (False, True)
 }
+"""What opens a write, by whether it is counted and whether it is about a file."""
 
 
 def open_statement(
@@ -85,28 +86,53 @@ def open_statement(
         values |= admission
     if cid is not None:
         values["cid"] = cid
-    return Statement(_OPENINGS[admission is not None, cid is not None], values)
+    return Statement(OPENINGS[admission is not None, cid is not None], values)
 
 
 # The intent
 
-_RESERVE_AND_NOTE = """
+_WITHIN_QUOTA = """
+    WHERE owners.used_bytes + excluded.used_bytes <= :max_bytes
+      AND owners.drafts + excluded.drafts <= :max_drafts"""
+
+_RESERVE = """
 reserved AS (
     INSERT INTO owners (owner, last_number, used_bytes, drafts)
-    SELECT :signer, {number}, CAST(:size AS BIGINT), CAST(:drafts AS BIGINT)
+    SELECT :signer, 0, CAST(:size AS BIGINT), CAST(:drafts AS BIGINT)
     WHERE NOT EXISTS (SELECT 1 FROM known WHERE condemned = 1)
-    ON CONFLICT (owner) DO UPDATE SET last_number = {last_number},
-        used_bytes = owners.used_bytes + excluded.used_bytes,
-        drafts = owners.drafts + excluded.drafts
-    WHERE owners.used_bytes + excluded.used_bytes <= :max_bytes
-      AND owners.drafts + excluded.drafts <= :max_drafts {higher}
-    RETURNING 1
-), noted AS (
+    ON CONFLICT (owner) DO UPDATE
+    SET used_bytes = owners.used_bytes + excluded.used_bytes,
+        drafts = owners.drafts + excluded.drafts {within_quota}
+    RETURNING CAST(:number AS BIGINT) AS number
+),"""
+
+_RESERVE_WITH_NUMBER = """
+reserved AS (
+    INSERT INTO owners (owner, last_number, used_bytes, drafts)
+    SELECT :signer, CAST(:number AS BIGINT), CAST(:size AS BIGINT), CAST(:drafts AS BIGINT)
+    WHERE NOT EXISTS (SELECT 1 FROM known WHERE condemned = 1)
+    ON CONFLICT (owner) DO UPDATE
+    SET last_number = greatest(excluded.last_number, owners.last_number + 1),
+        used_bytes = owners.used_bytes
+            + CASE WHEN excluded.last_number > owners.last_number THEN excluded.used_bytes
+                   ELSE 0 END,
+        drafts = owners.drafts
+            + CASE WHEN excluded.last_number > owners.last_number THEN excluded.drafts
+                   ELSE 0 END {within_quota}
+    RETURNING last_number AS number
+),"""
+"""Reserves the next number, and nothing else, if the number of the intent is too low."""
+
+_NOTE = f"""
+noted AS (
     INSERT INTO intents (id, signer, nonce, action, cid, network, number, lease_until, size)
     SELECT :id, :signer, :nonce, :action, :cid, :network, CAST(:number AS BIGINT),
-           CAST(:lease_until AS BIGINT), CAST(:size AS BIGINT) FROM reserved RETURNING 1
+           CAST(:lease_until AS BIGINT), CAST(:size AS BIGINT)
+    FROM reserved WHERE number IS NOT DISTINCT FROM CAST(:number AS BIGINT) RETURNING 1
 )
-SELECT nextval('positions') AS position, {commit} AS commit FROM noted"""
+SELECT CASE WHEN number IS DISTINCT FROM CAST(:number AS BIGINT) THEN number END AS reserved,
+       nextval('positions') AS position, {_ASYNCHRONOUS} AS commit
+FROM reserved"""  # noqa: S608
 
 _KNOWN = """
 WITH known AS (SELECT condemned FROM detached WHERE cid = :cid AND network = :network),"""
@@ -119,19 +145,9 @@ known AS MATERIALIZED (
 ),"""
 """Others may have the same thumbnail, and the garbage collector may be about to condemn it."""
 
-_WITH_NUMBER = _RESERVE_AND_NOTE.format(
-    number="CAST(:number AS BIGINT)",
-    last_number="excluded.last_number",
-    higher="AND excluded.last_number > owners.last_number",
-    commit=_ASYNCHRONOUS,
-)
-_WITHOUT_NUMBER = _RESERVE_AND_NOTE.format(
-    number="0", last_number="owners.last_number", higher="", commit=_ASYNCHRONOUS
-)
-
-BEGIN_VERSION = _KNOWN + _WITH_NUMBER
-BEGIN_RENAMED = _KNOWN + _WITHOUT_NUMBER
-BEGIN_THUMBNAIL = _LOCK_KNOWN + _WITHOUT_NUMBER
+BEGIN_VERSION = _KNOWN + _RESERVE_WITH_NUMBER.format(within_quota=_WITHIN_QUOTA) + _NOTE
+BEGIN_RENAMED = _KNOWN + _RESERVE.format(within_quota=_WITHIN_QUOTA) + _NOTE
+BEGIN_THUMBNAIL = _LOCK_KNOWN + _RESERVE.format(within_quota=_WITHIN_QUOTA) + _NOTE
 
 
 def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
