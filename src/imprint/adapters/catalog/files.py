@@ -156,7 +156,12 @@ async def find_version(tx: Transaction, statement: str, **values: Value) -> File
 
 async def find_live(tx: Transaction, statement: str, **values: Value) -> File | None:
     """The first file that a statement finds, if it is live."""
-    file = await find_version(tx, statement, **values)
+    return live_file_of(await tx.fetchone(statement, **values))
+
+
+def live_file_of(row: Row | None) -> File | None:
+    """The file of a row, if there is one and it is live."""
+    file = None if row is None else build_file(*row)
     return file if file is not None and file.state.live else None
 
 

@@ -18,10 +18,10 @@ from typing import Any, TypeGuard, cast
 import asyncpg
 
 from imprint import failpoints
-from imprint.adapters.catalog import drafts
+from imprint.adapters.catalog import drafts, sql
 from imprint.adapters.catalog import postgresql_writes as writes
 from imprint.adapters.catalog.catalog import CatalogBase, admission
-from imprint.adapters.catalog.files import COLUMNS, build_file, file_among
+from imprint.adapters.catalog.files import COLUMNS, build_file, file_among, live_file_of
 from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.postgresql_pool import (
     CALL_SECONDS,
@@ -94,6 +94,9 @@ _NOTHING: tuple[str, list[File]] = "", []
 """What is remembered of a list that was not read: no snapshot, and no files."""
 
 _WIDTH = len(COLUMNS)
+
+_BY_CID, _ = translate(sql.VERSION_BY_CID, {"cid": None})
+_BY_POST, _ = translate(sql.VERSION_BY_POST, {"post_id": None})
 
 _MALFORMED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
 """Errors about the pages of the database."""
@@ -232,7 +235,24 @@ class PostgresqlCatalog(CatalogBase):
         locks = write_locks(write, None, cid)
         return await self._effect(made, locks, drafts.delete_draft, write, cid)
 
-    # Lists
+    # Files and lists: the same statements as the rules, with less around them
+
+    async def file_by_cid(self, cid: Cid) -> File | None:
+        return await self._find(_BY_CID, cid)
+
+    async def file_by_post_id(self, post_id: int) -> File | None:
+        return await self._find(_BY_POST, str(post_id))
+
+    async def _find(self, text: str, value: str) -> File | None:
+        rows = await self._reading(self._pool.rows, text, (value,))
+        try:
+            file = live_file_of(rows[0] if rows else None)
+        except Damaged as problem:
+            self._note(problem)
+            raise
+        if file is None:
+            self._refuse_miss()
+        return file
 
     async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
         self._refuse_miss()
@@ -243,11 +263,10 @@ class PostgresqlCatalog(CatalogBase):
         key = which, before, limit
         async with self._pool.connection() as connection:
             files: list[File]
-            known, files = connection.remembered.get(key, _NOTHING)
-            values["known"] = known
+            values["known"], files = connection.remembered.get(key, _NOTHING)
             rows = await connection.run(*translate(text, values))
             snapshot = rows[0]["snapshot"]
-            if snapshot == known:
+            if snapshot == values["known"]:
                 return files
             files = [build_file(*row[:_WIDTH]) for row in rows if row["present"]]
             if len(connection.remembered) >= _REMEMBERED:
@@ -307,8 +326,7 @@ class PostgresqlCatalog(CatalogBase):
         """The row of a statement that commits itself, and whether its connection was lost."""
         failpoints.reach("during_commit")
         try:
-            async with self._pool.connection() as connection:
-                rows = await connection.run(*translate(statement.text, statement.values))
+            rows = await self._pool.rows(*translate(statement.text, statement.values))
         except LOST:
             return None, True
         except (*CONFLICT, *REFUSED, asyncpg.InvalidCachedStatementError):

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -124,13 +124,16 @@ class Connection(_Connection):
     and its timer there, which takes a quarter of the time of a short query.
     """
 
-    __slots__ = ("_prepared", "remembered")
+    __slots__ = ("_prepared", "generation", "idle_since", "remembered")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
         self.remembered: dict[Hashable, Any] = {}
         """Results, by what was asked, that hold for a snapshot of this server."""
+        self.generation = 0
+        """Of the pool, when the connection was made."""
+        self.idle_since = 0.0
 
     async def run(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
         """The rows of a statement, in one round trip if it ran before on this connection."""
@@ -145,25 +148,16 @@ class Connection(_Connection):
             raise
 
 
-@dataclass(slots=True)
-class _Idle:
-    """An unused connection, since when, and the generation of the pool that it was made in."""
-
-    connection: Connection
-    since: float
-    generation: int
-
-
 class _Lent:
     """A connection of the pool for a block; a class, because a generator takes twice as long."""
 
-    __slots__ = ("_connection", "_generation", "_pool")
+    __slots__ = ("_connection", "_pool")
 
     def __init__(self, pool: "Pool") -> None:
         self._pool = pool
 
     async def __aenter__(self) -> Connection:
-        self._connection, self._generation = await self._pool.acquire()
+        self._connection = self._pool.take() or await self._pool.acquire()
         return self._connection
 
     async def __aexit__(
@@ -172,12 +166,11 @@ class _Lent:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        connection = self._connection
         try:
             if error is not None:
-                await self._pool.recover(connection, error)
+                await self._pool.recover(self._connection, error)
         finally:
-            self._pool.release(connection, self._generation)
+            self._pool.release(self._connection)
 
 
 class Pool:
@@ -189,8 +182,9 @@ class Pool:
 
     def __init__(self, url: str, size: int) -> None:
         self._url = url
-        self._free = asyncio.Semaphore(size)
-        self._idle: list[_Idle] = []
+        self._free = size
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._idle: list[Connection] = []
         self._used: set[Connection] = set()
         self._generation = 0
         self._closed = False
@@ -199,17 +193,37 @@ class Pool:
         """A connection for a block, with no open transaction before or after."""
         return _Lent(self)
 
-    async def acquire(self) -> tuple[Connection, int]:
-        """A connection that must be given to `release`, and its generation."""
+    async def rows(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
+        """The rows of a statement that is a transaction of its own."""
+        connection = self.take() or await self.acquire()
+        try:
+            return await connection.run(text, values)
+        except BaseException as error:
+            await self.recover(connection, error)
+            raise
+        finally:
+            self.release(connection)
+
+    def take(self) -> Connection | None:
+        """An idle connection that must be given to `release`, or None if there is none."""
+        if not self._free or self._closed:
+            return None
+        connection = self._reuse()
+        if connection is not None:
+            self._free -= 1
+            self._used.add(connection)
+        return connection
+
+    async def acquire(self) -> Connection:
+        """A connection that must be given to `release`, made if need be."""
         left = await self._acquire()
         try:
-            generation = self._generation
             connection = self._reuse() or await self._connect(left)
         except BaseException:
-            self._free.release()
+            self._give_back()
             raise
         self._used.add(connection)
-        return connection, generation
+        return connection
 
     async def recover(self, connection: Connection, error: BaseException) -> None:
         """Leave no open transaction on a connection whose statement failed."""
@@ -222,47 +236,66 @@ class Pool:
             self._generation += 1
         await _roll_back(connection)
 
-    def release(self, connection: Connection, generation: int) -> None:
+    def release(self, connection: Connection) -> None:
         """Take a connection back."""
         self._used.discard(connection)
         if self._closed:
             connection.terminate()
         elif not connection.is_closed():
-            self._idle.append(_Idle(connection, time.monotonic(), generation))
-        self._free.release()
+            connection.idle_since = time.monotonic()
+            self._idle.append(connection)
+        self._give_back()
 
     async def close(self) -> None:
         """Close every connection; one that does not respond is terminated."""
         self._closed = True
         while self._idle:
-            await _close(self._idle.pop().connection)
+            await _close(self._idle.pop())
         for connection in [*self._used]:
             await _close(connection)
 
     async def _acquire(self) -> float:
         """Wait until a connection is free; how many of its `ACQUIRE_SECONDS` are left."""
-        if not self._free.locked():
-            await self._free.acquire()
+        if self._free and not self._waiting:
+            self._free -= 1
             return ACQUIRE_SECONDS
-        until = asyncio.get_running_loop().time() + ACQUIRE_SECONDS
-        async with asyncio.timeout_at(until):
-            await self._free.acquire()
-        return until - asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        until, turn = loop.time() + ACQUIRE_SECONDS, loop.create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout_at(until):
+                await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                # It was this one's turn at the moment that it stopped waiting.
+                self._give_back()
+            raise
+        return until - loop.time()
+
+    def _give_back(self) -> None:
+        """Give the place of a connection to whoever has waited longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
     def _reuse(self) -> Connection | None:
         if self._closed:
             raise asyncpg.InterfaceError("The catalog is closed.")
         oldest = time.monotonic() - _IDLE_SECONDS
         while self._idle:
-            idle = self._idle.pop()
-            if idle.connection.is_closed():
+            connection = self._idle.pop()
+            if connection.is_closed():
                 continue
-            if idle.since >= oldest and idle.generation == self._generation:
-                return idle.connection
-            idle.connection.terminate()
+            if connection.idle_since >= oldest and connection.generation == self._generation:
+                return connection
+            connection.terminate()
         return None
 
     async def _connect(self, seconds: float) -> Connection:
+        generation = self._generation
         connection = await asyncpg.connect(
             self._url,
             connection_class=Connection,
@@ -273,6 +306,7 @@ class Pool:
             server_settings=SESSION,
             target_session_attrs=SessionAttribute.read_write,
         )
+        connection.generation = generation
         try:
             await connection.execute(_DURABLE)
             if not await connection.fetchval(_SHARE, USE_LOCK):
