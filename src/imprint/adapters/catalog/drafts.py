@@ -80,16 +80,27 @@ async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
         "max_bytes": max_bytes,
         "max_drafts": max_drafts,
     }
-    if intent.number is None:
-        if await tx.fetchone(sql.RESERVE, **values) is None:
-            raise _over_quota()
+    statement = sql.RESERVE
+    if intent.number is not None:
+        statement, values["number"] = sql.RESERVE_WITH_NUMBER, intent.number
+    if await tx.fetchone(statement, **values) is not None:
         return True
-    if await tx.fetchone(sql.RESERVE_WITH_NUMBER, number=intent.number, **values) is not None:
+    if await _settle_deleted(tx, owner) and await tx.fetchone(statement, **values) is not None:
         return True
     (used,) = await tx.fetchall(sql.USAGE, owner=owner)
     if used["used_bytes"] + intent.size > max_bytes or used["drafts"] + drafts > max_drafts:
         raise _over_quota()
     return False
+
+
+async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
+    """Count deleted drafts of an owner no more that still counted; False if there were none."""
+    (row,) = await tx.fetchall(sql.DELETED_DRAFTS, owner=owner)
+    if not row["count"]:
+        return False
+    await tx.execute(sql.SETTLE_DELETED_DRAFTS, owner=owner)
+    await count_usage(tx, owner, 0, drafts=-row["count"])
+    return True
 
 
 async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Version) -> File:

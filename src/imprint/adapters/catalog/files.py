@@ -288,7 +288,7 @@ async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
 async def release(tx: Transaction, detached: Row | None) -> None:
     """Count a detached document no more, if there was a record of one."""
     if detached is not None and detached["owner"] is not None:
-        await count_usage(tx, detached["owner"], -detached["size"])
+        await count_usage(tx, detached["owner"], -detached["size"], drafts=-detached["drafts"])
 
 
 async def list_keys(tx: Transaction, after: str, limit: int) -> list[KeyRecord]:

@@ -228,12 +228,12 @@ retired AS (
     UPDATE files SET state = :state, checksum = :old_checksum
     WHERE id = :old_id AND EXISTS (SELECT 1 FROM {after}) RETURNING 1
 ), let_go AS (
-    INSERT INTO detached (cid, network, detached_at, owner, size)
-    SELECT :old_cid, 'private', CAST(:at AS BIGINT), :signer, CAST(:old_size AS BIGINT)
+    INSERT INTO detached (cid, network, detached_at, owner, size, drafts)
+    SELECT :old_cid, 'private', CAST(:at AS BIGINT), :signer, CAST(:old_size AS BIGINT), {drafts}
     FROM {after}
-    ON CONFLICT (cid, network) DO UPDATE
-    SET detached_at = excluded.detached_at, owner = excluded.owner, size = excluded.size
 ),"""
+"""A deleted draft counts on, so that the row of its owner stays as it is: see
+docs/decisions/usage-counters.md."""
 
 _DROP_THUMBNAIL = """
 dropped AS (
@@ -284,18 +284,13 @@ REPLACE_DRAFT = (
     + _DRAFT
     + _NOT_KEPT.format(after="its_group")
     + _ENDED.format(ready="ready", condemned="AND condemned = 1")
-    + _RETIRE.format(after="ended")
+    + _RETIRE.format(after="ended", drafts=0)
     + _ADD.format(after="retired")
     + _MOVE_TAGS
     + _SPEND.format(file_id=":id", after="ended")
 )
 
-_UNCOUNT_DRAFT = """
-counted AS (
-    UPDATE owners SET drafts = drafts - 1 WHERE owner = :signer AND EXISTS (SELECT 1 FROM retired)
-),"""
-
-_DELETE = _RETIRE.format(after="its_group") + _UNTAG.format(after="its_group") + _UNCOUNT_DRAFT
+_DELETE = _RETIRE.format(after="its_group", drafts=1) + _UNTAG.format(after="its_group")
 
 DELETE_DRAFT = _OWNER_LOCK + _DRAFT + _DELETE + _SPEND.format(file_id="NULL", after="its_group")
 DELETE_WITH_THUMBNAIL = (
