@@ -140,8 +140,8 @@ def file_record(file: File) -> Record:
     )
 
 
-_KEPT = 512
-"""How many records are kept: as many as the catalog keeps files."""
+_KEPT = 2_048
+"""How many records are kept, of a kilobyte each with its file."""
 
 _records: dict[int, tuple[File, ReadRecord]] = {}
 """Records by the identity of their files, which the catalog keeps from one list to the next."""

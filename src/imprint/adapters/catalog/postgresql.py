@@ -87,7 +87,7 @@ _BEGUN = 4096
 """How many writes that have begun and not ended a process knows the positions of. The rule takes
 another position for a write that is not among them."""
 
-_REMEMBERED = 32
+_REMEMBERED = 128
 """How many lists a connection remembers."""
 
 _NOTHING: tuple[str, list[File]] = "", []
