@@ -159,6 +159,15 @@ class Catalog(Protocol):
         It is called before the work of a write begins; the transaction of its effect decides.
         """
 
+    async def open_write(
+        self, write: Write, rate: Rate | None, key: str, cid: Cid | None = None
+    ) -> File | None:
+        """Before the work of a write begins: `admit` it, `check_nonce`, and `file_by_cid`.
+
+        Without a rate nothing is counted, and without a cid the result is None. A write that is
+        not admitted raises `RateLimited`, whatever else is wrong with it.
+        """
+
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         """Record that a document is about to be stored for a write, within the signer's quota.
 
@@ -198,23 +207,38 @@ class Catalog(Protocol):
         """
 
     async def replace_draft(
-        self, write: Write, intent: Intent, old: Cid, version: Version
+        self,
+        write: Write,
+        intent: Intent,
+        old: Cid,
+        version: Version,
+        known: File | None = None,
     ) -> File | None:
         """Put `version` in the place of its owner's draft `old`; None if that is no longer one.
 
-        The old version is superseded; hashtags and thumbnail stay with the group.
+        The old version is superseded; hashtags and thumbnail stay with the group. `known` is the
+        draft as the caller has read it, with which a database may be quicker; it decides nothing.
         """
 
     async def prepare_draft(
-        self, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
+        self,
+        write: Write,
+        intent: Intent,
+        cid: Cid,
+        hashtags: Sequence[str],
+        known: File | None = None,
     ) -> File | None:
         """Give the signer's draft the intent's document as thumbnail, and these hashtags.
 
-        What it had before is replaced. None if `cid` is no longer a draft of the signer.
+        What it had before is replaced. None if `cid` is no longer a draft of the signer. `known` is
+        as in `replace_draft`.
         """
 
-    async def delete_draft(self, write: Write, cid: Cid) -> File | None:
-        """Delete the signer's draft; None if `cid` is no longer one. Returns it as it was."""
+    async def delete_draft(self, write: Write, cid: Cid, known: File | None = None) -> File | None:
+        """Delete the signer's draft; None if `cid` is no longer one. Returns it as it was.
+
+        `known` is as in `replace_draft`.
+        """
 
     # Files and lists
 

@@ -68,7 +68,7 @@ class Drafts:
 
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
         """Create a draft in a group of its own."""
-        write = await self._prove(claim, Action.CREATE)
+        write, _ = await self._prove(claim, Action.CREATE)
         if isinstance(content, str):
             made = self._make(write, content)
         else:
@@ -82,17 +82,20 @@ class Drafts:
 
         Refuses a file that is unknown, somebody else's, or no longer a draft.
         """
-        write = await self._prove(claim, Action.UPDATE)
+        small = isinstance(content, str)
+        write, found = await self._prove(claim, Action.UPDATE, cid if small else None)
         if isinstance(content, str):
-            draft = await self._own_draft(write, cid)
+            draft = _own_draft(write, found)
             made = self._make(write, content)
         else:
             # Content that is refused is refused before the draft is looked for, small or large.
             made = await self._make_large(write, content)
-            draft = await self._own_draft(write, cid)
+            draft = _own_draft(write, await self.catalog.file_by_cid(cid))
         intent, version = await self._put_version(write, draft.group_id, made)
         del made
-        replaced = await self._commit(self.catalog.replace_draft(write, intent, cid, version))
+        replaced = await self._commit(
+            self.catalog.replace_draft(write, intent, cid, version, draft)
+        )
         return _unless_overtaken(replaced)
 
     async def publish(
@@ -103,8 +106,8 @@ class Drafts:
         The file stays a draft until an event of the chain publishes it. Refuses as `update` does,
         and bytes that are not an acceptable image.
         """
-        write = await self._prove(claim, Action.PUBLISH)
-        draft = await self._own_draft(write, cid)
+        write, found = await self._prove(claim, Action.PUBLISH, cid)
+        draft = _own_draft(write, found)
         recoded = await self._recode(image, write)
         thumbnail = await asyncio.to_thread(document_cid, recoded)
         intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
@@ -112,7 +115,9 @@ class Drafts:
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
         # Others may have, and drop, the same thumbnail: a removal that is late must not destroy it.
         await self._put(intent, recoded, label, await self.catalog.fence())
-        prepared = await self._commit(self.catalog.prepare_draft(write, intent, cid, hashtags))
+        prepared = await self._commit(
+            self.catalog.prepare_draft(write, intent, cid, hashtags, draft)
+        )
         _unless_overtaken(prepared)
         return thumbnail
 
@@ -122,45 +127,35 @@ class Drafts:
         Refuses as `update` does, and a draft that its owner has published on the chain. A stranger
         who publishes the cid cannot keep the owner from deleting it.
         """
-        write = await self._prove(claim, Action.DELETE)
-        draft = await self._own_draft(write, cid)
+        write, found = await self._prove(claim, Action.DELETE, cid)
+        draft = _own_draft(write, found)
         entry = await self.marketplace.entry_of_cid(cid)
         if entry is not None and entry.author == draft.owner:
             raise _already_onchain()
-        deleted = await self._commit(self.catalog.delete_draft(write, cid))
+        deleted = await self._commit(self.catalog.delete_draft(write, cid, draft))
         return _unless_overtaken(deleted)
 
-    async def _prove(self, claim: TypedDataClaim, action: Action) -> Write:
+    async def _prove(
+        self, claim: TypedDataClaim, action: Action, cid: Cid | None = None
+    ) -> tuple[Write, File | None]:
         """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
 
-        Refuses everything but a delete while there is little disk space.
+        Returns the live file with this cid as well, which is read at the same time. Refuses
+        everything but a delete while there is little disk space.
 
         The nonce is checked before ownership and state: a repeated update would otherwise find that
         its draft is gone, and report that instead of the file that it produced.
         """
         write = self.verifier.verify(claim, action, self.clock())
-        if self.rate is not None:
-            try:
-                await self.catalog.admit(_rate_key(write.signer), self.rate, write.at)
-            except Unavailable as problem:
+        try:
+            file = await self.catalog.open_write(write, self.rate, _rate_key(write.signer), cid)
+        except Unavailable as problem:
+            if self.rate is not None:
                 self.health.note(Code.DATABASE_UNAVAILABLE, problem)
-                raise
-        await self.catalog.check_nonce(write.signer, write.nonce)
+            raise
         if self.disk.low and action is not Action.DELETE:
             raise Unavailable.disk()
-        return write
-
-    async def _own_draft(self, write: Write, cid: Cid) -> File:
-        file = await self.catalog.file_by_cid(cid)
-        if file is None:
-            raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
-        if file.owner != write.signer:
-            raise Refusal(Code.NOT_OWNER, "The signer does not own this file.")
-        if file.state is State.ONCHAIN and write.action is Action.DELETE:
-            raise _already_onchain()
-        if file.state is not State.PENDING:
-            raise Refusal(Code.NOT_PENDING, "Only a pending file can be changed.")
-        return file
+        return write, file
 
     async def _recode(self, image: bytes, write: Write) -> bytes:
         """Recode an image; one that is invalid counts as several writes of its signer.
@@ -280,6 +275,19 @@ class _MadeDocument:
     document: bytes
     wrapped_key: bytes | None = field(repr=False)
     cid: Cid
+
+
+def _own_draft(write: Write, file: File | None) -> File:
+    """The file that a write is about, if it is a draft of the signer."""
+    if file is None:
+        raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
+    if file.owner != write.signer:
+        raise Refusal(Code.NOT_OWNER, "The signer does not own this file.")
+    if file.state is State.ONCHAIN and write.action is Action.DELETE:
+        raise _already_onchain()
+    if file.state is not State.PENDING:
+        raise Refusal(Code.NOT_PENDING, "Only a pending file can be changed.")
+    return file
 
 
 def _rate_key(signer: Address) -> str:

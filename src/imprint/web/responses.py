@@ -140,8 +140,26 @@ def file_record(file: File) -> Record:
     )
 
 
+_KEPT = 2_048
+"""How many records are kept, of a kilobyte each with its file."""
+
+_records: dict[int, tuple[File, ReadRecord]] = {}
+"""Records by the identity of their files, which the catalog keeps from one list to the next."""
+
+
 def read_record(file: File) -> ReadRecord:
     """A file as reads return it."""
+    known = _records.get(id(file))
+    if known is not None and known[0] is file:
+        return known[1]
+    record = _make_record(file)
+    if len(_records) >= _KEPT:
+        _records.clear()
+    _records[id(file)] = file, record
+    return record
+
+
+def _make_record(file: File) -> ReadRecord:
     publication = file.publication
     return ReadRecord(
         file.id,

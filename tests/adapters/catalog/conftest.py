@@ -89,7 +89,7 @@ class World:
         write = self.write(Action.UPDATE, old.owner, nonce)
         version = self.version(old.owner, old.group_id)
         intent = await self.begin(write, version)
-        return await self.catalog.replace_draft(write, intent, old.cid, version)
+        return await self.catalog.replace_draft(write, intent, old.cid, version, old)
 
     async def prepare(
         self,
@@ -100,11 +100,11 @@ class World:
     ) -> File | None:
         write = self.write(Action.PUBLISH, file.owner, nonce)
         intent = await self.begin_thumbnail(write, thumbnail or self.cid())
-        return await self.catalog.prepare_draft(write, intent, file.cid, hashtags)
+        return await self.catalog.prepare_draft(write, intent, file.cid, hashtags, file)
 
     async def delete(self, file: File, nonce: str | None = None) -> File | None:
         write = self.write(Action.DELETE, file.owner, nonce)
-        return await self.catalog.delete_draft(write, file.cid)
+        return await self.catalog.delete_draft(write, file.cid, file)
 
     async def post(self, *hashtags: str, owner: Address = ALICE) -> File:
         file = await self.draft(owner)

@@ -1,9 +1,14 @@
 """Nonces of writes and of logins, intents, and the numbers of names."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
-from imprint.domain.errors import NonceUsed, Unavailable
-from imprint.domain.files import Action
+from imprint.domain.cids import Cid
+from imprint.domain.errors import NonceUsed, RateLimited, Unavailable
+from imprint.domain.files import Action, File
+from imprint.domain.rate_limits import Rate
 
 
 async def file_of_spent(world, nonce):
@@ -162,3 +167,53 @@ async def test_a_write_whose_document_was_condemned_is_refused_and_spends_nothin
         await world.catalog.add_draft(write, intent, version)
     assert refused.value.code == "storage_unavailable"
     await world.catalog.check_nonce(world.alice, "n")
+
+
+async def test_of_different_writes_with_one_nonce_in_two_processes_one_takes_effect(
+    world, open_another
+):
+    other = replace(world, catalog=open_another())
+    for number in range(6):
+        drafts = [await world.draft() for _ in range(3)]
+        nonce = f"shared-{number}"
+        results = await asyncio.gather(
+            world.draft(nonce=nonce),
+            other.draft(nonce=nonce),
+            world.update(drafts[0], nonce),
+            other.delete(drafts[1], nonce),
+            other.prepare(drafts[2], "tag", nonce=nonce),
+            return_exceptions=True,
+        )
+        assert sum(isinstance(result, File) for result in results) == 1
+        assert sum(isinstance(result, NonceUsed) for result in results) == 4
+        assert await world.catalog.recount_usage() == 0
+
+
+async def test_a_write_opens_with_the_file_that_it_is_about(world):
+    file = await world.draft()
+    write = world.write(Action.UPDATE)
+    assert await world.catalog.open_write(write, None, "key") is None
+    assert await world.catalog.open_write(write, None, "key", file.cid) == file
+    assert await world.catalog.open_write(write, Rate(5, 60), "key", file.cid) == file
+    assert await world.catalog.open_write(write, None, "key", Cid("bafynobody")) is None
+    await world.delete(file)
+    assert await world.catalog.open_write(write, None, "key", file.cid) is None
+
+
+async def test_a_spent_nonce_does_not_open_a_write(world):
+    file = await world.draft(nonce="n")
+    write = world.write(Action.UPDATE, nonce="n")
+    for rate in (None, Rate(5, 60)):
+        with pytest.raises(NonceUsed) as refused:
+            await world.catalog.open_write(write, rate, "key", file.cid)
+        assert refused.value.file == file
+
+
+async def test_a_write_beyond_its_rate_is_refused_before_its_nonce_is_looked_at(world):
+    await world.draft(nonce="n")
+    write = world.write(Action.UPDATE, nonce="n")
+    rate = Rate(2, 60)
+    for expected in (NonceUsed, NonceUsed, RateLimited):
+        with pytest.raises(expected):
+            await world.catalog.open_write(write, rate, "key")
+    assert await world.catalog.open_write(world.write(Action.CREATE), rate, "other") is None

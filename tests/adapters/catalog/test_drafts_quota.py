@@ -5,16 +5,20 @@ import sys
 from asyncio.subprocess import PIPE
 from dataclasses import replace
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 from tests.adapters.catalog import rivals
 from tests.adapters.catalog.databases import open_any
 
 from imprint.adapters.catalog import sql
+from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
-from imprint.domain.errors import NonceUsed, Refusal
+from imprint.domain.errors import Code, NonceUsed, Refusal
 from imprint.domain.exports import ExportedFile
 from imprint.domain.files import Action, File, Network, Quota, State
-from imprint.domain.posts import Advance
+from imprint.domain.lists import OwnDrafts
+from imprint.domain.posts import Advance, EventStatus
 
 PICTURE = Cid("picture")
 
@@ -24,7 +28,10 @@ def used(world, database):
     """How many bytes and drafts count for somebody."""
 
     async def read(owner=world.alice):
-        rows = await database.rows(f"SELECT used_bytes, drafts FROM owners WHERE owner = '{owner}'")
+        rows = await database.rows(
+            "SELECT used_bytes, drafts - (SELECT coalesce(sum(drafts), 0) FROM detached d"
+            f" WHERE d.owner = owners.owner) FROM owners WHERE owner = '{owner}'"
+        )
         assert await database.rows(sql.COMPARE_USAGE) == []
         return rows[0] if rows else (0, 0)
 
@@ -310,3 +317,79 @@ async def test_a_recount_corrects_what_is_wrong_and_nothing_else(world, used, da
 
 async def spoil(tx, owner):
     await tx.execute(sql.COUNT_USAGE, owner=owner, bytes=-1000, drafts=5)
+
+
+async def test_deleted_drafts_make_room_at_once(world, used):
+    world.quota = Quota(drafts=3)
+    for _ in range(3):
+        files = [await world.draft() for _ in range(3)]
+        with over_quota():
+            await world.draft()
+        assert (await used())[1] == 3
+        for file in files:
+            await world.delete(file)
+        assert (await used())[1] == 0
+
+
+async def test_a_deleted_draft_that_is_destroyed_counts_no_more(world, used):
+    world.quota = Quota(drafts=1)
+    await world.delete(await world.draft())
+    await destroy_all(world)
+    assert await used() == (0, 0)
+    await world.draft()
+    with over_quota():
+        await world.draft()
+
+
+async def test_a_deleted_draft_that_the_chain_restores_counts_no_more(world, used):
+    file = await world.draft()
+    await world.delete(file)
+    assert await world.see(world.event(file)) == [EventStatus.ONCHAIN]
+    assert await used() == (0, 0)
+
+
+STEPS = st.lists(
+    st.lists(st.sampled_from(["create", "update", "delete"]), min_size=1, max_size=6), max_size=6
+)
+
+
+@hypothesis.settings(
+    max_examples=15,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+@hypothesis.given(steps=STEPS)
+async def test_a_quota_is_exact_near_its_limit_whatever_runs_at_once(world, open_another, steps):
+    """Writes of a step run at once, on two catalogs as two processes have them."""
+    owner = Address(f"0x{world.number():040x}")
+    worlds = [world, replace(world, catalog=open_another())]
+    most = 3
+
+    async def write(action, number, known):
+        each = worlds[number % 2]
+        each.quota = Quota(drafts=most)
+        if action == "create":
+            return await each.draft(owner)
+        if not known:
+            return None
+        file = known[number % len(known)]
+        return await (each.update(file) if action == "update" else each.delete(file))
+
+    for step in steps:
+        known = await world.pages(OwnDrafts(owner))
+        creates, deletes = step.count("create"), step.count("delete")
+        results = await asyncio.gather(
+            *(write(action, number, known) for number, action in enumerate(step)),
+            return_exceptions=True,
+        )
+        made = sum(
+            action == "create" and isinstance(result, File)
+            for action, result in zip(step, results, strict=True)
+        )
+        refused = [result for result in results if isinstance(result, BaseException)]
+        assert all(isinstance(each, Refusal) for each in refused)
+        assert {each.code for each in refused if isinstance(each, Refusal)} <= {Code.QUOTA_EXCEEDED}
+        # Whatever is deleted meanwhile, there was room for so many before.
+        assert made >= min(creates, most - len(known))
+        assert made <= min(creates, most - len(known) + min(deletes, len(known)))
+        assert len(await world.pages(OwnDrafts(owner))) <= most
+        assert await world.catalog.recount_usage() == 0

@@ -71,7 +71,7 @@ async def bring_forward(address: str) -> None:
         _bring_file_forward(address.removeprefix(SQLITE))
         return
     known = known_migrations("postgresql")
-    added = Migration(len(known) + 1, "next", NEXT)
+    added = Migration(known[-1].number + 1, "next", NEXT)
     connection = await asyncpg.connect(address)
     try:
         await postgresql_schema.migrate(connection, (*known, added))
@@ -81,7 +81,7 @@ async def bring_forward(address: str) -> None:
 
 def _bring_file_forward(path: str) -> None:
     # STRICT tables know no BIGINT.
-    added = Migration(len(known_migrations()) + 1, "next", NEXT.replace("BIGINT", "INTEGER"))
+    added = Migration(known_migrations()[-1].number + 1, "next", NEXT.replace("BIGINT", "INTEGER"))
     with closing(sqlite3.connect(path, isolation_level=None, timeout=5)) as connection:
         schema.migrate(connection, (*known_migrations(), added))
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hash
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from imprint.adapters.catalog import (
     archives,
@@ -142,6 +142,14 @@ class CatalogBase(ABC):
     async def check_nonce(self, signer: Address, nonce: str) -> None:
         await self.read(drafts.refuse_spent, signer, nonce)
 
+    async def open_write(
+        self, write: Write, rate: Rate | None, key: str, cid: Cid | None = None
+    ) -> File | None:
+        if rate is not None:
+            await self.admit(key, rate, write.at)
+        await self.check_nonce(write.signer, write.nonce)
+        return None if cid is None else await self.file_by_cid(cid)
+
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         locks = write_locks(intent.write, intent)
         return await self.transact(locks, drafts.begin_write, intent, quota, durable=False)
@@ -151,18 +159,28 @@ class CatalogBase(ABC):
         return await self.transact(locks, drafts.add_draft, write, intent, version)
 
     async def replace_draft(
-        self, write: Write, intent: Intent, old: Cid, version: Version
+        self,
+        write: Write,
+        intent: Intent,
+        old: Cid,
+        version: Version,
+        known: File | None = None,
     ) -> File | None:
         locks = write_locks(write, intent, old)
         return await self.transact(locks, drafts.replace_draft, write, intent, old, version)
 
     async def prepare_draft(
-        self, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
+        self,
+        write: Write,
+        intent: Intent,
+        cid: Cid,
+        hashtags: Sequence[str],
+        known: File | None = None,
     ) -> File | None:
         locks = write_locks(write, intent)
         return await self.transact(locks, drafts.prepare_draft, write, intent, cid, hashtags)
 
-    async def delete_draft(self, write: Write, cid: Cid) -> File | None:
+    async def delete_draft(self, write: Write, cid: Cid, known: File | None = None) -> File | None:
         locks = write_locks(write, None, cid)
         return await self.transact(locks, drafts.delete_draft, write, cid)
 
@@ -437,24 +455,28 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int
     wrong, and counts as passed. One that is ahead by less may be of a process whose clock differs
     a little; if it counted as passed, the limits of all such processes would add up.
     """
-    period = rate.seconds * _SECOND
-    share = period * min(cost, rate.count) // rate.count
-    latest = micros(now) + period
-    admitted = await tx.fetchone(
-        sql.ADMIT,
-        key=key,
-        now=micros(now),
-        share=share,
-        first=micros(now) + share,
-        latest=latest,
-        furthest=latest + period - share,
-    )
-    if admitted is None:
+    values = admission(key, rate, now, cost)
+    if await tx.fetchone(sql.ADMIT, **values) is None:
+        share, latest = values["share"], values["latest"]
         row = await tx.fetchone(sql.RATE_LIMIT, key=key)
         until = latest if row is None else row["until"]
         wait = -(-(until + share - latest) // _SECOND)
         # The row may have been changed after it refused this request.
         raise RateLimited(min(max(1, wait), rate.seconds))
+
+
+def admission(key: str, rate: Rate, now: datetime, cost: int = 1) -> dict[str, Any]:
+    """The values of `sql.ADMIT`."""
+    moment, period = micros(now), rate.seconds * _SECOND
+    share = period * min(cost, rate.count) // rate.count
+    return {
+        "key": key,
+        "now": moment,
+        "share": share,
+        "first": moment + share,
+        "latest": moment + period,
+        "furthest": moment + 2 * period - share,
+    }
 
 
 async def _charge(tx: Transaction, key: str, rate: Rate, count: int, now: datetime) -> None:

@@ -37,7 +37,7 @@ from imprint.domain.files import Action, File, Intent, Network, Quota, State, Ve
 NO_HASHTAGS = hashtags_text(())
 """The hashtags of a new group."""
 
-_NO_LIMIT = 2**62
+NO_LIMIT = 2**62
 """More bytes, and more drafts, than anybody has."""
 
 
@@ -68,9 +68,9 @@ async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | No
 async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
     """Reserve what counts for an intent, and its number; False if its number is too low."""
     owner, drafts = intent.write.signer, int(intent.write.action is Action.CREATE)
-    max_bytes, max_drafts = quota.bytes or _NO_LIMIT, quota.drafts or _NO_LIMIT
+    max_bytes, max_drafts = quota.bytes or NO_LIMIT, quota.drafts or NO_LIMIT
     if not drafts:
-        max_drafts = _NO_LIMIT
+        max_drafts = NO_LIMIT
     if intent.size > max_bytes:
         raise _over_quota()
     values: dict[str, Value] = {
@@ -80,16 +80,27 @@ async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
         "max_bytes": max_bytes,
         "max_drafts": max_drafts,
     }
-    if intent.number is None:
-        if await tx.fetchone(sql.RESERVE, **values) is None:
-            raise _over_quota()
+    statement = sql.RESERVE
+    if intent.number is not None:
+        statement, values["number"] = sql.RESERVE_WITH_NUMBER, intent.number
+    if await tx.fetchone(statement, **values) is not None:
         return True
-    if await tx.fetchone(sql.RESERVE_WITH_NUMBER, number=intent.number, **values) is not None:
+    if await _settle_deleted(tx, owner) and await tx.fetchone(statement, **values) is not None:
         return True
     (used,) = await tx.fetchall(sql.USAGE, owner=owner)
     if used["used_bytes"] + intent.size > max_bytes or used["drafts"] + drafts > max_drafts:
         raise _over_quota()
     return False
+
+
+async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
+    """Count deleted drafts of an owner no more that still counted; False if there were none."""
+    (row,) = await tx.fetchall(sql.DELETED_DRAFTS, owner=owner)
+    if not row["count"]:
+        return False
+    await tx.execute(sql.SETTLE_DELETED_DRAFTS, owner=owner)
+    await count_usage(tx, owner, 0, drafts=-row["count"])
+    return True
 
 
 async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Version) -> File:
@@ -103,7 +114,7 @@ async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Vers
         created_at=micros(version.created_at),
         checksum=group_checksum_of(version.group_id, NO_HASHTAGS, None),
     )
-    file = await add_file(tx, _draft_of(version, version.group_id))
+    file = await add_file(tx, draft_of(version, version.group_id))
     await _spend_nonce(tx, write, file)
     return file
 
@@ -122,7 +133,7 @@ async def replace_draft(
     await _end_intent(tx, intent)
     await _retire(tx, draft, State.SUPERSEDED, write)
     file = await add_file(
-        tx, _draft_of(version, draft.group_id, draft.hashtags, draft.thumbnail_cid)
+        tx, draft_of(version, draft.group_id, draft.hashtags, draft.thumbnail_cid)
     )
     await _spend_nonce(tx, write, file)
     return file
@@ -283,7 +294,7 @@ def _over_quota() -> Refusal:
     )
 
 
-def _draft_of(
+def draft_of(
     version: Version,
     group_id: str,
     hashtags: tuple[str, ...] = (),

@@ -25,7 +25,7 @@ from imprint.ports.catalog import KeyRecord
 UNPLACED = 0
 """The position of a file that has none yet, below every other one."""
 
-_END = 2**63 - 1
+END = 2**63 - 1
 """Above every position, for a list from its beginning."""
 
 _STATES = {state.value: state for state in State}
@@ -129,7 +129,8 @@ def _damaged(id: object, position: object) -> Damaged:  # noqa: A002
     return Damaged.record(f"file {id!a} at position {position!a}")
 
 
-_COLUMNS = tuple(signature(build_file).parameters)
+COLUMNS = tuple(signature(build_file).parameters)
+"""The columns of a file, in order."""
 
 
 def file_of(row: Row) -> File:
@@ -139,7 +140,7 @@ def file_of(row: Row) -> File:
 
 def file_among(row: Row) -> File:
     """The file of a row that has other columns as well."""
-    return build_file(*(row[column] for column in _COLUMNS))
+    return build_file(*(row[column] for column in COLUMNS))
 
 
 def hashtags_text(hashtags: tuple[str, ...]) -> str:
@@ -155,7 +156,12 @@ async def find_version(tx: Transaction, statement: str, **values: Value) -> File
 
 async def find_live(tx: Transaction, statement: str, **values: Value) -> File | None:
     """The first file that a statement finds, if it is live."""
-    file = await find_version(tx, statement, **values)
+    return live_file_of(await tx.fetchone(statement, **values))
+
+
+def live_file_of(row: Row | None) -> File | None:
+    """The file of a row, if there is one and it is live."""
+    file = None if row is None else build_file(*row)
     return file if file is not None and file.state.live else None
 
 
@@ -201,7 +207,7 @@ async def plan_list(
     tx: Transaction, which: ListFilter, before: int | None, limit: int
 ) -> ListPlan | None:
     """How to read a list, by the rarest of its tags; None if the list is empty."""
-    end = _END if before is None else before
+    end = END if before is None else before
     values: dict[str, Value] = {"before": end, "limit": limit}
     if isinstance(which, OwnDrafts):
         return ListPlan(sql.LIST_DRAFTS, values | {"owner": which.owner}, limit)
@@ -282,7 +288,7 @@ async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
 async def release(tx: Transaction, detached: Row | None) -> None:
     """Count a detached document no more, if there was a record of one."""
     if detached is not None and detached["owner"] is not None:
-        await count_usage(tx, detached["owner"], -detached["size"])
+        await count_usage(tx, detached["owner"], -detached["size"], drafts=-detached["drafts"])
 
 
 async def list_keys(tx: Transaction, after: str, limit: int) -> list[KeyRecord]:

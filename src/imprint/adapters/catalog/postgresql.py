@@ -8,45 +8,51 @@ then sees the rows of the other. A conflict in every attempt is `Unstorable`.
 
 import asyncio
 import logging
-import re
-from collections import defaultdict
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-)
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from functools import lru_cache
-from hashlib import blake2b
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from random import random
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import asyncpg
 
 from imprint import failpoints
-from imprint.adapters.catalog import sql
-from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog import drafts, sql
+from imprint.adapters.catalog import postgresql_writes as writes
+from imprint.adapters.catalog.catalog import CatalogBase, admission
+from imprint.adapters.catalog.files import COLUMNS, build_file, file_among, live_file_of
 from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.postgresql_pool import (
     CALL_SECONDS,
+    FAILURES,
     LOST,
-    Connection,
     Pool,
     connect,
+    failed,
     translated,
 )
 from imprint.adapters.catalog.postgresql_schema import migrate
+from imprint.adapters.catalog.postgresql_sql import list_statement, translate
+from imprint.adapters.catalog.postgresql_transaction import (
+    CONFLICT,
+    REFUSED,
+    KeyedLocks,
+    NotCommitted,
+    PostgresqlTransaction,
+    Retry,
+    begin_statements,
+)
 from imprint.adapters.catalog.schema import known_migrations
-from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, Unstorable, Value
-from imprint.domain.errors import Damaged, Unavailable
+from imprint.adapters.catalog.transaction import Row, Rule, T, Transaction, Ts, Value, write_locks
+from imprint.domain.cids import Cid
+from imprint.domain.errors import Damaged, NonceUsed, Unavailable
+from imprint.domain.files import File, Intent, Quota, Version, Write
 from imprint.domain.installation import Identity, new_installation_id
-from imprint.domain.tags import MAX_TAGS
+from imprint.domain.lists import ListFilter
+from imprint.domain.rate_limits import Rate
 from imprint.ports import Monotonic
+from imprint.ports.catalog import NO_QUOTA
 from imprint.ports.damage import Damage
 
 CONNECTIONS = 10
@@ -74,20 +80,23 @@ _ATTEMPTS = 6
 _PAUSE = 0.01
 """Seconds before the second attempt at most; each further pause is twice as long."""
 
-_CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
-"""A transaction conflicts with rows that another one committed meanwhile."""
+_AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
+"""Errors after which a read is repeated once, over another connection or with another plan."""
 
-_CONFLICT = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *_CLASH)
-"""A transaction conflicts with another one; running it again may succeed."""
+_BEGUN = 4096
+"""How many writes that have begun and not ended a process knows the positions of. The rule takes
+another position for a write that is not among them."""
 
-_REFUSED = (
-    asyncpg.DataError,
-    asyncpg.IntegrityConstraintViolationError,
-    asyncpg.ProgramLimitExceededError,
-    OverflowError,
-    UnicodeEncodeError,
-)
-"""Errors about the values of a statement, rather than about the database."""
+_REMEMBERED = 128
+"""How many lists a connection remembers."""
+
+_NOTHING: tuple[str, list[File]] = "", []
+"""What is remembered of a list that was not read: no snapshot, and no files."""
+
+_WIDTH = len(COLUMNS)
+
+_BY_CID, _ = translate(sql.VERSION_BY_CID, {"cid": None})
+_BY_POST, _ = translate(sql.VERSION_BY_POST, {"post_id": None})
 
 _MALFORMED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
 """Errors about the pages of the database."""
@@ -123,96 +132,12 @@ async def prepare(url: str) -> Identity:
         await connection.close()
 
 
-class NotCommitted(asyncpg.InterfaceError):
-    """The server rolled a transaction back instead of committing it."""
-
-
-class _Retry(Exception):
-    """The transaction conflicts with another one, or its connection broke before it began."""
-
-
-class PostgresqlTransaction:
-    """`Transaction` on one connection; a conflict in the last attempt is not retried."""
-
-    def __init__(
-        self, connection: Connection, *, last: bool, locks: frozenset[str] = frozenset()
-    ) -> None:
-        self._connection = connection
-        self._last = last
-        self._locks = locks
-
-    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
-        return await self._run(self._connection.fetchrow, *translate(sql, values))
-
-    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
-        rows = await self._run(self._connection.fetch, *translate(sql, values))
-        return cast("list[Row]", rows)
-
-    async def execute(self, sql: str, /, **values: Value) -> None:
-        if sql not in _NOT_NEEDED:
-            await self._run(self._connection.execute, *translate(sql, values))
-
-    async def lock(self, names: Collection[str]) -> None:
-        more = frozenset(names) - self._locks
-        if more:
-            await self._run(self._connection.execute, _lock_statements(more))
-            self._locks |= more
-
-    async def _run(self, method: Callable[..., Awaitable[T]], text: str, *values: Value) -> T:
-        try:
-            return await method(text, *values)
-        except _CONFLICT as error:
-            if not self._last:
-                raise _Retry from error
-            if isinstance(error, _CLASH):
-                raise Unstorable(type(error).__name__) from error
-            raise
-        except _REFUSED as error:
-            raise Unstorable(type(error).__name__) from error
-
-
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
     tx: PostgresqlTransaction
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
         return await rule(self.tx, *args)
-
-
-@dataclass(slots=True)
-class _Queue:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: int = 0
-
-
-class KeyedLocks:
-    """A lock for each name: transactions of one process wait here instead of on connections."""
-
-    def __init__(self) -> None:
-        self._queues: defaultdict[str, _Queue] = defaultdict(_Queue)
-
-    @asynccontextmanager
-    async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """Hold the locks of all names until the block ends, taken in the same order by all callers.
-
-        Waits as long as the caller does.
-        """
-        async with AsyncExitStack() as held:
-            for name in sorted(names):
-                await held.enter_async_context(self._hold_one(name))
-            yield
-
-    @asynccontextmanager
-    async def _hold_one(self, name: str) -> AsyncIterator[None]:
-        queue = self._queues[name]
-        queue.waiting += 1
-        try:
-            async with queue.lock:
-                yield
-        finally:
-            queue.waiting -= 1
-            if not queue.waiting:
-                del self._queues[name]
 
 
 class PostgresqlCatalog(CatalogBase):
@@ -226,6 +151,7 @@ class PostgresqlCatalog(CatalogBase):
         self._clock = clock
         self._pool = Pool(url, connections)
         self._local_locks = KeyedLocks()
+        self._positions: dict[str, int] = {}
         self._running: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -235,16 +161,184 @@ class PostgresqlCatalog(CatalogBase):
             await asyncio.wait(self._running)
         await self._pool.close()
 
+    # Signed writes, each in one statement unless something is unusual
+
+    async def open_write(
+        self, write: Write, rate: Rate | None, key: str, cid: Cid | None = None
+    ) -> File | None:
+        admitted = None if rate is None else admission(key, rate, write.at)
+        statement = writes.open_statement(write, admitted, cid)
+        row, file = await self.read(_open, statement, cid is not None)
+        if rate is not None and not row["admitted"]:
+            await self.admit(key, rate, write.at)
+        if row["spent"]:
+            await self.check_nonce(write.signer, write.nonce)
+        if cid is not None and row["id"] is None:
+            self._refuse_miss()
+        return file
+
+    async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
+        statement = writes.begin_statement(intent, quota)
+
+        def note(row: Row) -> int | None:
+            reserved: int | None = row["reserved"]
+            if reserved is None:
+                while len(self._positions) >= _BEGUN:
+                    del self._positions[next(iter(self._positions))]
+                self._positions[intent.id] = row["position"]
+            return reserved
+
+        locks = write_locks(intent.write, intent)
+        return await self._write(
+            statement, note, locks, drafts.begin_write, intent, quota, durable=False
+        )
+
+    async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
+        position, made = self._positions.pop(intent.id, None), None
+        if position is not None:
+            made = writes.add_statement(write, intent, version, position)
+        locks = write_locks(write, intent)
+        return await self._effect(made, locks, drafts.add_draft, write, intent, version)
+
+    async def replace_draft(
+        self,
+        write: Write,
+        intent: Intent,
+        old: Cid,
+        version: Version,
+        known: File | None = None,
+    ) -> File | None:
+        position, made = self._positions.pop(intent.id, None), None
+        if position is not None and _is_known(known, old, write):
+            made = writes.replace_statement(write, intent, known, version, position)
+        locks = write_locks(write, intent, old)
+        return await self._effect(made, locks, drafts.replace_draft, write, intent, old, version)
+
+    async def prepare_draft(
+        self,
+        write: Write,
+        intent: Intent,
+        cid: Cid,
+        hashtags: Sequence[str],
+        known: File | None = None,
+    ) -> File | None:
+        made = None
+        if _is_known(known, cid, write):
+            made = writes.prepare_statement(write, intent, known, hashtags)
+        locks = write_locks(write, intent)
+        return await self._effect(made, locks, drafts.prepare_draft, write, intent, cid, hashtags)
+
+    async def delete_draft(self, write: Write, cid: Cid, known: File | None = None) -> File | None:
+        made = None
+        if _is_known(known, cid, write):
+            made = writes.delete_statement(write, known), known
+        locks = write_locks(write, None, cid)
+        return await self._effect(made, locks, drafts.delete_draft, write, cid)
+
+    # Files and lists: the same statements as the rules, with less around them
+
+    async def file_by_cid(self, cid: Cid) -> File | None:
+        return await self._find(_BY_CID, cid)
+
+    async def file_by_post_id(self, post_id: int) -> File | None:
+        return await self._find(_BY_POST, str(post_id))
+
+    async def _find(self, text: str, value: str) -> File | None:
+        rows = await self._reading(self._pool.rows, text, (value,))
+        try:
+            file = live_file_of(rows[0] if rows else None)
+        except Damaged as problem:
+            self._note(problem)
+            raise
+        if file is None:
+            self._refuse_miss()
+        return file
+
+    async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+        self._refuse_miss()
+        return await self._reading(self._list, which, before, limit)
+
+    async def _list(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+        text, values = list_statement(which, before, limit)
+        key = which, before, limit
+        async with self._pool.connection() as connection:
+            files: list[File]
+            values["known"], files = connection.remembered.get(key, _NOTHING)
+            rows = await connection.run(*translate(text, values))
+            snapshot = rows[0]["snapshot"]
+            if snapshot == values["known"]:
+                return files
+            files = [build_file(*row[:_WIDTH]) for row in rows if row["present"]]
+            if len(connection.remembered) >= _REMEMBERED:
+                connection.remembered.clear()
+            connection.remembered[key] = snapshot, files
+            return files
+
     def lease_now(self) -> int | None:
         return None if self._clock is None else int(self._clock() * 1_000_000)
 
     async def transact(
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
     ) -> T:
+        return await self._settle(self._commit(frozenset(locks), rule, args, durable))
+
+    async def _write(
+        self,
+        statement: writes.Statement | None,
+        result: Callable[[Row], T],
+        locks: frozenset[str],
+        rule: Rule[*Ts, T],
+        *args: *Ts,
+        durable: bool = True,
+    ) -> T:
+        """The result of a statement, or of the rule if the statement has none."""
+
+        async def run() -> T:
+            with translated():
+                async with asyncio.timeout(CALL_SECONDS):
+                    if statement is None:
+                        return await self._try(locks, rule, args, durable)
+                    row, lost = await self._run_once(statement)
+                    if row is not None:
+                        return result(row)
+                    try:
+                        return await self._try(locks, rule, args, durable)
+                    except NonceUsed as used:
+                        # It may be the lost statement that has spent it.
+                        raise (Unavailable.database() if lost else used) from None
+
+        return await self._settle(run())
+
+    async def _effect(
+        self,
+        made: tuple[writes.Statement, File] | None,
+        locks: frozenset[str],
+        rule: Rule[*Ts, T],
+        *args: *Ts,
+    ) -> T | File:
+        """The file of a statement that takes effect, or what the rule returns."""
+        if made is None:
+            return await self.transact(locks, rule, *args)
+        statement, file = made
+        return await self._write(statement, lambda _: file, locks, rule, *args)
+
+    async def _run_once(self, statement: writes.Statement) -> tuple[Row | None, bool]:
+        """The row of a statement that commits itself, and whether its connection was lost."""
+        failpoints.reach("during_commit")
+        try:
+            rows = await self._pool.rows(*translate(statement.text, statement.values))
+        except LOST:
+            return None, True
+        except (*CONFLICT, *REFUSED, asyncpg.InvalidCachedStatementError):
+            return None, False
+        return (rows[0] if rows else None), False
+
+    async def _settle(self, change: Coroutine[Any, Any, T]) -> T:
+        """The result of a change, which goes on if its caller is cancelled."""
         if self._closed:
+            change.close()
             raise Unavailable.database()
-        # A caller that is cancelled must not stop a transaction halfway.
-        task = asyncio.create_task(self._commit(frozenset(locks), rule, args, durable))
+        task = asyncio.create_task(change)
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
@@ -263,12 +357,18 @@ class PostgresqlCatalog(CatalogBase):
                     await connection.execute(_GROW.format(pid=connection.get_server_pid()))
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
+        return await self._reading(self._read, rule, args)
+
+    async def _reading(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
+        """What a read gives that is repeated if its connection is lost."""
         try:
-            with translated():
-                try:
-                    return await self._read(rule, args)
-                except LOST:
-                    return await self._read(rule, args)
+            try:
+                return await read(*args)
+            except _AGAIN:
+                with translated():
+                    return await read(*args)
+            except FAILURES as error:
+                raise failed(error) from error
         except Unavailable as problem:
             self._note(problem)
             raise
@@ -322,7 +422,7 @@ class PostgresqlCatalog(CatalogBase):
         for attempt in range(_ATTEMPTS - 1):
             try:
                 return await self._attempt(locks, rule, args, durable, last=False)
-            except _Retry:
+            except Retry:
                 pause = random() * _PAUSE * 2**attempt  # noqa: S311  nobody gains by guessing
                 await asyncio.sleep(pause)
         return await self._attempt(locks, rule, args, durable, last=True)
@@ -341,11 +441,11 @@ class PostgresqlCatalog(CatalogBase):
             self._pool.connection() as connection,
         ):
             try:
-                await connection.execute(_begin_statements(locks, durable))
-            except (*LOST, *_CONFLICT) as error:
+                await connection.execute(begin_statements(locks, durable))
+            except (*LOST, *CONFLICT) as error:
                 if last:
                     raise
-                raise _Retry from error
+                raise Retry from error
             result = await rule(PostgresqlTransaction(connection, last=last, locks=locks), *args)
             failpoints.reach("during_commit")
             if await connection.execute(_COMMIT) != "COMMIT":
@@ -359,100 +459,17 @@ class PostgresqlCatalog(CatalogBase):
             task.exception()
 
 
-def _begin_statements(locks: frozenset[str], durable: bool) -> str:
-    off = "" if durable else "SET LOCAL synchronous_commit = off;"
-    return f"BEGIN;{off}{_lock_statements(locks)}"
+async def _open(
+    tx: Transaction, statement: writes.Statement, with_file: bool
+) -> tuple[Row, File | None]:
+    """The row of an opening, and its file if that is live."""
+    (row,) = await tx.fetchall(statement.text, **cast("dict[str, Value]", statement.values))
+    if not with_file or row["id"] is None or row["spent"] or not row["admitted"]:
+        return row, None
+    file = file_among(row)
+    return row, file if file.state.live else None
 
 
-def _lock_statements(names: frozenset[str]) -> str:
-    # All transactions take locks in the same order, so that no two wait for each other.
-    keys = sorted(map(_lock_key, names))
-    return ";".join(f"SELECT pg_advisory_xact_lock({key})" for key in keys)
-
-
-def _lock_key(name: str) -> int:
-    digest = blake2b(name.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
-
-
-# Statements: named values become numbered ones, and some statements are replaced by others.
-
-_NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
-
-_LIMIT = "limit"
-"""This value is written into its statement: there is one plan for all values, and the plan for a
-page of ten rows differs from the plan for a tenth of the table."""
-
-_COUNTED = 20_000
-"""The files of a tag are counted up to this number to find the rarest tag: some milliseconds."""
-
-_COUNT_IN_STATE = """
-(SELECT count(*) FROM
- (SELECT 1 FROM file_tags WHERE tag = :tag AND state = '{state}' LIMIT {counted}) AS counted)"""
-
-_LIST_TAGGED = """
-WITH found AS MATERIALIZED (
-    SELECT t.position FROM file_tags t WHERE t.tag = :tag0 AND t.position < :before {also}
-    ORDER BY t.position DESC LIMIT :limit
-) {columns} FROM found
-LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f ON true
-LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
-ORDER BY found.position DESC"""
-"""Positions are found before any file is read, and each file with a subquery of its own, so the
-tags are walked in the order of the list whatever the planner estimates."""
-
-_ALSO_TAGGED = """
-AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
-
-
-def _count_in(state: str) -> str:
-    return _COUNT_IN_STATE.format(state=state, counted=_COUNTED)
-
-
-def _list_tagged(tags: int, drafts_too: bool) -> str:
-    wanted = "" if drafts_too else "AND t.state = 'onchain'"
-    others = (_ALSO_TAGGED.replace(":tag", f":tag{number}") for number in range(1, tags))
-    return _LIST_TAGGED.format(columns=sql.FILE_COLUMNS, also=wanted + "".join(others))
-
-
-_NOT_NEEDED = frozenset({sql.RECOUNT_TAG})
-"""A stored count for each tag would be one row that all writers of this tag wait for."""
-
-_SERVER_NOW = """
-COALESCE(CAST(:now AS BIGINT), CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT))"""
-"""The time of the server, unless another clock is given."""
-
-_OWN: Mapping[str, str] = {
-    **{
-        text: text.replace(":now", _SERVER_NOW)
-        for text in (sql.TAKE_LEASE, sql.RELEASE_LEASE, sql.FIND_LEASE, sql.NOW)
-    },
-    sql.NEXT_POSITION: "SELECT nextval('positions') AS value",
-    sql.MISCOUNTED_TAGS: "SELECT 0 AS count",
-    sql.COUNT_TAG: f"SELECT {_count_in('onchain')} AS posts, {_count_in('pending')} AS drafts",
-    **{
-        sql.list_tagged(tags, drafts_too): _list_tagged(tags, drafts_too)
-        for tags in range(1, MAX_TAGS + 1)
-        for drafts_too in (False, True)
-    },
-}
-
-
-def translate(text: str, values: Mapping[str, Value]) -> tuple[str, *tuple[Value, ...]]:
-    """A statement with numbered values, followed by these values in order."""
-    limit = values.get(_LIMIT)
-    numbered, names = _number_values(text, None if limit is None else int(limit))
-    return numbered, *[values[name] for name in names]
-
-
-@lru_cache(maxsize=1024)
-def _number_values(text: str, limit: int | None) -> tuple[str, tuple[str, ...]]:
-    numbers: dict[str, int] = {}
-
-    def number(match: re.Match[str]) -> str:
-        name = match[1]
-        if name == _LIMIT:
-            return str(limit)
-        return f"${numbers.setdefault(name, len(numbers) + 1)}"
-
-    return _NAME.sub(number, _OWN.get(text, text)), tuple(numbers)
+def _is_known(known: File | None, cid: Cid, write: Write) -> TypeGuard[File]:
+    """Whether the caller has read the draft that it changes."""
+    return known is not None and known.cid == cid and known.owner == write.signer

@@ -93,7 +93,7 @@ async def _migrate(connection: Connection, migrations: tuple[Migration, ...]) ->
         await connection.execute(_LOCK_TIMEOUT)
         if not found:
             await connection.execute(_TABLE)
-        for migration in migrations[found:]:
+        for migration in (each for each in migrations if each.number > found):
             await connection.execute(migration.script)
             await connection.execute(
                 "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)",

@@ -226,6 +226,10 @@ USAGE = "SELECT used_bytes, drafts FROM owners WHERE owner = :owner"
 COUNT_USAGE = """
 UPDATE owners SET used_bytes = used_bytes + :bytes, drafts = drafts + :drafts
 WHERE owner = :owner"""
+DELETED_DRAFTS = """
+SELECT CAST(coalesce(sum(drafts), 0) AS BIGINT) AS count FROM detached
+WHERE owner = :owner AND drafts > 0"""
+SETTLE_DELETED_DRAFTS = "UPDATE detached SET drafts = 0 WHERE owner = :owner AND drafts > 0"
 COMPARE_USAGE = """
 SELECT o.owner, coalesce(f.used_bytes, 0) - o.used_bytes AS used_bytes,
        coalesce(f.drafts, 0) - o.drafts AS drafts
@@ -235,7 +239,7 @@ FROM owners o LEFT JOIN (
         SELECT f.owner, f.size + CASE WHEN g.thumbnail_cid IS NULL THEN 0 ELSE g.thumbnail_size END
                AS size, 1 AS draft
         FROM files f JOIN file_groups g ON g.id = f.group_id WHERE f.state = 'pending'
-        UNION ALL SELECT owner, size, 0 FROM detached WHERE owner IS NOT NULL
+        UNION ALL SELECT owner, size, drafts FROM detached WHERE owner IS NOT NULL
         UNION ALL SELECT signer, size, CASE action WHEN 'create' THEN 1 ELSE 0 END FROM intents
     ) AS counted GROUP BY owner
 ) AS f ON f.owner = o.owner
@@ -278,7 +282,7 @@ ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value"""
 CONDEMNED = "SELECT fence FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
 TAKE_BACK = """
 DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 1
-RETURNING owner, size, fence"""
+RETURNING owner, size, drafts, fence"""
 ALL_CONDEMNED = """
 SELECT cid, network, fence FROM detached
 WHERE condemned = 1 AND (fence, cid, network) > (:fence, :cid, :network)
@@ -322,11 +326,11 @@ UPDATE detached SET condemned = 1, fence = :fence
 WHERE cid = :cid AND network = :network AND detached_at < :before RETURNING 1"""
 REATTACH = """
 DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 0
-RETURNING owner, size"""
+RETURNING owner, size, drafts"""
 PURGE = """
 DELETE FROM detached
 WHERE cid = :cid AND network = :network AND condemned = 1 AND fence = :fence
-RETURNING owner, size"""
+RETURNING owner, size, drafts"""
 FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
 FORGET_EMPTY_GROUP = """
 DELETE FROM file_groups

@@ -1,0 +1,158 @@
+"""How many round trips to PostgreSQL a request takes, counted on the wire."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import httpx2
+import pytest
+from tests.postgresql import Server
+from tests.postgresql_wire import Wire, counted
+from tests.world import Wallet, World, open_world, picture
+
+MOST_OF_A_WRITE = 5
+"""Round trips that a signed write may take."""
+
+
+@pytest.fixture
+async def wire(postgresql: Server) -> AsyncIterator[Wire]:
+    await postgresql.execute("DROP DATABASE IF EXISTS counted WITH (FORCE)")
+    await postgresql.create_database("counted")
+    with counted(postgresql, "counted") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def world(wire: Wire, tmp_path) -> AsyncIterator[World]:
+    async with open_world(tmp_path, DATABASE_URL=wire.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def alice(world: World) -> Wallet:
+    return world.wallet(1)
+
+
+Send = Callable[[], Awaitable[httpx2.Response]]
+
+
+async def count(world: World, wire: Wire, send: Send) -> list[str]:
+    """The round trips of a request that was sent before: statements are prepared by then."""
+    world.clock.advance(1)
+    with wire.counting() as trips:
+        response = await send()
+    assert response.status_code in (200, 201), response.text
+    return trips
+
+
+async def test_a_create_takes_three(world, wire, alice):
+    await world.create(alice)
+    assert len(await count(world, wire, lambda: world.send_create(alice))) == 3
+
+
+async def test_an_update_takes_three(world, wire, alice):
+    first = await world.update(alice, (await world.create(alice))["cid"], "Words.")
+    trips = await count(world, wire, lambda: world.send_update(alice, first["cid"]))
+    assert len(trips) == 3
+
+
+async def test_an_update_of_a_draft_with_hashtags_takes_three(world, wire, alice):
+    first = await world.update(alice, (await world.create(alice))["cid"], "Words.")
+    await world.publish(alice, first["cid"], "one,two")
+    assert len(await count(world, wire, lambda: world.send_update(alice, first["cid"]))) == 3
+
+
+async def test_a_large_update_takes_no_more_than_a_write_may(world, wire, alice):
+    first = await world.update(alice, (await world.create(alice))["cid"], "Words." * 100_000)
+    trips = await count(
+        world, wire, lambda: world.send_update(alice, first["cid"], "Word." * 100_000)
+    )
+    assert len(trips) <= MOST_OF_A_WRITE
+
+
+async def test_a_publish_takes_four(world, wire, alice):
+    await world.publish(alice, (await world.create(alice))["cid"], "one")
+    draft = await world.create(alice)
+    trips = await count(world, wire, lambda: world.send_publish(alice, draft["cid"], "two"))
+    assert len(trips) == 4
+
+
+@pytest.mark.parametrize("same", [True, False])
+async def test_a_publish_that_replaces_a_thumbnail_takes_four(world, wire, alice, same):
+    draft = await world.create(alice)
+    images = [picture(size=(50 if same else 50 + number, 20)) for number in range(3)]
+    for image in images[:-1]:
+        await world.send_publish(alice, draft["cid"], "one", image)
+    trips = await count(
+        world, wire, lambda: world.send_publish(alice, draft["cid"], "two", images[-1])
+    )
+    assert len(trips) == 4
+
+
+@pytest.mark.parametrize("published", [False, True])
+async def test_a_delete_takes_two(world, wire, alice, published):
+    drafts = [await world.create(alice) for _ in range(2)]
+    for number, draft in enumerate(drafts):
+        if published:
+            await world.send_publish(alice, draft["cid"], "a", picture(size=(50 + number, 20)))
+    await world.send_delete(alice, drafts[0]["cid"])
+    assert len(await count(world, wire, lambda: world.send_delete(alice, drafts[1]["cid"]))) == 2
+
+
+async def test_a_read_takes_one(world, wire, alice):
+    post_id, _ = await world.post(alice, price=0)
+    draft, session = await world.create(alice), await world.login(alice)
+    thumbnail = await world.publish(alice, draft["cid"])
+    reads = {
+        "gated": lambda: world.read_post(alice, post_id, session),
+        "free": lambda: world.read_free(post_id),
+        "draft": lambda: world.client.get(
+            "/fileByCid", params={"cid": draft["cid"]}, headers=session
+        ),
+        "metadata": lambda: world.client.get("/filesMetaData", params={"cid": draft["cid"]}),
+        "gateway": lambda: world.client.get(f"/ipfs/{thumbnail}"),
+    }
+    for send in reads.values():
+        await send()
+    trips = {name: len(await count(world, wire, send)) for name, send in reads.items()}
+    assert trips == dict.fromkeys(reads, 1)
+
+
+async def test_a_list_takes_one(world, wire, alice):
+    for number in range(12):
+        draft = await world.create(alice)
+        await world.publish(alice, draft["cid"], "one,two")
+        if number < 11:
+            await world.deliver_a(world.create_post(alice, draft["cid"]))
+    for _ in range(11):
+        await world.create(alice)
+    session = await world.login(alice)
+    get = world.client.get
+    page = (await get("/filesMetaData")).json()
+    lists: dict[str, Send] = {
+        "newest": lambda: get("/filesMetaData"),
+        "tagged": lambda: get("/filesByTags", params={"tags": "one"}),
+        "by two tags": lambda: get("/filesByTags", params={"tags": "one,two"}),
+        "by an unknown tag": lambda: get("/filesByTags", params={"tags": "none"}),
+        "drafts": lambda: get(
+            "/pendingFilesByOwner", params={"owner": alice.address}, headers=session
+        ),
+        "following": lambda: get(
+            "/filesByNextPageToken", params={"next_page_token": page["next_page_token"]}
+        ),
+    }
+    for send in lists.values():
+        await send()
+    trips = {name: len(await count(world, wire, send)) for name, send in lists.items()}
+    assert trips == dict.fromkeys(lists, 1)
+
+
+async def test_a_create_whose_number_is_taken_takes_four(world, wire, alice):
+    for _ in range(3):
+        await world.create(alice)
+    with wire.counting() as trips:
+        await world.create(alice)
+    assert len(trips) == 4
+
+
+async def test_a_request_whose_statements_are_not_prepared_is_counted_too(world, wire, alice):
+    trips = await count(world, wire, lambda: world.send_create(alice))
+    assert len(trips) > 3
