@@ -19,6 +19,7 @@ from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrat
 from imprint.adapters.catalog.transaction import Unstorable
 from imprint.domain.errors import Code, Unavailable
 from imprint.domain.files import Action
+from imprint.domain.lists import PublicList
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 BEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat' RETURNING value"
@@ -363,3 +364,16 @@ async def test_both_databases_have_the_same_tables_and_columns(empty, tmp_path):
     )
     # The counts of tags are kept for SQLite alone.
     assert set(there) == {row for row in here if row[0] != "tags"}
+
+
+async def test_a_list_has_every_commit_of_another_process_at_once(database, world):
+    other = open_catalog(database.address)
+    try:
+        which = PublicList((), drafts_too=True)
+        for number in range(1, 6):
+            await world.draft()
+            for _ in range(4):
+                found = await asyncio.gather(*(other.list_files(which, None, 10) for _ in range(3)))
+                assert [len(files) for files in found] == [number] * 3
+    finally:
+        await other.close()

@@ -23,6 +23,7 @@ from imprint.adapters.catalog import postgresql_writes as writes
 from imprint.adapters.catalog.catalog import CatalogBase, admission
 from imprint.adapters.catalog.files import COLUMNS, build_file, file_among, live_file_of
 from imprint.adapters.catalog.installation import identify
+from imprint.adapters.catalog.postgresql_lists import RememberedLists, Snapshot
 from imprint.adapters.catalog.postgresql_pool import (
     CALL_SECONDS,
     FAILURES,
@@ -33,7 +34,7 @@ from imprint.adapters.catalog.postgresql_pool import (
     translated,
 )
 from imprint.adapters.catalog.postgresql_schema import migrate
-from imprint.adapters.catalog.postgresql_sql import list_statement, translate
+from imprint.adapters.catalog.postgresql_sql import READ_SNAPSHOT, list_statement, translate
 from imprint.adapters.catalog.postgresql_transaction import (
     CONFLICT,
     REFUSED,
@@ -86,12 +87,6 @@ _AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
 _BEGUN = 4096
 """How many writes that have begun and not ended a process knows the positions of. The rule takes
 another position for a write that is not among them."""
-
-_REMEMBERED = 128
-"""How many lists a connection remembers."""
-
-_NOTHING: tuple[str, list[File]] = "", []
-"""What is remembered of a list that was not read: no snapshot, and no files."""
 
 _WIDTH = len(COLUMNS)
 
@@ -152,6 +147,7 @@ class PostgresqlCatalog(CatalogBase):
         self._pool = Pool(url, connections)
         self._local_locks = KeyedLocks()
         self._positions: dict[str, int] = {}
+        self._lists = RememberedLists(self._snapshot)
         self._running: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -259,20 +255,27 @@ class PostgresqlCatalog(CatalogBase):
         return await self._reading(self._list, which, before, limit)
 
     async def _list(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
-        text, values = list_statement(which, before, limit)
         key = which, before, limit
+        known = self._lists.known(key)
+        if known is not None and await self._lists.is_current(known[0]):
+            return known[1]
+        text, values = list_statement(which, before, limit)
         async with self._pool.connection() as connection:
-            files: list[File]
-            values["known"], files = connection.remembered.get(key, _NOTHING)
+            server = connection.server
+            values["known"] = known[0][1] if known and known[0][0] == server else ""
             rows = await connection.run(*translate(text, values))
-            snapshot = rows[0]["snapshot"]
-            if snapshot == values["known"]:
-                return files
+        snapshot = server, rows[0]["snapshot"]
+        if known and known[0] == snapshot:
+            files = known[1]
+        else:
             files = [build_file(*row[:_WIDTH]) for row in rows if row["present"]]
-            if len(connection.remembered) >= _REMEMBERED:
-                connection.remembered.clear()
-            connection.remembered[key] = snapshot, files
-            return files
+        self._lists.remember(key, snapshot, files)
+        return files
+
+    async def _snapshot(self) -> Snapshot:
+        async with self._pool.connection() as connection:
+            ((snapshot,),) = await connection.run(READ_SNAPSHOT, ())
+            return connection.server, snapshot
 
     def lease_now(self) -> int | None:
         return None if self._clock is None else int(self._clock() * 1_000_000)
@@ -338,6 +341,7 @@ class PostgresqlCatalog(CatalogBase):
         if self._closed:
             change.close()
             raise Unavailable.database()
+        self._lists.expect_change()
         task = asyncio.create_task(change)
         self._running.add(task)
         task.add_done_callback(self._forget)

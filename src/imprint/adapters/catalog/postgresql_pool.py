@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -71,7 +71,9 @@ WHERE current_setting('synchronous_commit') = 'off'"""
 USE_LOCK = 0x1A9819_0002
 """The advisory lock that every connection of a pool shares; a move takes it exclusively."""
 
-_SHARE = "SELECT pg_try_advisory_lock_shared($1)"
+_ENTER = """
+SELECT pg_try_advisory_lock_shared($1) AS shared,
+       CAST(pg_postmaster_start_time() AS TEXT) AS server"""
 
 LOST = (
     asyncpg.PostgresConnectionError,
@@ -118,19 +120,19 @@ def failed(error: BaseException, level: int = logging.ERROR) -> Unavailable:
 
 
 class Connection(_Connection):
-    """A connection with its prepared statements, and what was read over it.
+    """A connection with its prepared statements.
 
     `Connection.fetch` of asyncpg looks a statement up in a cache of its own and renews its place
     and its timer there, which takes a quarter of the time of a short query.
     """
 
-    __slots__ = ("_prepared", "generation", "idle_since", "remembered")
+    __slots__ = ("_prepared", "generation", "idle_since", "server")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
-        self.remembered: dict[Hashable, Any] = {}
-        """Results, by what was asked, that hold for a snapshot of this server."""
+        self.server = ""
+        """When the server process began: another one may count its transactions again."""
         self.generation = 0
         """Of the pool, when the connection was made."""
         self.idle_since = 0.0
@@ -309,7 +311,9 @@ class Pool:
         connection.generation = generation
         try:
             await connection.execute(_DURABLE)
-            if not await connection.fetchval(_SHARE, USE_LOCK):
+            (entered,) = await connection.fetch(_ENTER, USE_LOCK)
+            connection.server = entered["server"]
+            if not entered["shared"]:
                 raise asyncpg.InterfaceError("A catalog is being moved to this database.")
         except BaseException:
             connection.terminate()

@@ -25,8 +25,11 @@ _COUNT_IN_STATE = """
  (SELECT 1 FROM file_tags WHERE tag = :tag AND state = '{state}' LIMIT {counted}) AS counted)"""
 
 _SNAPSHOT = "CAST(pg_current_snapshot() AS TEXT)"
-"""Which transactions the statement sees. Two statements over one connection that have the same
-snapshot see the same rows: see docs/decisions/query-cache.md."""
+"""Which transactions the statement sees. Two statements on one server that have the same snapshot
+see the same rows: see docs/decisions/query-cache.md."""
+
+READ_SNAPSHOT = f"SELECT {_SNAPSHOT}"
+"""What tells whether a list that was read before is still the same."""
 
 _CHANGED = f"{_SNAPSHOT} <> :known"
 """Evaluated once, before any row is read."""

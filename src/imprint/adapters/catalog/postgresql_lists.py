@@ -1,0 +1,96 @@
+"""Lists that are remembered until a transaction ends; requests that wait ask for that together."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from imprint.domain.files import File
+from imprint.domain.lists import ListFilter
+
+REMEMBERED = 1024
+"""How many lists a process remembers."""
+
+Snapshot = tuple[str, str]
+"""A server, and which of its transactions a statement sees."""
+
+ListKey = tuple[ListFilter, int | None, int]
+"""The filter, the position and the length of a list."""
+
+
+class RememberedLists:
+    """Lists by what was asked, each with the snapshot that it was read in.
+
+    While transactions end all the time, nobody asks whether one has: then `shared` says no.
+    """
+
+    def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
+        self._lists: dict[ListKey, tuple[Snapshot, list[File]]] = {}
+        self._rounds = SnapshotRounds(read_snapshot)
+        self._newest: Snapshot | None = None
+        self._is_quiet = False
+
+    def known(self, key: ListKey) -> tuple[Snapshot, list[File]] | None:
+        """The list and its snapshot, if it was read before."""
+        return self._lists.get(key)
+
+    async def is_current(self, snapshot: Snapshot) -> bool:
+        """Whether nothing has changed since; without asking, False if much changes just now."""
+        if not self._is_quiet or snapshot != self._newest:
+            return False
+        current = await self._rounds.take()
+        self._see(current)
+        return current == snapshot
+
+    def remember(self, key: ListKey, snapshot: Snapshot, files: list[File]) -> None:
+        """Keep a list that was read, instead of the oldest one if there are too many."""
+        self._see(snapshot)
+        self._lists.pop(key, None)
+        while len(self._lists) >= REMEMBERED:
+            del self._lists[next(iter(self._lists))]
+        self._lists[key] = snapshot, files
+
+    def expect_change(self) -> None:
+        """Note that this process has written."""
+        self._is_quiet = False
+
+    def _see(self, snapshot: Snapshot) -> None:
+        self._is_quiet = snapshot == self._newest
+        self._newest = snapshot
+
+
+class SnapshotRounds:
+    """Snapshots, each read after it was asked for; all who wait for the next one share it."""
+
+    def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
+        self._read_snapshot = read_snapshot
+        self._waiting: list[asyncio.Future[Snapshot]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def take(self) -> Snapshot:
+        """A snapshot that has everything that was committed before this call."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[Snapshot] = loop.create_future()
+        self._waiting.append(turn)
+        if self._task is None:
+            self._task = loop.create_task(self._run())
+        return await turn
+
+    async def _run(self) -> None:
+        waiting: list[asyncio.Future[Snapshot]] = []
+        try:
+            while self._waiting:
+                waiting, self._waiting = self._waiting, []
+                try:
+                    snapshot = await self._read_snapshot()
+                except Exception as error:  # noqa: BLE001 - it is raised where it was waited for
+                    for turn in waiting:
+                        if not turn.done():
+                            turn.set_exception(error)
+                else:
+                    for turn in waiting:
+                        if not turn.done():
+                            turn.set_result(snapshot)
+        finally:
+            self._task = None
+            for turn in (*waiting, *self._waiting):
+                turn.cancel()
+            self._waiting = []
