@@ -5,10 +5,11 @@ is built, so that a damaged record is `Damaged` and never shown: docs/decisions/
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -159,7 +160,7 @@ async def find_live(tx: Transaction, statement: str, **values: Value) -> File | 
     return live_file_of(await tx.fetchone(statement, **values))
 
 
-def live_file_of(row: Row | None) -> File | None:
+def live_file_of(row: Iterable[Any] | None) -> File | None:
     """The file of a row, if there is one and it is live."""
     file = None if row is None else build_file(*row)
     return file if file is not None and file.state.live else None

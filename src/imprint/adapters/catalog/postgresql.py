@@ -8,12 +8,12 @@ then sees the rows of the other. A conflict in every attempt is `Unstorable`.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from random import random
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 import asyncpg
 
@@ -21,7 +21,7 @@ from imprint import failpoints
 from imprint.adapters.catalog import drafts, sql
 from imprint.adapters.catalog import postgresql_writes as writes
 from imprint.adapters.catalog.catalog import CatalogBase, admission
-from imprint.adapters.catalog.files import COLUMNS, build_file, file_among, live_file_of
+from imprint.adapters.catalog.files import COLUMNS, build_file, live_file_of
 from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.postgresql_lists import RememberedLists, Snapshot
 from imprint.adapters.catalog.postgresql_pool import (
@@ -45,7 +45,7 @@ from imprint.adapters.catalog.postgresql_transaction import (
     begin_statements,
 )
 from imprint.adapters.catalog.schema import known_migrations
-from imprint.adapters.catalog.transaction import Row, Rule, T, Transaction, Ts, Value, write_locks
+from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, write_locks
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Damaged, NonceUsed, Unavailable
 from imprint.domain.files import File, Intent, Quota, Version, Write
@@ -164,14 +164,14 @@ class PostgresqlCatalog(CatalogBase):
     ) -> File | None:
         admitted = None if rate is None else admission(key, rate, write.at)
         statement = writes.open_statement(write, admitted, cid)
-        row, file = await self.read(_open, statement, cid is not None)
+        (row,) = await self._reading(self._pool.rows, *translate(statement.text, statement.values))
         if rate is not None and not row["admitted"]:
             await self.admit(key, rate, write.at)
         if row["spent"]:
             await self.check_nonce(write.signer, write.nonce)
-        if cid is not None and row["id"] is None:
-            self._refuse_miss()
-        return file
+        if cid is None:
+            return None
+        return self._live(None if row["id"] is None else row[:_WIDTH])
 
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         statement = writes.begin_statement(intent, quota)
@@ -241,8 +241,12 @@ class PostgresqlCatalog(CatalogBase):
 
     async def _find(self, text: str, value: str) -> File | None:
         rows = await self._reading(self._pool.rows, text, (value,))
+        return self._live(rows[0] if rows else None)
+
+    def _live(self, row: Iterable[Any] | None) -> File | None:
+        """The file of a row, if it is live."""
         try:
-            file = live_file_of(rows[0] if rows else None)
+            file = live_file_of(row)
         except Damaged as problem:
             self._note(problem)
             raise
@@ -461,17 +465,6 @@ class PostgresqlCatalog(CatalogBase):
         if not task.cancelled():
             # Retrieved, so that asyncio does not warn when the caller was cancelled.
             task.exception()
-
-
-async def _open(
-    tx: Transaction, statement: writes.Statement, with_file: bool
-) -> tuple[Row, File | None]:
-    """The row of an opening, and its file if that is live."""
-    (row,) = await tx.fetchall(statement.text, **cast("dict[str, Value]", statement.values))
-    if not with_file or row["id"] is None or row["spent"] or not row["admitted"]:
-        return row, None
-    file = file_among(row)
-    return row, file if file.state.live else None
 
 
 def _is_known(known: File | None, cid: Cid, write: Write) -> TypeGuard[File]:
