@@ -197,7 +197,8 @@ async def test_a_command_moves_it(source, target):
 def test_the_command_moves_one_way_only(source, to):
     result = run_command("--from", source, "--to", to)
     assert result.exit_code == 2
-    assert result.output.startswith(("--from must", "--to must"))
+    assert "cannot start" not in result.output
+    assert "sqlite:///" in result.output
 
 
 async def test_a_source_that_somebody_uses_is_refused(source, target):
