@@ -125,6 +125,10 @@ class MarketplaceDeployment:
             )
         return transaction
 
+    async def check_node(self) -> None:
+        """Raise `NotDeployed` if the node does not respond."""
+        await self._ask(Call("eth_chainId"))
+
     async def send(self, signed: bytes, transaction_hash: str) -> None:
         """Send a signed transaction; one that the node knows already is as good as sent.
 
