@@ -94,6 +94,7 @@ async def _deploy_unsigned(url: str, sender: Address) -> DeployedMarketplace:
         _describe(prepared)
         click.echo(json.dumps({"from": sender, **prepared.fields()}))
         _say(f"Sign and send it. Waiting for a contract at {checksum_address(address)} …")
+        _say("If you stop here: imprint deploy --transaction with its hash goes on.")
         return await deployment.wait_for_code(prepared, address)
 
 
