@@ -233,9 +233,7 @@ def _not_responding(error: Exception) -> NotDeployed:
     return NotDeployed(f"The node does not respond as it should: {reason}.")
 
 
-def _read_receipt(
-    chain_id: object, receipt: object, transaction_hash: str
-) -> DeployedMarketplace:
+def _read_receipt(chain_id: object, receipt: object, transaction_hash: str) -> DeployedMarketplace:
     if not isinstance(receipt, dict):
         raise NotDeployed("The receipt of the transaction is malformed.")
     found = _read(parse_hash, receipt.get("transactionHash"))
