@@ -206,6 +206,8 @@ def test_secrets_that_exist_are_kept(project: Project):
     subprocess.run([project.folder / "make-secrets", "https://other.example"], check=True)
     assert {path.name: path.read_text() for path in folder.iterdir()} == before
     assert folder.stat().st_mode & 0o777 == 0o700
+    # Containers read them as other users, and their owner can write a new one into a file.
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
 
 
 def test_secrets_need_the_address_of_a_node(project: Project):

@@ -65,6 +65,20 @@ def test_the_changelog_has_the_version_under_a_part_for_what_comes_next():
     assert headings[:2] == ["Unreleased", __version__]
 
 
+def test_files_and_pages_for_deployments_name_this_version():
+    named = re.compile(
+        r"(?:imprint:|imprint-press==|imprint_press-|newTag: |VERSION: )(\d+\.\d+\.\d+)"
+    )
+    found = {
+        (name, version)
+        for name, text in _texts()
+        if name.startswith(("deploy/", "docs/"))
+        for version in named.findall(text)
+    }
+    assert {name for name, _ in found} >= {"deploy/compose.yaml", "docs/deploying.md"}
+    assert {version for _, version in found} == {__version__}
+
+
 def test_the_locks_of_the_image_are_parts_of_the_lock():
     written = render_deploy_locks()
     assert {name: (ROOT / "deploy" / name).read_text("utf-8") for name in written} == written
