@@ -112,7 +112,7 @@ def test_every_variable_is_in_the_example(project: Project):
     read = set(re.findall(r"\$\{(\w+)", text))
     shown = set(re.findall(r"^(\w+)=", (DEPLOY / "compose.env.example").read_text(), re.MULTILINE))
     # An image of one's own, and what belongs to a bucket, are explained where they are used.
-    assert read - shown == {"IMAGE", "S3_ENDPOINT", "S3_REGION"}
+    assert read - shown == {"IMAGE", "S3_ALLOW_HTTP", "S3_ENDPOINT", "S3_REGION"}
     assert shown - read == {"COMPOSE_PROFILES"}
 
 
@@ -198,6 +198,14 @@ def test_a_container_has_the_time_to_answer_its_last_requests(project: Project):
     minutes = re.fullmatch(r"(\d+)m0s", grace)
     assert minutes
     assert int(minutes[1]) * 60 > _settings(project, "kubo").limits.shutdown_seconds + 10
+
+
+def test_a_bucket_of_amazon_has_no_endpoint_and_needs_tls(project: Project):
+    chosen = "CONTENT_STORE=s3://documents/imprint\nS3_ENDPOINT=\nS3_ALLOW_HTTP=off\n"
+    env = project.folder / ".env"
+    env.write_text(env.read_text().replace("CONTENT_STORE=kubo:http://kubo:5001\n", chosen))
+    storage = _settings(project, "s3").storage
+    assert (storage.s3_endpoint, storage.s3_allow_http) == (None, False)
 
 
 def test_secrets_that_exist_are_kept(project: Project):
