@@ -106,17 +106,14 @@ lock-generators: $(READY) ## Resolve the Python generators anew and write tests/
 release: $(READY) ## Build a release into dist/ and check it: wheel, sdist, SBOM, image, checksums
 	$(BIN)/python -m tools.release
 
-# What the image needs of the lock: the same versions, with the same hashes.
-PART_OF_LOCK := --quiet --universal --python-version 3.11 --only-binary :all: --generate-hashes \
-	--no-emit-index-url --no-annotate --constraint requirements.lock --custom-compile-command "make lock"
-
 lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
 		--extra deploy --extra dev --extra postgresql --extra s3 --group test --group build --only-binary :all: \
 		--generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock" --output-file requirements.lock
-	$(BIN)/uv pip compile pyproject.toml $(PART_OF_LOCK) --extra postgresql --extra s3 --output-file deploy/requirements.lock
-	echo hatchling | $(BIN)/uv pip compile - $(PART_OF_LOCK) --output-file deploy/build.lock
+	@# The parts for the image are found by what is installed, so that comes first.
+	$(MAKE) --no-print-directory $(READY)
+	$(BIN)/python -m tools.runtime_lock
 
 clean: ## Remove everything that the other targets made
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis .tools build dist

@@ -1,10 +1,9 @@
 """The part of requirements.lock that an installed package needs: no tests, no build tools.
 
-`python -m tools.runtime_lock postgresql s3` prints the lines for the package with these extras.
+`python -m tools.runtime_lock` writes the parts that deploy/ has; `make lock` runs it.
 """
 
 import re
-import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,9 +100,17 @@ def runtime_entries(
 
     What a dependency needs in turn is read from the packages that are installed beside this tool.
     """
-    lock, project = read_lock(), read_project()
-    environments = all_environments() if environments is None else environments
+    project = read_project()
     needed = [*project.dependencies, *(each for name in extras for each in project.extras[name])]
+    return entries_for(needed, environments)
+
+
+def entries_for(
+    requirements: Iterable[Requirement], environments: Sequence[Environment] | None = None
+) -> list[Entry]:
+    """The entries of the lock for these requirements and what they need in turn."""
+    lock, needed = read_lock(), list(requirements)
+    environments = all_environments() if environments is None else environments
     seen: set[tuple[str, str]] = set()
     while needed:
         requirement = needed.pop()
@@ -145,5 +152,16 @@ def render_requirements(entries: Iterable[Entry]) -> str:
     return "".join(each.lines for each in entries)
 
 
+def render_deploy_locks() -> dict[str, str]:
+    """The files of deploy/ by their names: what the image runs with, and what builds the wheel."""
+    heading = "# A part of requirements.lock, written by: make lock\n"
+    parts = {
+        "requirements.lock": runtime_entries(["postgresql", "s3"]),
+        "build.lock": entries_for([Requirement("hatchling")]),
+    }
+    return {name: heading + render_requirements(part) for name, part in parts.items()}
+
+
 if __name__ == "__main__":
-    print(render_requirements(runtime_entries(sys.argv[1:])), end="")
+    for file_name, text in render_deploy_locks().items():
+        (ROOT / "deploy" / file_name).write_text(text, "utf-8")

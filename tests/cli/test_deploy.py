@@ -7,9 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import rlp
 from eth_account import Account
 from tests.cli.installations import run
+from tests.processes import free_port
 from tests.world import World
+
+from imprint.bootstrap.deployment import DeploymentTransaction, contract_address
+from imprint.domain.addresses import Address, keccak256
 
 BROKE = "0x" + "5c" * 32
 """The key of an account without coins."""
@@ -105,6 +110,24 @@ async def test_the_transaction_is_printed_for_another_wallet_to_sign(world: Worl
     settings = (await running.stdout.read()).decode()
     assert await running.wait() == 0
     assert f"IMPRINT_CHAIN_START_BLOCK={block.number}" in settings
+
+
+async def test_a_node_that_is_not_there_is_reported_and_its_path_is_not_shown():
+    url = f"http://127.0.0.1:{free_port()}/private-path"
+    environ = {"IMPRINT_CHAIN_RPC_URL": url}
+    waiting = ("deploy", "--transaction", "0x" + "ab" * 32)
+    result = await asyncio.to_thread(run, environ, *waiting)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "The node does not respond" in result.stderr
+    assert "private-path" not in result.stderr
+
+
+@pytest.mark.parametrize("nonce", [0, 1, 0x7F, 0x80, 0xFF, 0x100, 2**64 - 2])
+def test_the_address_of_the_contract_is_that_of_sender_and_nonce(nonce: int):
+    sender = Address("0x" + "ab" * 20)
+    prepared = DeploymentTransaction(sender, 1, 0, nonce, 0, 0, None, "0x")
+    encoded = rlp.encode([bytes.fromhex(sender[2:]), nonce])
+    assert contract_address(prepared) == "0x" + keccak256(encoded)[12:].hex()
 
 
 @pytest.mark.parametrize(

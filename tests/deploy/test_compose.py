@@ -112,7 +112,7 @@ def test_every_variable_is_in_the_example(project: Project):
     read = set(re.findall(r"\$\{(\w+)", text))
     shown = set(re.findall(r"^(\w+)=", (DEPLOY / "compose.env.example").read_text(), re.MULTILINE))
     # An image of one's own, and what belongs to a bucket, are explained where they are used.
-    assert read - shown == {"IMAGE", "S3_ENDPOINT", "S3_REGION"}
+    assert read - shown == {"IMAGE", "S3_ALLOW_HTTP", "S3_ENDPOINT", "S3_REGION"}
     assert shown - read == {"COMPOSE_PROFILES"}
 
 
@@ -200,12 +200,22 @@ def test_a_container_has_the_time_to_answer_its_last_requests(project: Project):
     assert int(minutes[1]) * 60 > _settings(project, "kubo").limits.shutdown_seconds + 10
 
 
+def test_a_bucket_of_amazon_has_no_endpoint_and_needs_tls(project: Project):
+    chosen = "CONTENT_STORE=s3://documents/imprint\nS3_ENDPOINT=\nS3_ALLOW_HTTP=off\n"
+    env = project.folder / ".env"
+    env.write_text(env.read_text().replace("CONTENT_STORE=kubo:http://kubo:5001\n", chosen))
+    storage = _settings(project, "s3").storage
+    assert (storage.s3_endpoint, storage.s3_allow_http) == (None, False)
+
+
 def test_secrets_that_exist_are_kept(project: Project):
     folder = project.folder / "secrets"
     before = {path.name: path.read_text() for path in folder.iterdir()}
     subprocess.run([project.folder / "make-secrets", "https://other.example"], check=True)
     assert {path.name: path.read_text() for path in folder.iterdir()} == before
     assert folder.stat().st_mode & 0o777 == 0o700
+    # Containers read them as other users, and their owner can write a new one into a file.
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
 
 
 def test_secrets_need_the_address_of_a_node(project: Project):

@@ -6,6 +6,7 @@ import tomllib
 
 from packaging.requirements import Requirement
 from tests.house.sources import ROOT, kept_files, place
+from tools.runtime_lock import render_deploy_locks
 
 from imprint import __version__
 
@@ -64,18 +65,23 @@ def test_the_changelog_has_the_version_under_a_part_for_what_comes_next():
     assert headings[:2] == ["Unreleased", __version__]
 
 
+def test_files_and_pages_for_deployments_name_this_version():
+    named = re.compile(
+        r"(?:imprint:|imprint-press==|imprint_press-|newTag: |VERSION: )(\d+\.\d+\.\d+)"
+    )
+    found = {
+        (name, version)
+        for name, text in _texts()
+        if name.startswith(("deploy/", "docs/"))
+        for version in named.findall(text)
+    }
+    assert {name for name, _ in found} >= {"deploy/compose.yaml", "docs/deploying.md"}
+    assert {version for _, version in found} == {__version__}
+
+
 def test_the_locks_of_the_image_are_parts_of_the_lock():
-    entries = set(re.split(r"\n(?=[a-z])", (ROOT / "requirements.lock").read_text("utf-8")))
-    for name in ("requirements.lock", "build.lock"):
-        part = re.split(r"\n(?=[a-z])", (ROOT / "deploy" / name).read_text("utf-8"))[1:]
-        assert part
-        hashes = {_unmarked(each) for each in entries}
-        assert [each.splitlines()[0] for each in part if _unmarked(each) not in hashes] == []
-
-
-def _unmarked(entry: str) -> str:
-    """An entry without its marker, which depends on what else is in the lock."""
-    return re.sub(r" ; .* \\$", " \\\\", entry.strip(), flags=re.MULTILINE)
+    written = render_deploy_locks()
+    assert {name: (ROOT / "deploy" / name).read_text("utf-8") for name in written} == written
 
 
 def test_no_file_names_a_path_outside_the_project():

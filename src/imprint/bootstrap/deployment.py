@@ -77,10 +77,12 @@ def read_signer(text: str, ask_password: Callable[[], str]) -> Signer:
 
 def contract_address(transaction: DeploymentTransaction) -> Address:
     """The address that the contract of this transaction gets."""
-    with _signing_library():
-        import rlp
-    created = rlp.encode([bytes.fromhex(transaction.sender[2:]), transaction.nonce])
-    return Address("0x" + keccak256(created)[12:].hex())
+    nonce = transaction.nonce
+    number = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
+    # In RLP a number below 128 is its own byte, except 0; other strings follow their length.
+    item = number if 0 < nonce < 0x80 else bytes([0x80 + len(number)]) + number
+    pair = bytes([0x80 + 20]) + bytes.fromhex(transaction.sender[2:]) + item
+    return Address("0x" + keccak256(bytes([0xC0 + len(pair)]) + pair)[12:].hex())
 
 
 @contextmanager

@@ -53,8 +53,9 @@ def deploy(
     """Deploy the marketplace, and print its settings.
 
     With --key-file it signs and sends the transaction. With --from it prints the transaction for
-    another wallet to sign and send, and waits for the contract. Settings go to standard output,
-    everything else to standard error.
+    another wallet to sign and send, as a line of JSON, and waits for the contract. With
+    --transaction it waits for one that was sent before. The transaction and the settings go to
+    standard output, everything else to standard error.
     """
     if [key_file, sender, transaction].count(None) != 2:
         raise click.UsageError("Give one of --key-file, --from and --transaction.")
@@ -93,11 +94,14 @@ async def _deploy_unsigned(url: str, sender: Address) -> DeployedMarketplace:
         _describe(prepared)
         click.echo(json.dumps({"from": sender, **prepared.fields()}))
         _say(f"Sign and send it. Waiting for a contract at {checksum_address(address)} …")
+        _say("If you stop here: imprint deploy --transaction with its hash goes on.")
         return await deployment.wait_for_code(prepared, address)
 
 
 async def _await(url: str, transaction_hash: str) -> DeployedMarketplace:
     async with open_deployment(url) as deployment:
+        # A wrong address would be waited for without end.
+        await deployment.check_node()
         return await _wait(deployment, transaction_hash)
 
 

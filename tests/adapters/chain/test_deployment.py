@@ -126,6 +126,7 @@ async def test_a_nonce_that_was_used_otherwise_ends_the_wait(
         ({"contractAddress": "0x12"}, "malformed"),
         ({"blockNumber": "latest"}, "malformed"),
         ({"transactionHash": 5}, "malformed"),
+        ({"transactionHash": "0x" + "22" * 32}, "another transaction"),
     ],
     ids=str,
 )

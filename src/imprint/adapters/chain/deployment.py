@@ -125,6 +125,10 @@ class MarketplaceDeployment:
             )
         return transaction
 
+    async def check_node(self) -> None:
+        """Raise `NotDeployed` if the node does not respond."""
+        await self._ask(Call("eth_chainId"))
+
     async def send(self, signed: bytes, transaction_hash: str) -> None:
         """Send a signed transaction; one that the node knows already is as good as sent.
 
@@ -153,7 +157,7 @@ class MarketplaceDeployment:
             except (NodeFailure, TimeoutError):
                 receipt = None
             if receipt is not None:
-                return _read_receipt(chain_id, receipt)
+                return _read_receipt(chain_id, receipt, transaction_hash)
             await asyncio.sleep(self._poll_seconds)
 
     async def wait_for_code(
@@ -229,10 +233,12 @@ def _not_responding(error: Exception) -> NotDeployed:
     return NotDeployed(f"The node does not respond as it should: {reason}.")
 
 
-def _read_receipt(chain_id: object, receipt: object) -> DeployedMarketplace:
+def _read_receipt(chain_id: object, receipt: object, transaction_hash: str) -> DeployedMarketplace:
     if not isinstance(receipt, dict):
         raise NotDeployed("The receipt of the transaction is malformed.")
     found = _read(parse_hash, receipt.get("transactionHash"))
+    if found != transaction_hash:
+        raise NotDeployed(f"The node returned the receipt of another transaction, {found}.")
     if _read(parse_hex_number, receipt.get("status")) != 1:
         raise NotDeployed(f"The transaction {found} was reverted: the marketplace is not deployed.")
     if receipt.get("contractAddress") is None:

@@ -30,8 +30,8 @@ one of `login.domains` of `GET /.well-known/imprint.json`, and send the `token` 
 
 1. Create the draft, and update it as often as you like. Each update changes its cid.
 2. Prepare it with a thumbnail and hashtags.
-3. Call `createPost` of the contract `chain.marketplace` on the chain `chain.id`, with the cids of \
-the draft and the thumbnail.
+3. Call `createPost` of the marketplace contract, with the cids of the draft and the thumbnail. \
+`GET /.well-known/marketplace.json` has its chain, address and ABI.
 4. When the event arrives, the file becomes `onchain`. It cannot be changed any more.
 
 ## Errors
