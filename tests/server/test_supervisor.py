@@ -459,3 +459,40 @@ def test_a_worker_that_does_not_stop_is_killed(tmp_path: Path):
     assert [_line(running) for _ in range(2)] == ["serves"] * 2
     running.send_signal(signal.SIGTERM)
     assert _end(running).splitlines() == ["worker does not stop and is killed"] * 2
+
+
+def test_a_scraper_that_is_given_up_leaves_nothing_to_wait_for():
+    running = _start(
+        """
+        import signal, socket, sys, time
+        from imprint.server import metrics_server, supervisor
+        from imprint.server.listeners import listen
+        from imprint.server.plan import Plan
+
+        metrics_server.CLIENT_SECONDS, supervisor.SAMPLE_SECONDS = 0.2, 0.4
+        turns = 0
+
+        class Counting(supervisor.Supervisor):
+            def _timeout(self):
+                global turns
+                turns += 1
+                return super()._timeout()
+
+        def work(place, link):
+            time.sleep(60)
+            return 0
+
+        listener = listen("127.0.0.1", 0)
+        client = socket.create_connection(listener.getsockname())
+        client.sendall(b"GET / HTTP/1.1\\r\\n\\r\\n")
+        plan = Plan(1, work, metrics=listener)
+        # A worker that never responds, as a frozen one.
+        supervisor.WorkerLink.request_samples = lambda link: None
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGTERM))
+        signal.setitimer(signal.ITIMER_REAL, 1.5)
+        status = Counting(plan, lambda: plan).run()
+        print("closed" if client.recv(1) == b"" else "open", turns < 50)
+        sys.exit(status)
+        """
+    )
+    assert _end(running) == "closed True\n"

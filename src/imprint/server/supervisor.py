@@ -407,6 +407,7 @@ class Supervisor:
     def _respond_to_scrapes(self) -> None:
         """Ask the workers for their metrics if somebody waits, and respond when they are there."""
         if not self._metrics.has_waiting:
+            self._sample_deadline = None
             return
         open_links = [each for each in self._workers.values() if each.link.is_open]
         now = time.monotonic()
