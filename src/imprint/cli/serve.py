@@ -190,6 +190,7 @@ async def _serve(
         shutdown_timeout=limits.shutdown_seconds,
         has_lifespan=False,
         is_shared=link is not None,
+        others_serve=lambda: link is not None and link.is_replaced,
     )
     waits = asyncio.Event()
     opened: list[Adapters] = []

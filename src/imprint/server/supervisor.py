@@ -319,7 +319,8 @@ class Supervisor:
         """Tell a worker to leave; it is killed if that takes too long."""
         worker.state = _State.LEAVING
         worker.deadline = time.monotonic() + worker.plan.stop_seconds
-        os.kill(worker.pid, signal.SIGTERM)
+        if not worker.link.dismiss():
+            os.kill(worker.pid, signal.SIGTERM)
 
     # Reloads
 
