@@ -129,7 +129,7 @@ async def test_without_a_database_the_rest_is_checked(world: World):
     assert "no server accepts connections there (postgresql://127.0.0.1:1/nowhere)" in " ".join(
         result.output.split()
     )
-    needing = dict.fromkeys(("records", "keys", "store", "documents", "blocks"), "-")
+    needing = dict.fromkeys(("records", "keys", "documents", "blocks"), "-")
     assert marks_of(result.output) == dict.fromkeys(SUBJECTS, "✓") | needing | {"database": "✗"}
 
 
