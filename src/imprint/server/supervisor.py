@@ -12,7 +12,7 @@ from enum import Enum
 
 import msgspec
 
-from imprint.metrics import RELOADS, SUPERVISOR, WORKERS
+from imprint.metrics import READY, RELOADS, SUPERVISOR, WORKERS
 from imprint.server.link import Kind, Link, WorkerLink, open_link
 from imprint.server.listeners import refuse_connections
 from imprint.server.metrics_server import MetricsServer
@@ -23,6 +23,7 @@ from imprint.server.samples import (
     decode_samples,
     encode_samples,
     read_samples,
+    set_value,
 )
 from imprint.server.signals import SIGNALS, reset_signals, signal_socket
 from imprint.server.systemd import ServiceNotifier
@@ -430,6 +431,9 @@ class Supervisor:
             WORKERS.labels(state.value).set(states.count(state))
         merged = MergedSamples()
         merged.add(read_samples(SUPERVISOR))
+        if _State.READY not in states:
+            # No worker probes itself before it has started.
+            merged.add(set_value(READY, 0))
         merged.add(self._ended.families(), current=False)
         for worker in self._workers.values():
             merged.add(worker.samples, current=not worker.is_asked)
