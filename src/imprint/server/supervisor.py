@@ -121,8 +121,7 @@ class Supervisor:
     def run(self) -> int:
         """Supervise the workers until a signal stops them; returns the service's exit status."""
         with signal_socket() as signals:
-            for place in range(self.plan.count):
-                self._start(place, self.plan)
+            self._due = dict.fromkeys(range(self.plan.count), 0.0)
             while self._workers or self._due:
                 self._react(self._wait(signals))
                 self._reap()
