@@ -277,7 +277,7 @@ class BucketClient:
             raise AlreadyThere("an object exists, or was changed") from error
         except FileNotFoundError as error:
             self._look_for_mistake(str(error), error)
-            raise _Missing("status 404; is the address of the object store right?") from error
+            raise _Missing("status 404, perhaps of something else than an object store") from error
         except BaseError as error:
             text = str(error)
             self._look_for_mistake(text, error)
