@@ -1,4 +1,4 @@
-"""What bounds a supervisor: processes that the system does not allow, and scrapers that wait."""
+"""A supervisor that does not get what it needs: processes, metrics of a worker, good settings."""
 
 import subprocess
 import sys
@@ -84,3 +84,36 @@ def test_a_service_starts_with_the_workers_that_the_system_allows():
         """
     )
     assert said.splitlines() == ["no worker can be started", "serves 1", "serves 0"]
+
+
+def test_a_reload_that_fails_during_the_start_does_not_end_the_start():
+    said = _run(
+        """
+        import os, signal, sys, time
+        from imprint.server.plan import Plan, ReloadRefused
+        from imprint.server.supervisor import Supervisor
+
+        class Notifier:
+            due = None
+
+            def sign_of_life(self):
+                pass
+
+            def __getattr__(self, name):
+                return lambda *words: print(name, *words, flush=True)
+
+        def work(place, link):
+            os.kill(os.getppid(), signal.SIGHUP)
+            time.sleep(0.5)
+            link.report_ready()
+            time.sleep(0.5)
+            os.kill(os.getppid(), signal.SIGTERM)
+            signal.pause()
+
+        def refuse():
+            raise ReloadRefused(["It is wrong."])
+
+        sys.exit(Supervisor(Plan(1, work), refuse, notifier=Notifier()).run())
+        """
+    )
+    assert said.splitlines() == ["reloading", "ready serving", "stopping"]

@@ -398,7 +398,10 @@ class Supervisor:
         self._end_reload("serving; the last reload failed")
 
     def _end_reload(self, status: str) -> None:
-        self.notifier.ready(status)
+        if self._told_ready or self._was_ready:
+            # A reload that failed during the start has not ended the start.
+            self._told_ready = True
+            self.notifier.ready(status)
         if self._reload_again:
             self._reload_again = False
             self._begin_reload()
