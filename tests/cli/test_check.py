@@ -129,8 +129,17 @@ async def test_without_a_database_the_rest_is_checked(world: World):
     assert "no server accepts connections there (postgresql://127.0.0.1:1/nowhere)" in " ".join(
         result.output.split()
     )
-    needing = dict.fromkeys(("records", "keys", "store", "documents", "blocks"), "-")
+    needing = dict.fromkeys(("records", "keys", "documents", "blocks"), "-")
     assert marks_of(result.output) == dict.fromkeys(SUBJECTS, "✓") | needing | {"database": "✗"}
+
+
+async def test_a_store_that_does_not_run_is_named_with_the_reason(world: World):
+    away = {"CONTENT_STORE": "kubo:http://127.0.0.1:1", "ENCRYPTION_KEY": KEY}
+    store = await find(world, "store", **away)
+    assert store["status"] == "failed"
+    assert "cannot be reached right now: " in store["detail"]
+    assert store["detail"].endswith(". (kubo:http://127.0.0.1:1)")
+    assert "whether it runs" in store["remedy"]
 
 
 async def test_a_warning_does_not_fail_the_command(world: World):

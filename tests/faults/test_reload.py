@@ -253,3 +253,18 @@ async def test_workers_are_pinned_to_their_cpus(tmp_path: Path):
         pinned = [os.sched_getaffinity(pid) for pid in sorted(workers_of(replica))]
         assert pinned == [{chosen[place % len(chosen)]} for place in range(3)]
         assert os.sched_getaffinity(replica.process.pid) == set(usable)
+
+
+async def test_a_balancer_never_sees_that_workers_are_replaced(tmp_path: Path):
+    async with open_scene(tmp_path, WORKERS="2") as scene:
+        replica = scene.replica()
+        await replica.start()
+        async with httpx2.AsyncClient(base_url=replica.url, verify=PLAIN, timeout=20) as client:
+            # Each on a connection of its own, which stays open: some lead to either worker.
+            found = await asyncio.gather(*(client.get("/readyz") for _ in range(8)))
+            reloading = asyncio.create_task(reload(replica))
+            while not reloading.done():
+                found += await asyncio.gather(*(client.get("/readyz") for _ in range(8)))
+                await asyncio.sleep(0.02)
+            await reloading
+        assert {response.json()["status"] for response in found} == {"ready"}

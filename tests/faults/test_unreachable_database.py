@@ -14,7 +14,7 @@ import pytest
 from tests.faults.scene import LONG, Replica, Scene, open_scene
 from tests.faults.test_restarts import SECONDS, is_alive, until, workers_of
 from tests.postgresql import Server, keeping_records_on
-from tests.processes import PLAIN
+from tests.processes import PLAIN, free_port
 
 WAITS = "start-up waits for a dependency"
 GOES_ON = "start-up goes on"
@@ -101,12 +101,15 @@ async def test_a_service_starts_when_the_file_is_no_longer_locked(tmp_path: Path
 
 
 @pytest.mark.parametrize("workers", WORKERS)
-async def test_a_service_that_waits_stops_at_once(tmp_path: Path, workers: str):
+async def test_a_service_that_waits_is_not_ready_and_stops_at_once(tmp_path: Path, workers: str):
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
-    async with open_scene(tmp_path, WORKERS=workers, DATABASE_URL=nowhere) as scene:
+    given = {"WORKERS": workers, "DATABASE_URL": nowhere, "METRICS_PORT": str(free_port())}
+    async with open_scene(tmp_path, **given) as scene:
         replica = scene.replica()
         replica.process.spawn()
         await expect_waiting(scene, replica)
+        metrics = (await fetch(replica, f"http://127.0.0.1:{given['METRICS_PORT']}/")).text
+        assert "\nimprint_ready 0.0\n" in metrics
         assert await asyncio.to_thread(replica.process.stop, 60) == 0
         assert "a-long-password" not in replica.log
 

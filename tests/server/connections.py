@@ -55,7 +55,10 @@ class Place:
 
 @asynccontextmanager
 async def serving_until_stopped(
-    app: ASGIApp = count_body, limits: ConnectionLimits | None = None, keep_alive: int = 5
+    app: ASGIApp = count_body,
+    limits: ConnectionLimits | None = None,
+    keep_alive: int = 5,
+    others_serve: bool = False,
 ) -> AsyncIterator[tuple[HttpServer, Place]]:
     """A server that the test may stop before the block ends."""
     listener = listen("127.0.0.1", 0)
@@ -68,6 +71,7 @@ async def serving_until_stopped(
         shutdown_timeout=1,
         has_lifespan=False,
         keep_alive=keep_alive,
+        others_serve=lambda: others_serve,
     )
     place = Place(listener.getsockname()[1])
     running = asyncio.create_task(server.run())

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+import pytest
 from starlette.types import Receive, Scope, Send
 from tests.server.connections import (
     REQUEST,
@@ -50,20 +51,23 @@ async def test_an_idle_connection_is_closed_after_its_next_response() -> None:
         await draining
 
 
-async def test_requests_are_told_that_the_server_stops() -> None:
+@pytest.mark.parametrize(
+    ("others_serve", "told"), [(False, b"stopping/any"), (True, b"serving/any")]
+)
+async def test_requests_are_told_that_the_service_stops(others_serve: bool, told: bytes) -> None:
     async def tell(scope: Scope, receive: Receive, send: Send) -> None:
         word = b"stopping/any" if DRAINING in scope else b"serving/any"
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": word})
 
-    async with serving_until_stopped(tell) as (server, place):
+    async with serving_until_stopped(tell, others_serve=others_serve) as (server, place):
         reader, writer = await place.connect()
         writer.write(REQUEST)
         assert b"serving/any" in await reader.readuntil(b"/any")
         draining = asyncio.create_task(server.drain())
         await asyncio.sleep(0)
         writer.write(REQUEST)
-        assert b"stopping/any" in await read_all(reader)
+        assert told in await read_all(reader)
         writer.close()
         await draining
 

@@ -131,3 +131,21 @@ def test_a_process_stops_when_its_supervisor_has_ended():
     supervisor.close()
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
+
+
+def test_a_worker_that_is_dismissed_knows_that_others_serve():
+    supervisor, theirs = open_link()
+    pid = os.fork()
+    if pid == 0:
+        supervisor.close()
+        link = Link(theirs)
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(7 if link.is_replaced else 1))
+        link.watch(60)
+        while True:
+            signal.pause()
+    theirs.close()
+    assert supervisor.dismiss()
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert not supervisor.dismiss()
+    supervisor.close()

@@ -120,17 +120,46 @@ def test_clients_that_send_nothing_are_closed_in_time(
         assert client.recv(1) == b""
 
 
-def test_only_so_many_clients_are_accepted(server: MetricsServer):
+def test_silent_clients_keep_no_scraper_out(server: MetricsServer):
+    silent = [_connect(server) for _ in range(3 * MAX_CLIENTS)]
+    assert _fetch(server, GET).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert (
+        len([each for each in server.readers if not isinstance(each, socket.socket)]) < MAX_CLIENTS
+    )
+    silent[0].settimeout(5)
+    assert silent[0].recv(1) == b""
+    for each in silent:
+        each.close()
+
+
+def test_only_so_many_clients_wait(server: MetricsServer):
     clients = [_connect(server) for _ in range(MAX_CLIENTS)]
-    for _ in range(MAX_CLIENTS):
-        _turn(server)
-    # The listener is not looked at before one of them has ended.
-    assert not [each for each in server.readers if isinstance(each, socket.socket)]
-    clients.pop().close()
-    _turn(server)
+    for each in clients:
+        each.sendall(GET)
+    for _ in range(2 * MAX_CLIENTS):
+        found, _, _ = select.select([*server.readers], [], [], 0)
+        server.on_readable(found)
+    # The listener is not looked at before one of them has its response.
+    assert [*server.readers] == []
+    server.respond(_values())
     assert [each for each in server.readers if isinstance(each, socket.socket)]
     for each in clients:
+        assert each.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
         each.close()
+
+
+def test_a_late_request_has_as_much_time_for_its_response(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch
+):
+    with _connect(server) as client:
+        monkeypatch.setattr(metrics_server, "CLIENT_SECONDS", -1.0)
+        server.on_readable([*server.readers])
+        client.sendall(GET)
+        select.select([*server.readers], [], [], 5)
+        monkeypatch.setattr(metrics_server, "CLIENT_SECONDS", 10.0)
+        server.on_readable([each for each in server.readers if not isinstance(each, socket.socket)])
+        server.give_up()
+        assert server.has_waiting
 
 
 def test_without_a_listener_it_does_nothing():

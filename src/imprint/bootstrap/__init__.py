@@ -6,7 +6,6 @@ from functools import partial
 
 from starlette.types import ASGIApp
 
-from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
@@ -29,6 +28,7 @@ from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
 from imprint.bootstrap.well_known import describe_marketplace, describe_service
 from imprint.domain.files import Quota
 from imprint.ports import Catalog, monotonic
+from imprint.ports.content import ReadProbe
 from imprint.services.chain_sync import examine_history
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
@@ -122,7 +122,7 @@ def _readiness(
         partial(examine_history, adapters.chain, adapters.catalog, settings.chain.id),
         checks,
         health,
-        content.probe_reads if isinstance(content, EmbeddedStore) else None,
+        content.probe_reads if isinstance(content, ReadProbe) else None,
     )
 
 

@@ -27,7 +27,7 @@ from imprint.ports.archives import Archive, BackupEntry, BackupWriter, Migration
 from imprint.services.backup import CATALOG_ENTRY, MANIFEST_ENTRY, Backup, NotABackup, Restore
 from imprint.services.content_migration import ContentMigration
 from imprint.services.exports import Export, Import
-from imprint.settings import BucketContent, EmbeddedContent, Settings
+from imprint.settings import BucketContent, EmbeddedContent, KuboContent, Settings
 
 EXPORT_KEY = "export.key"
 """The file in the data folder that holds the key for exports."""
@@ -103,7 +103,7 @@ def open_migration_progress(
 
 
 def describe_store(settings: Settings) -> str:
-    """Text that identifies a content store."""
+    """Text that identifies a content store, spelled as in the settings."""
     store = settings.storage.content
     if isinstance(store, EmbeddedContent):
         return f"embedded in {settings.storage.data_dir.absolute()}"
@@ -111,7 +111,9 @@ def describe_store(settings: Settings) -> str:
         endpoint = settings.storage.s3_endpoint if store.scheme == "s3" else None
         place = f"{store.scheme}://{store.bucket}/{store.prefix}".rstrip("/")
         return place if endpoint is None else f"{place} at {endpoint}"
-    return repr(store)
+    if isinstance(store, KuboContent):
+        return f"kubo:{store.api}"
+    return "pinata-public" if store.public else "pinata"
 
 
 def _is_publicly_readable(settings: Settings) -> bool:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import ChainMisconfigured
+from imprint.adapters.content.http_retry import StoreFailure
 from imprint.adapters.disk_space import LocalDiskSpace
 from imprint.bootstrap.adapters import (
     describe_database,
@@ -45,6 +46,8 @@ LEAST_SPACE = 64 * 2**20
 
 MOST_LISTED = 100
 """How many damaged records and documents are listed one by one."""
+
+_STORE_REMEDY = "Look at the address of the store in the settings, and whether it runs."
 
 DATABASE, STORE, NODE = "the database", "the store", "a node"
 """What checks need, as those that are skipped say it."""
@@ -90,7 +93,8 @@ def check_webhooks(settings: Settings) -> Finding:
         )
     if not off:
         return Finding("webhooks", Status.OK, "Both providers have a secret.")
-    detail = f"No secret for {' and '.join(off)}, so its path is 404"
+    paths = "its path is" if on else "their paths are"
+    detail = f"No secret for {' and '.join(off)}, so {paths} 404"
     if not on and not settings.chain.follow_seconds:
         return Finding(
             "webhooks",
@@ -210,12 +214,22 @@ async def check_store(content: ContentStore, settings: Settings) -> Finding:
     try:
         await content.probe()
     except Unavailable as problem:
-        return Finding("store", Status.FAILED, f"{_reason(problem)} ({place})")
+        remedy = "" if _failure_in(problem) is None else _STORE_REMEDY
+        return Finding("store", Status.FAILED, f"{_reason(problem)} ({place})", remedy)
     return Finding("store", Status.OK, f"Documents can be stored and read ({place}).")
 
 
 def _reason(problem: Unavailable) -> str:
-    return problem.sentence if isinstance(problem, StoreMisconfigured) else problem.detail
+    if isinstance(problem, StoreMisconfigured):
+        return problem.sentence
+    failure = _failure_in(problem)
+    return problem.detail if failure is None else f"{problem.detail.rstrip('.')}: {failure}."
+
+
+def _failure_in(problem: Unavailable) -> StoreFailure | None:
+    """What a store elsewhere said, or that it said nothing."""
+    cause = problem.__cause__
+    return cause if isinstance(cause, StoreFailure) else None
 
 
 async def check_claim(claim: InstallationClaim) -> Finding:

@@ -41,6 +41,7 @@ from imprint.bootstrap.checks import (
 )
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.domain.findings import Finding, Status
+from imprint.domain.installation import UNNAMED
 from imprint.ports import Catalog, Clock, ContentStore, Progress, utc_now
 from imprint.services.start_block import StartBlock
 from imprint.settings import Settings
@@ -90,10 +91,9 @@ class InstallationCheck:
 
     def _open_store(self) -> Finding | None:
         """Open the content store; the reason if that is not possible."""
-        if self.catalog is None:
-            return skip("store", DATABASE)
+        identity = UNNAMED if self.catalog is None else self.catalog.identity
         try:
-            self.content = open_content(self.settings, self.clock, self.catalog.identity)
+            self.content = open_content(self.settings, self.clock, identity)
         except CannotStart as error:
             return refused("store", error)
         return None
@@ -119,12 +119,14 @@ class InstallationCheck:
         return await check_keys(catalog, cipher)
 
     async def _check_documents(self, wrong: Finding | None) -> list[Finding]:
-        if self.content is None or self.catalog is None:
-            skipped = skip("documents", DATABASE if self.catalog is None else STORE)
+        if self.content is None:
+            skipped = skip("documents", STORE)
             return [skipped] if wrong is None else [wrong, skipped]
         store = await check_store(self.content, self.settings)
         if store.status is Status.FAILED:
             return [store, skip("documents", STORE)]
+        if self.catalog is None:
+            return [store, skip("documents", DATABASE)]
         return [store, await check_claim(claim_on(self.catalog, self.content))]
 
     async def _check_chain(self) -> list[Finding]:

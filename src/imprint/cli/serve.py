@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -163,9 +163,7 @@ def run_worker(
 ) -> int:
     """Serve until a signal stops this process; returns its exit status."""
     configure_service_logging(settings, warn=False)
-    cpus = settings.server.worker_cpus
-    if cpus:
-        os.sched_setaffinity(0, {cpus[place % len(cpus)]})
+    pin_worker(settings.server.worker_cpus, place)
     try:
         uvloop.run(_serve(settings, listener, place, link))
     except CannotStart as error:
@@ -175,6 +173,18 @@ def run_worker(
     except NotStarted:
         return FAILED
     return 0
+
+
+def pin_worker(cpus: Sequence[int], place: int) -> None:
+    """Run this process on the CPU of its place only, if any are named and it still may."""
+    if not cpus:
+        return
+    cpu = cpus[place % len(cpus)]
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except OSError as error:
+        # The settings were right when they were read; a container can lose a CPU later.
+        log.warning("the worker is not pinned", extra={"cpu": cpu, "reason": error.strerror})
 
 
 async def _serve(
@@ -190,6 +200,7 @@ async def _serve(
         shutdown_timeout=limits.shutdown_seconds,
         has_lifespan=False,
         is_shared=link is not None,
+        others_serve=lambda: link is not None and link.is_replaced,
     )
     waits = asyncio.Event()
     opened: list[Adapters] = []

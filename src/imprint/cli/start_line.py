@@ -10,9 +10,10 @@ from imprint.settings import Settings
 def describe_start(settings: Settings) -> dict[str, object]:
     """The fields of the line that `imprint serve` logs first."""
     server, storage, chain = settings.server, settings.storage, settings.chain
+    host = f"[{server.host}]" if ":" in server.host else server.host
     return {
         "version": __version__,
-        "address": f"{server.host}:{server.port}",
+        "address": f"{host}:{server.port}",
         "data": str(storage.data_dir.absolute()),
         "database": describe_database(storage.database),
         "store": describe_store(settings),

@@ -86,6 +86,14 @@ class Inventory(Protocol):
         """
 
 
+@runtime_checkable
+class ReadProbe(Protocol):
+    """A content store that can tell whether documents can be read, even if none can be stored."""
+
+    async def probe_reads(self) -> None:
+        """Return if documents can be read."""
+
+
 class DiskSpace(Protocol):
     """The disks of this machine that the service writes to."""
 

@@ -39,10 +39,14 @@ class _Server(uvicorn.Server):
 
 @dataclass(slots=True)
 class _CurrentApp:
-    """The application, which can be replaced; closes connections while `is_stopping`."""
+    """The application, which can be replaced; closes connections while `is_stopping`.
+
+    Requests learn that the service stops, unless other processes serve on.
+    """
 
     app: ASGIApp
     is_stopping: bool = False
+    others_serve: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_closing(message: Message) -> None:
@@ -50,7 +54,7 @@ class _CurrentApp:
                 message["headers"] = [*message["headers"], (b"connection", b"close")]
             await send(message)
 
-        if self.is_stopping:
+        if self.is_stopping and not self.others_serve:
             scope[DRAINING] = True
         await self.app(scope, receive, send_closing)
 
@@ -62,7 +66,8 @@ class HttpServer:
     new connections, closes each connection after its next response, and waits some seconds for
     idle ones. Then `stop` ends the server after at most `shutdown_timeout` seconds for requests
     that are still running. `limits` hold for the connections of this server. A listener that
-    `is_shared` is refused connections by whoever stops all processes.
+    `is_shared` is refused connections by whoever stops all processes. `others_serve` says, when
+    this server stops, whether other processes go on.
     """
 
     def __init__(
@@ -75,12 +80,14 @@ class HttpServer:
         shutdown_timeout: int = 20,
         has_lifespan: bool = True,
         is_shared: bool = False,
+        others_serve: Callable[[], bool] = lambda: False,
     ) -> None:
         self._app = _CurrentApp(app)
         self._listener = listener
         self._keep_alive = keep_alive
         self._has_lifespan = has_lifespan
         self._is_shared = is_shared
+        self._others_serve = others_serve
         self._lifespan: LifespanOn | None = None
         # uvicorn takes a class, and does nothing with it but call it.
         connection = partial(HttpConnection, opened=OpenConnections(limits or ConnectionLimits()))
@@ -139,6 +146,7 @@ class HttpServer:
 
     async def drain(self) -> None:
         """Accept no new connections, and wait until the open ones are closed, within bounds."""
+        self._app.others_serve = self._others_serve()
         self._app.is_stopping = True
         if self.started:
             await self._close_listener()

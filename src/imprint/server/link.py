@@ -25,6 +25,7 @@ _HEAD = struct.Struct("!Ic")
 
 _SERVE = b"s"
 _SAMPLE = b"m"
+_LEAVE = b"l"
 
 
 class Kind(Enum):
@@ -47,7 +48,8 @@ class Link:
 
     `has_peers` is whether other workers serve: then this one need not accept connections before it
     is ready. If it `is_gated`, it must not accept any before the supervisor permits it; otherwise
-    it `serves_early`, to say what it waits for. `collect` gives the values of its metrics.
+    it `serves_early`, to say what it waits for. `collect` gives the values of its metrics. A worker
+    that `is_replaced` stops while others serve on.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Link:
         collect: Callable[[], bytes] = bytes,
     ) -> None:
         self.serves_early = not has_peers and not is_gated
+        self.is_replaced = False
         self._supervisor = supervisor
         self._is_gated = is_gated
         self._collect = collect
@@ -120,6 +123,9 @@ class Link:
                         self._on_permitted()
                 if _SAMPLE in received:
                     self.report_samples()
+                if _LEAVE in received:
+                    self.is_replaced = True
+                    os.kill(os.getpid(), signal.SIGTERM)
 
     def _send(self, kind: Kind, body: bytes = b"") -> None:
         with self._sending:
@@ -154,6 +160,10 @@ class WorkerLink:
         """Ask the worker for the values of its metrics."""
         self._send(_SAMPLE)
 
+    def dismiss(self) -> bool:
+        """Let the worker stop because others have taken over; False if it cannot be told."""
+        return self._send(_LEAVE)
+
     def read(self) -> Iterator[tuple[Kind, bytes]]:
         """The messages that have arrived."""
         self._receive()
@@ -186,9 +196,12 @@ class WorkerLink:
         except OSError:
             self.is_open = False
 
-    def _send(self, order: bytes) -> None:
-        with suppress(OSError):
+    def _send(self, order: bytes) -> bool:
+        try:
             self.worker.send(order)
+        except OSError:
+            return False
+        return True
 
 
 def open_link() -> tuple[WorkerLink, socket.socket]:

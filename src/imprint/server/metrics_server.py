@@ -14,7 +14,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 MAX_CLIENTS = 16
-"""Connections that are open at once; further ones wait to be accepted."""
+"""Connections that are open at once; a further one takes the place of the oldest that asks for
+nothing, so that silent clients keep no scraper out."""
 
 MAX_HEAD_BYTES = 8192
 """Bytes of a request line and its headers together."""
@@ -64,14 +65,10 @@ class MetricsServer:
         return any(each.is_waiting for each in self._clients)
 
     @property
-    def sockets(self) -> Iterator[socket.socket]:
-        """Every connection, for a forked process that must close its copies."""
-        return (each.connection for each in self._clients)
-
-    @property
     def readers(self) -> Iterator["socket.socket | _Client"]:
         """What to wait for until it can be read."""
-        if self._listener is not None and len(self._clients) < MAX_CLIENTS:
+        is_full = len(self._clients) >= MAX_CLIENTS
+        if self._listener is not None and not (is_full and self._oldest_idle is None):
             yield self._listener
         yield from (each for each in self._clients if not each.is_waiting and not each.unsent)
 
@@ -90,10 +87,7 @@ class MetricsServer:
         for client in [each for each in self._clients if each in found]:
             self._read(client)
         if self._listener is not None and self._listener in found:
-            with suppress(OSError):
-                connection, _ = self._listener.accept()
-                connection.setblocking(False)
-                self._clients.append(_Client(connection, time.monotonic() + CLIENT_SECONDS))
+            self._accept(self._listener)
 
     def on_writable(self, found: Collection[object]) -> None:
         """Write what has not been sent yet."""
@@ -119,6 +113,21 @@ class MetricsServer:
         for client in [*self._clients]:
             self._close(client)
 
+    @property
+    def _oldest_idle(self) -> _Client | None:
+        """The client that has been here longest, of those that do not wait for a response."""
+        return next((each for each in self._clients if not each.is_waiting), None)
+
+    def _accept(self, listener: socket.socket) -> None:
+        if len(self._clients) >= MAX_CLIENTS:
+            if self._oldest_idle is None:
+                return
+            self._close(self._oldest_idle)
+        with suppress(OSError):
+            connection, _ = listener.accept()
+            connection.setblocking(False)
+            self._clients.append(_Client(connection, time.monotonic() + CLIENT_SECONDS))
+
     def _read(self, client: _Client) -> None:
         try:
             received = client.connection.recv(MAX_HEAD_BYTES)
@@ -127,7 +136,9 @@ class MetricsServer:
         except OSError:
             received = b""
         client.received += received
-        client.is_waiting = b"\r\n\r\n" in client.received
+        if b"\r\n\r\n" in client.received:
+            # However late it came: values are there before these seconds are over.
+            client.is_waiting, client.deadline = True, time.monotonic() + CLIENT_SECONDS
         if not received or (len(client.received) > MAX_HEAD_BYTES and not client.is_waiting):
             self._close(client)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
-from prometheus_client import REGISTRY, CollectorRegistry, Metric
+from prometheus_client import REGISTRY, CollectorRegistry, Gauge, Metric
 from prometheus_client.registry import Collector
 
 from imprint.metrics import LEAST, SUMMED
@@ -45,6 +45,14 @@ def read_samples(registry: CollectorRegistry = REGISTRY) -> list[Family]:
             ],
         )
         for each in registry.collect()
+    ]
+
+
+def set_value(gauge: Gauge, value: float) -> list[Family]:
+    """A gauge without labels, with a value that it has in no process."""
+    return [
+        Family(each.name, each.documentation, each.type, [(each.name, {}, value)])
+        for each in gauge.describe()
     ]
 
 

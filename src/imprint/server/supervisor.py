@@ -12,7 +12,7 @@ from enum import Enum
 
 import msgspec
 
-from imprint.metrics import RELOADS, SUPERVISOR, WORKERS
+from imprint.metrics import READY, RELOADS, SUPERVISOR, WORKERS
 from imprint.server.link import Kind, Link, WorkerLink, open_link
 from imprint.server.listeners import refuse_connections
 from imprint.server.metrics_server import MetricsServer
@@ -23,6 +23,7 @@ from imprint.server.samples import (
     decode_samples,
     encode_samples,
     read_samples,
+    set_value,
 )
 from imprint.server.signals import SIGNALS, reset_signals, signal_socket
 from imprint.server.systemd import ServiceNotifier
@@ -120,8 +121,7 @@ class Supervisor:
     def run(self) -> int:
         """Supervise the workers until a signal stops them; returns the service's exit status."""
         with signal_socket() as signals:
-            for place in range(self.plan.count):
-                self._start(place, self.plan)
+            self._due = dict.fromkeys(range(self.plan.count), 0.0)
             while self._workers or self._due:
                 self._react(self._wait(signals))
                 self._reap()
@@ -319,7 +319,8 @@ class Supervisor:
         """Tell a worker to leave; it is killed if that takes too long."""
         worker.state = _State.LEAVING
         worker.deadline = time.monotonic() + worker.plan.stop_seconds
-        os.kill(worker.pid, signal.SIGTERM)
+        if not worker.link.dismiss():
+            os.kill(worker.pid, signal.SIGTERM)
 
     # Reloads
 
@@ -397,7 +398,10 @@ class Supervisor:
         self._end_reload("serving; the last reload failed")
 
     def _end_reload(self, status: str) -> None:
-        self.notifier.ready(status)
+        if self._told_ready or self._was_ready:
+            # A reload that failed during the start has not ended the start.
+            self._told_ready = True
+            self.notifier.ready(status)
         if self._reload_again:
             self._reload_again = False
             self._begin_reload()
@@ -407,6 +411,7 @@ class Supervisor:
     def _respond_to_scrapes(self) -> None:
         """Ask the workers for their metrics if somebody waits, and respond when they are there."""
         if not self._metrics.has_waiting:
+            self._sample_deadline = None
             return
         open_links = [each for each in self._workers.values() if each.link.is_open]
         now = time.monotonic()
@@ -428,6 +433,9 @@ class Supervisor:
             WORKERS.labels(state.value).set(states.count(state))
         merged = MergedSamples()
         merged.add(read_samples(SUPERVISOR))
+        if _State.READY not in states:
+            # No worker probes itself before it has started.
+            merged.add(set_value(READY, 0))
         merged.add(self._ended.families(), current=False)
         for worker in self._workers.values():
             merged.add(worker.samples, current=not worker.is_asked)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from obstore.exceptions import GenericError
 from obstore.store import MemoryStore
 from tests.adapters.content.workbenches import FIRST, SECOND, SHORT_PAUSES, BucketWorkbench
 
@@ -248,6 +249,32 @@ async def test_a_probe_leaves_nothing_behind(bucket: BucketWorkbench) -> None:
     await bucket.store.probe()
     await bucket.store.probe()
     assert keys(bucket.objects) == []
+
+
+async def test_a_probe_finds_that_documents_can_be_read_but_no_longer_stored() -> None:
+    objects = MemoryStore()
+    await open_store(objects).put(CID, DOCUMENT, PRIVATE)
+    full = GenericError("Server returned non-2xx status code: 507 XMinioStorageFull")
+
+    async def refuse() -> None:
+        bucket.kind = "put_async"
+        raise full
+
+    bucket = Interrupted(objects, "", refuse)
+    store = open_store(bucket)
+    await store.probe()
+    bucket.kind = "put_async"
+    # While no write has failed, a probe does not write again.
+    await store.probe()
+    with pytest.raises(Unavailable):
+        await store.put(CID, DOCUMENT, PUBLIC)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await store.probe()
+        await store.probe_reads()
+    assert await store.read(CID, PRIVATE) == DOCUMENT
+    bucket.kind = ""
+    await store.probe()
 
 
 async def test_refused_writes_do_not_keep_a_bucket_from_being_marked(

@@ -30,6 +30,9 @@ class Objects:
     outcomes: list[Callable[[], Any]]
     sent: int = 0
 
+    async def put_async(self, key: str, data: bytes, **named: object) -> None:
+        await self.delete_async(key)
+
     async def delete_async(self, key: str) -> None:
         self.sent += 1
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
@@ -91,6 +94,18 @@ async def test_a_store_that_is_away_is_not_asked_for_a_while() -> None:
     for _ in range(3):
         await delete(client)
     assert objects.sent == CIRCUIT_FAILURES + 4
+
+
+async def test_what_has_no_place_for_an_object_is_unavailable(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # A web server at the address of the object store, as a proxy without a route to it.
+    nowhere = FileNotFoundError("Server returned non-2xx status code: 404 Not Found: <html>")
+    client = BucketClient("s3://b", Objects([raising(nowhere)]), SHORT_PAUSES)  # type: ignore[arg-type]
+    with pytest.raises(Unavailable):
+        async with client.operation("store", BRISK.timeout) as deadline:
+            await client.put("key", b"document", deadline)
+    assert "perhaps of something else than an object store" in caplog.text
 
 
 async def test_failures_between_successes_leave_the_circuit_closed() -> None:

@@ -28,7 +28,7 @@ MARKER = f"{Network.PRIVATE}/installation"
 """The name of the marker: among the private documents, because strangers must not read it."""
 
 PROBE = f"{Network.PRIVATE}/probe"
-"""The object that the first probe of a process writes and deletes."""
+"""The object that a probe writes and deletes, if it does not know that writes succeed."""
 
 MAX_REMEMBERED = 50_000
 """Documents whose fence is remembered, so that reading them takes one request."""
@@ -78,11 +78,16 @@ class BucketStore:
         """
         await verify_document(cid, document, network)
         size = len(document)
-        async with self._client.operation("store", self._policy.timeout, size) as deadline:
-            await self._expect_marker(deadline)
-            failpoints.reach("during_put")
-            await self._client.put(_key(network, cid, fence), document, deadline)
-            failpoints.reach("unsynced_put")
+        try:
+            async with self._client.operation("store", self._policy.timeout, size) as deadline:
+                await self._expect_marker(deadline)
+                failpoints.reach("during_put")
+                await self._client.put(_key(network, cid, fence), document, deadline)
+                failpoints.reach("unsynced_put")
+        except Unavailable:
+            # A bucket may be full, or its credentials may have lost a right: the next probe looks.
+            self._probed = False
+            raise
         self._remember(network, cid, max(fence, self._fences.get((network, cid), 0)))
         if fence and network is Network.PUBLIC:
             # What is left over goes with the document.
@@ -176,12 +181,20 @@ class BucketStore:
         return holder or ""
 
     async def probe(self) -> None:
-        """Return if documents can be read; the first time in a process, also stored."""
+        """Return if documents can be read and stored.
+
+        Storing is tried the first time in a process, and after a document could not be stored.
+        """
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             if not self._probed:
                 await self._client.put(PROBE, b"probe", deadline)
                 await self._client.delete(PROBE, deadline)
                 self._probed = True
+            await self._client.get(MARKER, deadline)
+
+    async def probe_reads(self) -> None:
+        """Return if documents can be read."""
+        async with self._client.operation("respond", self._policy.timeout) as deadline:
             await self._client.get(MARKER, deadline)
 
     async def close(self) -> None:

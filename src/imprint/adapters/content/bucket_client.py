@@ -62,8 +62,8 @@ class AlreadyThere(StoreFailure):
     """An object was to be created, and exists, or was to be replaced, and has changed."""
 
 
-class _Missing(Exception):
-    """There is no such object."""
+class _Missing(StoreFailure):
+    """There is no such object; of a request that needs none, what responds is no object store."""
 
 
 class _Away(StoreFailure):
@@ -277,7 +277,7 @@ class BucketClient:
             raise AlreadyThere("an object exists, or was changed") from error
         except FileNotFoundError as error:
             self._look_for_mistake(str(error), error)
-            raise _Missing from error
+            raise _Missing("status 404, perhaps of something else than an object store") from error
         except BaseError as error:
             text = str(error)
             self._look_for_mistake(text, error)
