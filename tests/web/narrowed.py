@@ -60,6 +60,8 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
     }
     for name, pattern in patterns.items():
         components[name]["pattern"] = pattern
+    # A message of exactly the greatest length is looked for in vain, for a minute.
+    del components["LoginMessage"]["maxLength"]
     signing = facts["signing"]
     components["SigningDomain"]["properties"] = {
         "name": {"const": signing["name"]},
