@@ -168,6 +168,11 @@ class Catalog(Protocol):
         not admitted raises `RateLimited`, whatever else is wrong with it.
         """
 
+    async def open_create(
+        self, write: Write, rate: Rate | None, key: str, intent: Intent, quota: Quota
+    ) -> int | None:
+        """As `open_write` and then `begin_write`, in one step where the database has one."""
+
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         """Record that a document is about to be stored for a write, within the signer's quota.
 

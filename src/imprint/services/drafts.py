@@ -47,6 +47,9 @@ INVALID_IMAGE_COST = 9
 Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
+Begin = Callable[[Intent], Awaitable[int | None]]
+"""Notes an intent; returns the number that was reserved instead of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
@@ -68,12 +71,20 @@ class Drafts:
 
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
         """Create a draft in a group of its own."""
-        write, _ = await self._prove(claim, Action.CREATE)
+        # A small document is made before the write is admitted: then it opens and begins at once.
+        begin = self._begin
+        if isinstance(content, str) and not self.disk.low:
+            write, begin = (
+                self.verifier.verify(claim, Action.CREATE, self.clock()),
+                self._open_create,
+            )
+        else:
+            write, _ = await self._prove(claim, Action.CREATE)
         if isinstance(content, str):
             made = self._make(write, content)
         else:
             made = await self._make_large(write, content)
-        intent, version = await self._put_version(write, new_id(), made)
+        intent, version = await self._put_version(write, new_id(), made, begin)
         del made
         return await self._commit(self.catalog.add_draft(write, intent, version))
 
@@ -91,7 +102,7 @@ class Drafts:
             # Content that is refused is refused before the draft is looked for, small or large.
             made = await self._make_large(write, content)
             draft = _own_draft(write, await self.catalog.file_by_cid(cid))
-        intent, version = await self._put_version(write, draft.group_id, made)
+        intent, version = await self._put_version(write, draft.group_id, made, self._begin)
         del made
         replaced = await self._commit(
             self.catalog.replace_draft(write, intent, cid, version, draft)
@@ -172,16 +183,16 @@ class Drafts:
             raise
 
     async def _put_version(
-        self, write: Write, group_id: str, made: "_MadeDocument"
+        self, write: Write, group_id: str, made: "_MadeDocument", begin: Begin
     ) -> tuple[Intent, Version]:
-        """Store the document of a new version.
+        """Store the document of a new version, whose intent `begin` notes.
 
         If the owner already has a number as high as its own, the catalog reserves the next one, and
         the document is made again because it contains its name.
         """
         size = len(made.document)
         intent = self._intent(write, made.cid, size, Network.PRIVATE, made.number)
-        reserved = await self._begin(intent)
+        reserved = await begin(intent)
         if reserved is not None:
             made = await self._rename(write, made, reserved)
             intent = self._intent(write, made.cid, len(made.document), Network.PRIVATE)
@@ -233,9 +244,18 @@ class Drafts:
         return Intent(new_id(), write, cid, size, network, self.clock() + self.lease, number)
 
     async def _begin(self, intent: Intent) -> int | None:
+        return await self._note_intent(self.catalog.begin_write(intent, self.quota))
+
+    async def _open_create(self, intent: Intent) -> int | None:
+        """Begin a create that was not opened before: it may be refused as `_prove` does."""
+        write, key = intent.write, _rate_key(intent.write.signer)
+        opened = self.catalog.open_create(write, self.rate, key, intent, self.quota)
+        return await self._note_intent(opened)
+
+    async def _note_intent(self, noting: Awaitable[int | None]) -> int | None:
         failpoints.reach("before_intent")
         try:
-            reserved = await self.catalog.begin_write(intent, self.quota)
+            reserved = await noting
         except Unavailable as problem:
             self.health.note(Code.DATABASE_UNAVAILABLE, problem)
             raise

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from imprint.domain.cids import Cid
-from imprint.domain.errors import NonceUsed, RateLimited, Unavailable
-from imprint.domain.files import Action, File
+from imprint.domain.errors import Code, NonceUsed, RateLimited, Refusal, Unavailable
+from imprint.domain.files import Action, File, Quota
 from imprint.domain.rate_limits import Rate
+from imprint.ports.catalog import NO_QUOTA
 
 
 async def file_of_spent(world, nonce):
@@ -217,3 +218,63 @@ async def test_a_write_beyond_its_rate_is_refused_before_its_nonce_is_looked_at(
         with pytest.raises(expected):
             await world.catalog.open_write(write, rate, "key")
     assert await world.catalog.open_write(world.write(Action.CREATE), rate, "other") is None
+
+
+def create_of(world, nonce: str | None = None):
+    """A create of Alice: its write, its version and its intent."""
+    write, version = world.write(Action.CREATE, nonce=nonce), world.version()
+    return (
+        write,
+        version,
+        world.intent(write, version.cid, number=version.number, size=version.size),
+    )
+
+
+@pytest.mark.parametrize("rate", [None, Rate(5, 60)], ids=str)
+async def test_a_create_opens_and_begins_in_one_step(world, rate):
+    write, version, intent = create_of(world)
+    assert await world.catalog.open_create(write, rate, "key", intent, NO_QUOTA) is None
+    file = await world.catalog.add_draft(write, intent, version)
+    assert await world.catalog.file_by_cid(version.cid) == file
+    assert await world.catalog.recount_usage() == 0
+
+
+@pytest.mark.parametrize("rate", [None, Rate(5, 60)], ids=str)
+async def test_a_create_with_a_spent_nonce_begins_nothing(world, rate):
+    file = await world.draft(nonce="n")
+    write, _, intent = create_of(world, "n")
+    with pytest.raises(NonceUsed) as refused:
+        await world.catalog.open_create(write, rate, "key", intent, NO_QUOTA)
+    assert refused.value.file == file
+    assert await world.catalog.recount_usage() == 0
+
+
+async def test_a_create_beyond_its_rate_begins_nothing_and_each_counts_once(world):
+    rate = Rate(2, 60)
+    for _ in range(2):
+        write, _, intent = create_of(world)
+        assert await world.catalog.open_create(write, rate, "key", intent, NO_QUOTA) is None
+    write, _, intent = create_of(world)
+    with pytest.raises(RateLimited):
+        await world.catalog.open_create(write, rate, "key", intent, NO_QUOTA)
+    # It can begin later: nothing of it was noted.
+    assert await world.catalog.begin_write(intent) is None
+
+
+async def test_a_create_beyond_its_quota_is_refused_and_counts_in_its_rate(world):
+    rate, quota = Rate(1, 60), Quota(bytes=1, drafts=0)
+    write, _, intent = create_of(world)
+    with pytest.raises(Refusal) as refused:
+        await world.catalog.open_create(write, rate, "key", intent, quota)
+    assert refused.value.code is Code.QUOTA_EXCEEDED
+    with pytest.raises(RateLimited):
+        await world.catalog.open_create(write, rate, "key", intent, NO_QUOTA)
+
+
+async def test_a_create_whose_number_is_taken_gets_the_next_one(world):
+    first, _, begun = create_of(world)
+    assert await world.catalog.open_create(first, None, "key", begun, NO_QUOTA) is None
+    write, version = world.write(Action.CREATE), world.version()
+    intent = world.intent(write, version.cid, number=begun.number, size=version.size)
+    reserved = await world.catalog.open_create(write, None, "key", intent, NO_QUOTA)
+    assert reserved == begun.number + 1

@@ -106,6 +106,7 @@ STATEMENTS = {each.id: each.values[0] for each in texts()} | {
     **{name: text for name, text in AT_ONCE.items() if name.isupper()},
     **{f"{each.id} at once": LISTS[each.values[0]] for each in texts() if each.values[0] in LISTS},
     **{f"opening {key}": text for key, text in postgresql_writes.OPENINGS.items()},
+    **{f"open create {key}": text for key, text in postgresql_writes.OPEN_CREATE.items()},
 }
 SCAN = "SELECT id FROM files WHERE size = :size ORDER BY created_at LIMIT :limit"
 

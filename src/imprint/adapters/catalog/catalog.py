@@ -150,6 +150,12 @@ class CatalogBase(ABC):
         await self.check_nonce(write.signer, write.nonce)
         return None if cid is None else await self.file_by_cid(cid)
 
+    async def open_create(
+        self, write: Write, rate: Rate | None, key: str, intent: Intent, quota: Quota
+    ) -> int | None:
+        await self.open_write(write, rate, key)
+        return await self.begin_write(intent, quota)
+
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         locks = write_locks(intent.write, intent)
         return await self.transact(locks, drafts.begin_write, intent, quota, durable=False)

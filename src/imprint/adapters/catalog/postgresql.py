@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from random import random
 from typing import Any, TypeGuard
 
@@ -173,21 +174,36 @@ class PostgresqlCatalog(CatalogBase):
             return None
         return self._live(None if row["id"] is None else row[:_WIDTH])
 
+    async def open_create(
+        self, write: Write, rate: Rate | None, key: str, intent: Intent, quota: Quota
+    ) -> int | None:
+        admitted = None if rate is None else admission(key, rate, write.at)
+        statement = writes.open_create_statement(intent, admitted, quota)
+        row = None if statement is None else await self._settle(self._run_alone(statement))
+        if row is None:
+            return await super().open_create(write, rate, key, intent, quota)
+        if rate is not None and not row["admitted"]:
+            await self.admit(key, rate, write.at)
+        if row["spent"]:
+            await self.check_nonce(write.signer, write.nonce)
+        return self._begun(intent, row) if row["begun"] else await self.begin_write(intent, quota)
+
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         statement = writes.begin_statement(intent, quota)
-
-        def note(row: Row) -> int | None:
-            reserved: int | None = row["reserved"]
-            if reserved is None:
-                while len(self._positions) >= _BEGUN:
-                    del self._positions[next(iter(self._positions))]
-                self._positions[intent.id] = row["position"]
-            return reserved
-
         locks = write_locks(intent.write, intent)
+        note = partial(self._begun, intent)
         return await self._write(
             statement, note, locks, drafts.begin_write, intent, quota, durable=False
         )
+
+    def _begun(self, intent: Intent, row: Row) -> int | None:
+        """The number that was reserved instead of the intent's, or None and its position noted."""
+        reserved: int | None = row["reserved"]
+        if reserved is None:
+            while len(self._positions) >= _BEGUN:
+                del self._positions[next(iter(self._positions))]
+            self._positions[intent.id] = row["position"]
+        return reserved
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
         position, made = self._positions.pop(intent.id, None), None
@@ -328,6 +344,13 @@ class PostgresqlCatalog(CatalogBase):
             return await self.transact(locks, rule, *args)
         statement, file = made
         return await self._write(statement, lambda _: file, locks, rule, *args)
+
+    async def _run_alone(self, statement: writes.Statement) -> Row | None:
+        """The row of a statement that commits itself, or None if a rule has to decide."""
+        with translated():
+            async with asyncio.timeout(CALL_SECONDS):
+                row, _ = await self._run_once(statement)
+                return row
 
     async def _run_once(self, statement: writes.Statement) -> tuple[Row | None, bool]:
         """The row of a statement that commits itself, and whether its connection was lost."""

@@ -110,7 +110,7 @@ _RESERVE_WITH_NUMBER = """
 reserved AS (
     INSERT INTO owners (owner, last_number, used_bytes, drafts)
     SELECT :signer, CAST(:number AS BIGINT), CAST(:size AS BIGINT), CAST(:drafts AS BIGINT)
-    WHERE NOT EXISTS (SELECT 1 FROM known WHERE condemned = 1)
+    WHERE NOT EXISTS (SELECT 1 FROM known WHERE condemned = 1) {also}
     ON CONFLICT (owner) DO UPDATE
     SET last_number = greatest(excluded.last_number, owners.last_number + 1),
         used_bytes = owners.used_bytes
@@ -123,19 +123,31 @@ reserved AS (
 ),"""
 """Reserves the next number, and nothing else, if the number of the intent is too low."""
 
-_NOTE = f"""
+_NOTE = """
 noted AS (
     INSERT INTO intents (id, signer, nonce, action, cid, network, number, lease_until, size)
     SELECT :id, :signer, :nonce, :action, :cid, :network, CAST(:number AS BIGINT),
            CAST(:lease_until AS BIGINT), CAST(:size AS BIGINT)
     FROM reserved WHERE number IS NOT DISTINCT FROM CAST(:number AS BIGINT) RETURNING 1
-)
+)"""
+
+_RESERVED = f"""
 SELECT CASE WHEN number IS DISTINCT FROM CAST(:number AS BIGINT) THEN number END AS reserved,
        nextval('positions') AS position, {_ASYNCHRONOUS} AS commit
 FROM reserved"""  # noqa: S608
 
+_OPENED = f"""
+SELECT {{admitted}} AS admitted, EXISTS (SELECT 1 FROM spent) AS spent,
+       number IS NOT NULL AS begun,
+       CASE WHEN number <> CAST(:number AS BIGINT) THEN number END AS reserved,
+       CASE WHEN number IS NOT NULL THEN nextval('positions') END AS position,
+       {_ASYNCHRONOUS} AS commit
+FROM (SELECT 1) AS one LEFT JOIN reserved ON true"""  # noqa: S608
+
+_SPENT = "spent AS MATERIALIZED (SELECT 1 FROM nonces WHERE signer = :signer AND nonce = :nonce),"
+
 _KNOWN = """
-WITH known AS (SELECT condemned FROM detached WHERE cid = :cid AND network = :network),"""
+known AS (SELECT condemned FROM detached WHERE cid = :cid AND network = :network),"""
 
 _LOCK_KNOWN = """
 WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(:lock)),
@@ -145,9 +157,30 @@ known AS MATERIALIZED (
 ),"""
 """Others may have the same thumbnail, and the garbage collector may be about to condemn it."""
 
-BEGIN_VERSION = _KNOWN + _RESERVE_WITH_NUMBER.format(within_quota=_WITHIN_QUOTA) + _NOTE
-BEGIN_RENAMED = _KNOWN + _RESERVE.format(within_quota=_WITHIN_QUOTA) + _NOTE
-BEGIN_THUMBNAIL = _LOCK_KNOWN + _RESERVE.format(within_quota=_WITHIN_QUOTA) + _NOTE
+_NUMBERED = {"within_quota": _WITHIN_QUOTA, "also": ""}
+
+BEGIN_VERSION = "WITH" + _KNOWN + _RESERVE_WITH_NUMBER.format(**_NUMBERED) + _NOTE + _RESERVED
+BEGIN_RENAMED = "WITH" + _KNOWN + _RESERVE.format(within_quota=_WITHIN_QUOTA) + _NOTE + _RESERVED
+BEGIN_THUMBNAIL = _LOCK_KNOWN + _RESERVE.format(within_quota=_WITHIN_QUOTA) + _NOTE + _RESERVED
+
+
+def _open_create(limited: bool) -> str:
+    also = "AND NOT EXISTS (SELECT 1 FROM spent)"
+    admitted = "EXISTS (SELECT 1 FROM admitted)"
+    return (
+        (f"{_ADMITTED}," if limited else "WITH ")
+        + _SPENT
+        + _KNOWN
+        + _RESERVE_WITH_NUMBER.format(
+            within_quota=_WITHIN_QUOTA, also=f"{also} AND {admitted}" if limited else also
+        )
+        + _NOTE
+        + _OPENED.format(admitted=admitted if limited else "true")
+    )
+
+
+OPEN_CREATE = {limited: _open_create(limited) for limited in (False, True)}
+"""What opens a create and notes its intent, by whether it is counted."""
 
 
 def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
@@ -174,6 +207,16 @@ def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
         values["lock"] = _key_of(document_lock(intent.cid, intent.network))
         return Statement(BEGIN_THUMBNAIL, values) if intent.number is None else None
     return Statement(BEGIN_RENAMED if intent.number is None else BEGIN_VERSION, values)
+
+
+def open_create_statement(
+    intent: Intent, admission: Mapping[str, Value] | None, quota: Quota
+) -> Statement | None:
+    """Open a create and note its intent, if it is admitted and its nonce is not spent."""
+    statement = begin_statement(intent, quota)
+    if statement is None or statement.text != BEGIN_VERSION:
+        return None
+    return Statement(OPEN_CREATE[admission is not None], {**statement.values, **(admission or {})})
 
 
 # The effect
