@@ -299,6 +299,7 @@ def draft_of(
     group_id: str,
     hashtags: tuple[str, ...] = (),
     thumbnail_cid: Cid | None = None,
+    position: int = UNPLACED,
 ) -> File:
     """The draft that a version becomes in a group with these hashtags and this thumbnail."""
     return File(
@@ -310,7 +311,7 @@ def draft_of(
         size=version.size,
         created_at=version.created_at,
         state=State.PENDING,
-        position=UNPLACED,
+        position=position,
         hashtags=hashtags,
         thumbnail_cid=thumbnail_cid,
         wrapped_key=version.wrapped_key,

@@ -179,7 +179,8 @@ class PostgresqlCatalog(CatalogBase):
     ) -> int | None:
         admitted = None if rate is None else admission(key, rate, write.at)
         statement = writes.open_create_statement(intent, admitted, quota)
-        row = None if statement is None else await self._settle(self._run_alone(statement))
+        # Not settled: what is cut off leaves at most an intent, which expires.
+        row = None if statement is None else await self._run_alone(statement)
         if row is None:
             return await super().open_create(write, rate, key, intent, quota)
         if rate is not None and not row["admitted"]:
@@ -347,6 +348,7 @@ class PostgresqlCatalog(CatalogBase):
 
     async def _run_alone(self, statement: writes.Statement) -> Row | None:
         """The row of a statement that commits itself, or None if a rule has to decide."""
+        self._lists.expect_change()
         with translated():
             async with asyncio.timeout(CALL_SECONDS):
                 row, _ = await self._run_once(statement)

@@ -384,7 +384,7 @@ def add_statement(
     write: Write, intent: Intent, version: Version, position: int
 ) -> tuple[Statement, File]:
     """Add a draft in a group of its own; returns it too, as it is if the statement has a row."""
-    file = replace(draft_of(version, version.group_id), position=position)
+    file = draft_of(version, version.group_id, position=position)
     values = _effect(write, intent) | _version(file)
     values["group_id"] = file.group_id
     values["group_checksum"] = group_checksum_of(file.group_id, NO_HASHTAGS, None)
@@ -395,8 +395,7 @@ def replace_statement(
     write: Write, intent: Intent, old: File, version: Version, position: int
 ) -> tuple[Statement, File]:
     """Put a version in the place of a draft; returns the new draft too."""
-    file = draft_of(version, old.group_id, old.hashtags, old.thumbnail_cid)
-    file = replace(file, position=position)
+    file = draft_of(version, old.group_id, old.hashtags, old.thumbnail_cid, position)
     values = _effect(write, intent) | _version(file) | _known(old) | _retired(old, State.SUPERSEDED)
     values["old_tags"] = list(old.hashtags)
     return Statement(REPLACE_DRAFT, values), file
