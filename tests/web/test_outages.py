@@ -214,7 +214,7 @@ async def test_anybody_may_ask_for_readiness_but_dependencies_are_asked_once_a_s
 
 
 async def test_without_a_store_the_service_is_not_ready(fragile: Broken) -> None:
-    fragile.store.broken = {"probe"}
+    fragile.store.broken = {"probe", "probe_reads"}
     response = await fragile.world.client.get("/readyz")
     assert response.status_code == 503
     checks = response.json()["checks"]
@@ -292,7 +292,7 @@ async def test_a_document_that_is_missing_is_an_outage(world: World, tmp_path: P
     _is_outage(await world.read_draft(alice, file["cid"]), "storage_unavailable")
 
 
-COMMITS = ["begin_write", "add_draft"]
+COMMITS = ["open_create", "add_draft"]
 
 
 @pytest.mark.parametrize("step", COMMITS)
