@@ -113,13 +113,20 @@ async def check_database(catalog: Catalog, settings: Settings) -> Finding:
     """Whether records can be written, and nothing about the server is to be changed."""
     try:
         await catalog.probe()
+    except Unavailable as problem:
+        return Finding("database", Status.FAILED, problem.detail)
+    place = describe_database(settings.storage.database)
+    well = Finding("database", Status.OK, f"{place} can be written to.")
+    return await check_server(catalog) or well
+
+
+async def check_server(catalog: Catalog) -> Finding | None:
+    """What is to be changed about the server of the database, if anything; writes nothing."""
+    try:
         warnings = await catalog.warnings()
     except Unavailable as problem:
         return Finding("database", Status.FAILED, problem.detail)
-    if warnings:
-        return Finding("database", Status.WARNING, " ".join(warnings))
-    place = describe_database(settings.storage.database)
-    return Finding("database", Status.OK, f"{place} can be written to.")
+    return Finding("database", Status.WARNING, " ".join(warnings)) if warnings else None
 
 
 async def check_records(

@@ -32,6 +32,7 @@ from imprint.bootstrap.checks import (
     check_keys,
     check_node,
     check_records,
+    check_server,
     check_settings,
     check_signing,
     check_store,
@@ -166,7 +167,8 @@ async def log_findings(settings: Settings, adapters: Adapters) -> None:
     if webhooks.status is Status.FAILED:
         # A service without any secret is as good, as long as the follower runs.
         _log(webhooks)
-    _log(await check_database(adapters.catalog, settings))
+    if server := await check_server(adapters.catalog):
+        _log(server)
     _log(*await check_blocks(start))
     _log(await check_clock(adapters.chain, adapters.clock, max_head_age(settings)))
 
