@@ -72,14 +72,12 @@ class Drafts:
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
         """Create a draft in a group of its own."""
         # A small document is made before the write is admitted: then it opens and begins at once.
-        begin = self._begin
         if isinstance(content, str) and not self.disk.low:
-            write, begin = (
-                self.verifier.verify(claim, Action.CREATE, self.clock()),
-                self._open_create,
-            )
+            write = self.verifier.verify(claim, Action.CREATE, self.clock())
+            begin = self._open_create
         else:
             write, _ = await self._prove(claim, Action.CREATE)
+            begin = self._begin
         if isinstance(content, str):
             made = self._make(write, content)
         else:

@@ -19,7 +19,7 @@ ListKey = tuple[ListFilter, int | None, int]
 class RememberedLists:
     """Lists by what was asked, each with the snapshot that it was read in.
 
-    While transactions end all the time, nobody asks whether one has: then `shared` says no.
+    While transactions end all the time, nobody asks whether one has: `is_current` says no then.
     """
 
     def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
