@@ -1,0 +1,127 @@
+"""Ports for the index of posts: what the follower of events writes, and what readers are shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from imprint.domain.addresses import Address
+from imprint.domain.indexed_posts import (
+    AccountSummary,
+    HeldPost,
+    IndexedPost,
+    MarketDay,
+    MarketTotals,
+    PostFilter,
+    PostPage,
+    PostPosition,
+    Sale,
+)
+from imprint.domain.market_events import MarketEvent
+from imprint.domain.posts import BlockRef
+
+
+class IndexMoved(Exception):
+    """Another process has changed the index since its state was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSource:
+    """What the index is of: a contract on a chain, from a block on."""
+
+    chain_id: int
+    contract: Address
+    first_block: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The last block in the index, None before the first.
+
+    `complete` once the index has reached the newest block.
+    """
+
+    source: IndexSource
+    block: BlockRef | None
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedLog:
+    """A log in the index whose block a reorg may still replace."""
+
+    place: int
+    block_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStep:
+    """A step of the index: undo the blocks from `undo_from` on, then apply events.
+
+    `events` are all events of whole blocks, in order, above the last block that stays. `until` is
+    the last block that was read. Events in blocks above `final` can be undone later.
+    """
+
+    until: BlockRef
+    final: int
+    events: Sequence[MarketEvent] = ()
+    undo_from: int | None = None
+    complete: bool = False
+
+
+class PostIndexWriter(Protocol):
+    """The index, as the process that fills it sees it."""
+
+    async def index_state(self) -> IndexState | None:
+        """The state of the index; None if it was never begun."""
+
+    async def applied_logs(self) -> list[AppliedLog]:
+        """The logs in the index whose blocks a reorg may still replace, in order."""
+
+    async def restart_index(self, source: IndexSource) -> None:
+        """Empty the index, to be filled again from its first block on."""
+
+    async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
+        """Apply a step in one transaction. Raises `IndexMoved` if the state is not the expected."""
+
+
+class PostIndexReader(Protocol):
+    """The index, as readers see it. It shows what the chain said; it never decides who may read."""
+
+    async def is_complete(self) -> bool:
+        """Whether the index has reached the newest block since it was begun.
+
+        Before that, what is not found may still be on the chain.
+        """
+
+    async def list_posts(
+        self, which: PostFilter, after: PostPosition | None, limit: int
+    ) -> PostPage:
+        """A page of posts."""
+
+    async def posts_at(self, places: Sequence[int], which: PostFilter) -> list[IndexedPost]:
+        """Those of the posts at these places that the filter lets through, in any order."""
+
+    async def indexed_post(self, post_id: int) -> IndexedPost | None:
+        """The post with this id."""
+
+    async def account(self, address: Address) -> AccountSummary | None:
+        """What an address did; None if it did nothing."""
+
+    async def library(self, holder: Address, before: int | None, limit: int) -> list[HeldPost]:
+        """Posts that an address holds, the latest arrival first, only those before a place."""
+
+    async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
+        """Purchases of an author's posts, the newest first, only those before a place."""
+
+    async def days_since(self, day: int) -> list[MarketDay]:
+        """The days from this one on that had posts or sales, in order."""
+
+    async def totals(self) -> MarketTotals:
+        """The totals of the marketplace."""
+
+    async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
+        """When an author published: the newest `limit` moments since then, in order."""
+
+    async def purchase_times(self, buyer: Address, since: datetime, limit: int) -> list[datetime]:
+        """When a reader bought: the newest `limit` moments since then, in order."""

@@ -1,0 +1,51 @@
+"""Port for the search of posts by words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from imprint.domain.search import SearchQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A post that has all words of a query; a higher score fits better."""
+
+    place: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class PendingText:
+    """A post that became free or hosted, whose text is to be looked at."""
+
+    place: int
+    post_id: int
+    free: bool
+    hosted: bool
+
+
+class SearchIndex(Protocol):
+    """Words of titles, descriptions and hashtags of all posts, and of the texts of free ones.
+
+    The index of posts keeps the first three itself, and drops the text of a post in the same
+    transaction in which its price stops being zero. Texts of other posts never come here.
+    """
+
+    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[Match]:
+        """The newest `limit` matches before a place, the newest first."""
+
+    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
+        """The stored texts of those of these posts that are free and hosted now."""
+
+    async def pending_texts(self, limit: int) -> list[PendingText]:
+        """Posts whose text is to be looked at, the oldest first."""
+
+    async def store_text(self, place: int, text: str) -> None:
+        """Make the text of a post searchable, if the post is still there, free and hosted.
+
+        The post is no longer pending, whatever its state.
+        """
+
+    async def skip_text(self, place: int) -> None:
+        """The text of a post need not be looked at; it is no longer pending."""
