@@ -59,12 +59,14 @@ class IndexStep:
     """A step of the index: undo the blocks from `undo_from` on, then apply events.
 
     `events` are all events of whole blocks, in order, above the last block that stays. `until` is
-    the last block that was read. Events in blocks above `final` can be undone later.
+    the last block that was read. Events in blocks above `final` can be undone later; `logs` are all
+    logs of those blocks, also those that could not be decoded.
     """
 
     until: BlockRef
     final: int
     events: Sequence[MarketEvent] = ()
+    logs: Sequence[AppliedLog] = ()
     undo_from: int | None = None
     complete: bool = False
 
