@@ -483,3 +483,8 @@ def _retired(old: File, state: State) -> dict[str, ListValue]:
 def _lock_keys(owner: Address, *thumbnails: Cid) -> list[int]:
     names = owner_lock(owner).union(*(document_lock(each, Network.PUBLIC) for each in thumbnails))
     return sorted(map(lock_key, names))
+
+
+def is_known(known: File | None, cid: Cid, write: Write) -> TypeGuard[File]:
+    """Whether the caller has read the draft that it changes."""
+    return known is not None and known.cid == cid and known.owner == write.signer
