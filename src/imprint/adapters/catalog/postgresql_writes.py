@@ -12,6 +12,7 @@ that takes a snapshot of its own.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.drafts import NO_HASHTAGS, NO_LIMIT, draft_of
