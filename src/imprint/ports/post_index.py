@@ -38,12 +38,14 @@ class IndexSource:
 class IndexState:
     """The last block in the index, None before the first.
 
-    `complete` once the index has reached the newest block.
+    `complete` once the index has reached the newest block. `final` is the newest block that was
+    final when it was applied: what is in it and before it cannot be undone.
     """
 
     source: IndexSource
     block: BlockRef | None
     complete: bool
+    final: BlockRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class IndexStep:
 
     `events` are all events of whole blocks, in order, above the last block that stays. `until` is
     the last block that was read. Events in blocks above `final` can be undone later; `logs` are all
-    logs of those blocks, also those that could not be decoded.
+    logs of those blocks, also those that could not be decoded. `final_block` is the block at
+    `final`, to be kept as `IndexState.final`; without it, that stays.
     """
 
     until: BlockRef
@@ -69,6 +72,7 @@ class IndexStep:
     logs: Sequence[AppliedLog] = ()
     undo_from: int | None = None
     complete: bool = False
+    final_block: BlockRef | None = None
 
 
 class PostIndexWriter(Protocol):
