@@ -181,9 +181,7 @@ class MarketLogs:
             del self._times[next(iter(self._times))]
         return times | found
 
-    async def _describe(
-        self, events: Sequence[MarketEvent], head: BlockRef
-    ) -> list[MarketEvent]:
+    async def _describe(self, events: Sequence[MarketEvent], head: BlockRef) -> list[MarketEvent]:
         posts = [event for event in events if isinstance(event, PostPublished)]
         found = dict[int, bytes]()
         failed = list[PostPublished]()

@@ -53,6 +53,8 @@ _MOVE = """
 UPDATE index_state SET block_number = :number, block_hash = :block_hash,
     complete = CASE WHEN :complete = 1 THEN 1 ELSE complete END"""
 
+_KEEP_FINAL = "UPDATE index_state SET final_number = :number, final_hash = :block_hash"
+
 _APPLIED_LOGS = "SELECT place, block_hash FROM index_logs ORDER BY place"
 _ADD_LOG = "INSERT INTO index_logs (place, block_hash) VALUES (:place, :block_hash)"
 _REMOVE_LOGS_FROM = "DELETE FROM index_logs WHERE place >= :place"
@@ -142,11 +144,12 @@ async def _read_state(tx: Transaction) -> IndexState | None:
     row = await tx.fetchone(_STATE)
     if row is None:
         return None
-    number = row["block_number"]
+    number, final = row["block_number"], row["final_number"]
     return IndexState(
         IndexSource(row["chain_id"], Address(row["contract"]), row["first_block"]),
         None if number is None else BlockRef(number, row["block_hash"]),
         bool(row["complete"]),
+        None if final is None else BlockRef(final, row["final_hash"]),
     )
 
 
@@ -186,6 +189,8 @@ async def _advance(tx: Transaction, expected: IndexState, step: IndexStep) -> No
         block_hash=step.until.block_hash,
         complete=int(step.complete),
     )
+    if (final := step.final_block) is not None and final != expected.final:
+        await tx.execute(_KEEP_FINAL, number=final.number, block_hash=final.block_hash)
 
 
 async def _undo(tx: Transaction, number: int) -> None:
