@@ -176,7 +176,7 @@ class Indexer:
         INDEX_LAG.set(max(head.number - reached, 0))
         if state.block == head or head.number < state.source.first_block:
             return True
-        final = state.final.number if state.final else state.source.first_block - 1
+        final = max(state.final, state.source.first_block - 1)
         one_pass = _Pass(
             state,
             head,
@@ -211,9 +211,10 @@ class Indexer:
         if self.source.first_block < source.first_block:
             return await self._restart("earlier block")
         history = History.AGREES
-        if state.final is not None:
+        if state.final_hash is not None:
+            final = BlockRef(state.final, state.final_hash)
             history = await compare_history(
-                self.chain, self.catalog, self.source.chain_id, state.final, head
+                self.chain, self.catalog, self.source.chain_id, final, head
             )
         self._note_history(history, state, head)
         if history is not History.REPLACED:
@@ -304,16 +305,15 @@ class Indexer:
     ) -> None:
         state, head = one_pass.state, one_pass.head
         events = await self.logs.decode(logs, head)
-        final = await self._final_of(one_pass, until)
-        number = final.number if final else state.source.first_block - 1
+        final, final_hash = await self._final_of(one_pass, until)
         step = IndexStep(
             until,
-            number,
+            final,
             events,
-            [each.applied for each in logs if each.block.number > number],
+            [each.applied for each in logs if each.block.number > final],
             undo_from,
             complete=until == head,
-            final_block=final,
+            final_hash=final_hash,
         )
         await self.writer.advance_index(state, step)
         INDEXED_BLOCK.set(until.number)
@@ -327,21 +327,22 @@ class Indexer:
                 each for each in one_pass.applied if block_of(each.place) < undo_from
             ]
         complete = state.complete or step.complete
-        one_pass.state = IndexState(state.source, until, complete, final or state.final)
+        one_pass.state = IndexState(state.source, until, complete, final, final_hash)
         one_pass.indexed = until.number
 
-    async def _final_of(self, one_pass: _Pass, until: BlockRef) -> BlockRef | None:
-        """The newest final block that a step up to `until` leaves behind."""
-        known, target = one_pass.state.final, one_pass.target
+    async def _final_of(self, one_pass: _Pass, until: BlockRef) -> tuple[int, str | None]:
+        """The newest final block after a step up to `until`: its number and its hash."""
+        state, target = one_pass.state, one_pass.target
         if until.number <= target:
-            return until
-        if target < one_pass.state.source.first_block:
-            return known
-        if known is not None and known.number >= target:
-            return known
+            return until.number, until.block_hash
+        if target <= state.final:
+            return state.final, state.final_hash
+        if target < state.source.first_block:
+            # Nothing of the index is final, and nothing of this block is in it.
+            return state.final, None
         if one_pass.final is None:
             one_pass.final = await self._block_at(target, one_pass.head)
-        return one_pass.final
+        return target, one_pass.final.block_hash
 
     async def _ref_of(self, part: LogRange, head: BlockRef) -> BlockRef:
         if part.last == head.number:
@@ -360,7 +361,7 @@ class Indexer:
         if history is self.history:
             return
         self.history = history
-        fields = {"block": state.final and state.final.number, "head": head.number}
+        fields = {"block": state.final, "head": head.number}
         if history is History.REPLACED:
             log.critical("a final block of the index is no longer on the chain", extra=fields)
         elif history is History.BEHIND:

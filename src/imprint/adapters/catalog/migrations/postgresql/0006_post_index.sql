@@ -5,7 +5,7 @@
 -- are bytes: they may be no UTF-8.
 
 -- Which chain and contract the index is of, from which block on, the last block in it, and the last
--- one that was final.
+-- one that cannot be undone.
 CREATE TABLE index_state (
     only_row BIGINT PRIMARY KEY CHECK (only_row = 1),
     chain_id BIGINT NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE index_state (
     first_block BIGINT NOT NULL,
     block_number BIGINT,
     block_hash TEXT COLLATE "C",
-    final_number BIGINT,
+    final_block BIGINT NOT NULL DEFAULT -1,
     final_hash TEXT COLLATE "C",
     complete BIGINT NOT NULL DEFAULT 0
 );

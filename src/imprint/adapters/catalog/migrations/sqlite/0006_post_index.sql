@@ -5,7 +5,7 @@
 -- are bytes: they may be no UTF-8.
 
 -- Which chain and contract the index is of, from which block on, the last block in it, and the last
--- one that was final.
+-- one that cannot be undone.
 CREATE TABLE index_state (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     chain_id INTEGER NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE index_state (
     first_block INTEGER NOT NULL,
     block_number INTEGER,
     block_hash TEXT,
-    final_number INTEGER,
+    final_block INTEGER NOT NULL DEFAULT -1,
     final_hash TEXT,
     complete INTEGER NOT NULL DEFAULT 0
 ) STRICT;
