@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from imprint.adapters.catalog.index_tables import is_of_index
+from imprint.adapters.catalog.derived_tables import is_of_index
 from imprint.adapters.sqlite_connections import connect_reader
 
 SMALL_CATALOG = 16 * 1024 * 1024
