@@ -453,6 +453,14 @@ async def test_a_rebuild_does_not_wait_for_ever(market: IndexedChain) -> None:
     assert told == []
 
 
+async def test_one_command_at_a_time_rebuilds_the_index(market: IndexedChain) -> None:
+    elapsed = market.clock.monotonic
+    async with take_index(market.catalog, print, elapsed=elapsed):
+        with pytest.raises(IndexBusy, match="Another command"):
+            async with take_index(market.catalog, print, elapsed=elapsed):
+                raise AssertionError
+
+
 @pytest.mark.parametrize("fault", ["twice", "hashes"])
 async def test_logs_that_contradict_each_other_are_refused(
     market: IndexedChain, fault: str
