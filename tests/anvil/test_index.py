@@ -166,6 +166,7 @@ def sum_logs(anvil: Anvil) -> dict[str, Any]:
     return dict(json.loads(result.stdout))
 
 
+@pytest.mark.timeout(1_200)
 def test_a_large_marketplace_is_indexed_from_block_0_in_one_command(
     anvil: Anvil, make_service: MakeService, tmp_path: Path
 ) -> None:
