@@ -24,8 +24,7 @@ from imprint.adapters.catalog.integrity import SMALL_CATALOG, Findings, examine_
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
 from imprint.adapters.catalog.sqlite_errors import Malformed, translated, unavailable
-from imprint.adapters.catalog.sqlite_transaction import SqliteTransaction, run_rule
-from imprint.adapters.catalog.transaction import Rule, T, Ts, Unstorable
+from imprint.adapters.catalog.transaction import Row, Rows, Rule, T, Ts, Unstorable, Value
 from imprint.adapters.catalog.use_lock import UseLock
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
 from imprint.adapters.outages import is_damage
@@ -51,6 +50,9 @@ _BRIEF = 40_000
 
 _LARGEST_COMMIT = 256
 """How many transactions share one commit at most, so that the first one does not wait for long."""
+
+_REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
+"""Errors about the values of a statement, rather than about the database."""
 
 _CACHE_SIZE = 4096
 """How many results the query cache keeps at once."""
@@ -100,6 +102,48 @@ def _open(path: Path, clock: Monotonic) -> "SqliteCatalog":
         # Whoever opens it says why it cannot, and may try again for hours.
         _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
+
+
+class SqliteTransaction:
+    """`Transaction` on one connection; its methods never suspend."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        self._connection = connection
+
+    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
+        row: Row | None = self._run(self._connection.execute, sql, values).fetchone()
+        return row
+
+    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
+        return self._run(self._connection.execute, sql, values).fetchall()
+
+    async def execute(self, sql: str, /, **values: Value) -> None:
+        self._run(self._connection.execute, sql, values)
+
+    async def executemany(self, sql: str, /, rows: Rows) -> None:
+        self._run(self._connection.executemany, sql, rows)
+
+    def _run(self, method: Callable[..., sqlite3.Cursor], *given: object) -> sqlite3.Cursor:
+        try:
+            return method(*given)
+        except _REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+
+    async def lock(self, names: Collection[str]) -> None:
+        """Do nothing: SQLite runs one writing transaction at a time."""
+
+
+def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+    """Run a rule to its end, in this thread. Raises `RuntimeError` if it suspends."""
+    running = rule(tx, *args)
+    try:
+        running.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    running.close()
+    raise RuntimeError("A rule of the catalog may await nothing but its transaction.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +198,11 @@ class Writer:
 
     def _commit(self, jobs: Sequence[Job[_Change]]) -> None:
         try:
-            try:
-                self._commit_once(jobs, self._run)
-            except _Spoiled:
-                self._commit_once(jobs, self._run_in_savepoint)
+            sound = self._commit_sound(jobs)
+            while len(sound) < len(jobs):
+                # A transaction that has met damage cannot go on, not even from a savepoint.
+                jobs = sound
+                sound = self._commit_sound(jobs) if jobs else jobs
         except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
             _log.error("The database refused a commit: %s: %s", type(error).__name__, error)
             with suppress(sqlite3.Error, OSError):
@@ -165,6 +210,22 @@ class Writer:
                 self._save_log()
             for job in jobs:
                 job.error = unavailable(error)
+
+    def _commit_sound(self, jobs: Sequence[Job[_Change]]) -> Sequence[Job[_Change]]:
+        """Commit all, or nothing if one of them meets a damaged page; returns the others."""
+        try:
+            try:
+                self._commit_once(jobs, self._run)
+            except _Spoiled:
+                self._commit_once(jobs, self._run_in_savepoint)
+        except sqlite3.DatabaseError as error:
+            sound = [job for job in jobs if not isinstance(job.error, Malformed)]
+            if len(sound) == len(jobs):
+                raise
+            _log.error("A change met damage in the database: %s", error)
+            self._roll_back()
+            return sound
+        return jobs
 
     def _commit_once(
         self, jobs: Sequence[Job[_Change]], run: Callable[[Job[_Change]], None]
@@ -198,10 +259,7 @@ class Writer:
     def _run(self, job: Job[_Change]) -> None:
         before = self._connection.total_changes
         self._try(job)
-        # A statement that met a damaged page may have changed others, and has counted nothing.
-        if isinstance(job.error, Malformed) or (
-            job.error is not None and self._connection.total_changes != before
-        ):
+        if job.error is not None and self._connection.total_changes != before:
             raise _Spoiled
 
     def _run_in_savepoint(self, job: Job[_Change]) -> None:
@@ -216,11 +274,11 @@ class Writer:
         try:
             job.result = run_rule(self._tx, job.work.rule, job.work.args)
         except sqlite3.Error as error:
-            if not is_damage(error):
-                # The database failed, not the rule: the whole commit fails.
-                raise
-            # The others may use other pages.
-            job.error = unavailable(error)
+            # The database failed, not the rule: the whole commit fails.
+            if is_damage(error):
+                # Without this one it may succeed: the others may use other pages.
+                job.error = unavailable(error)
+            raise
         except Problem as problem:
             job.error = problem
         except Unstorable as refused:
