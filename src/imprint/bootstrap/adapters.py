@@ -12,6 +12,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.index_reader import CatalogIndexReader
+from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved
@@ -44,6 +46,7 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
+from imprint.ports.post_index import PostIndexReader, PostIndexWriter
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -69,6 +72,7 @@ class Adapters:
     """
 
     catalog: Catalog
+    index_reader: PostIndexReader
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
@@ -77,6 +81,7 @@ class Adapters:
     webhook_providers: Mapping[str, WebhookProvider]
     clock: Clock
     disk: LocalDiskSpace
+    index_writer: PostIndexWriter
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
 
@@ -126,6 +131,7 @@ def open_adapters(
     marketplace, reader = open_nodes(settings, clock)
     return Adapters(
         catalog=catalog,
+        index_reader=CatalogIndexReader(catalog),
         content=content,
         cipher=cipher,
         marketplace=marketplace,
@@ -134,6 +140,7 @@ def open_adapters(
         webhook_providers=_webhook_providers(settings),
         clock=clock,
         disk=open_disk(settings),
+        index_writer=CatalogIndexWriter(catalog),
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
     )

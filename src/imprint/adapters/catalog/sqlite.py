@@ -23,8 +23,14 @@ from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.integrity import SMALL_CATALOG, Findings, examine_catalog
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
-from imprint.adapters.catalog.sqlite_errors import Malformed, translated, unavailable
-from imprint.adapters.catalog.transaction import Row, Rows, Rule, T, Ts, Unstorable, Value
+from imprint.adapters.catalog.transaction import (
+    Rule,
+    SqliteTransaction,
+    T,
+    Ts,
+    Unstorable,
+    run_rule,
+)
 from imprint.adapters.catalog.use_lock import UseLock
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
 from imprint.adapters.outages import is_damage
@@ -50,9 +56,6 @@ _BRIEF = 40_000
 
 _LARGEST_COMMIT = 256
 """How many transactions share one commit at most, so that the first one does not wait for long."""
-
-_REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
-"""Errors about the values of a statement, rather than about the database."""
 
 _CACHE_SIZE = 4096
 """How many results the query cache keeps at once."""
@@ -102,48 +105,6 @@ def _open(path: Path, clock: Monotonic) -> "SqliteCatalog":
         # Whoever opens it says why it cannot, and may try again for hours.
         _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
-
-
-class SqliteTransaction:
-    """`Transaction` on one connection; its methods never suspend."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        connection.row_factory = sqlite3.Row
-        self._connection = connection
-
-    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
-        row: Row | None = self._run(self._connection.execute, sql, values).fetchone()
-        return row
-
-    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
-        return self._run(self._connection.execute, sql, values).fetchall()
-
-    async def execute(self, sql: str, /, **values: Value) -> None:
-        self._run(self._connection.execute, sql, values)
-
-    async def executemany(self, sql: str, /, rows: Rows) -> None:
-        self._run(self._connection.executemany, sql, rows)
-
-    def _run(self, method: Callable[..., sqlite3.Cursor], *given: object) -> sqlite3.Cursor:
-        try:
-            return method(*given)
-        except _REFUSED as error:
-            raise Unstorable(type(error).__name__) from error
-
-    async def lock(self, names: Collection[str]) -> None:
-        """Do nothing: SQLite runs one writing transaction at a time."""
-
-
-def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
-    """Run a rule to its end, in this thread. Raises `RuntimeError` if it suspends."""
-    running = rule(tx, *args)
-    try:
-        running.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    running.close()
-    raise RuntimeError("A rule of the catalog may await nothing but its transaction.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,3 +456,32 @@ class _Snapshot:
 
 def _interrupt() -> bool:
     return True
+
+
+class Malformed(Damaged):
+    """A page of the database is damaged, or the file is no database at all."""
+
+
+def translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
+    """Run an action. Raises `Unavailable`, or `Damaged`, for an error of the database."""
+    try:
+        return action(*args)
+    except FileExistsError:
+        raise
+    except (sqlite3.Error, OSError, Unstorable) as error:
+        _log.error("The database failed: %s", type(error).__name__)
+        raise unavailable(error) from error
+
+
+def unavailable(cause: Exception) -> Unavailable:
+    """The error that a caller gets for an error of the database."""
+    problem = Unavailable.database()
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", None)
+        if code is None and isinstance(cause, sqlite3.OperationalError):
+            # Raised by Python's module, which quotes the text.
+            problem = Damaged.record("a text that is not UTF-8")
+        elif is_damage(cause):
+            problem = Malformed(problem.code, cause.sqlite_errorname)
+    problem.__cause__ = cause
+    return problem
