@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
+from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.search_index import (
     CatalogSearch,
@@ -50,7 +51,7 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
-from imprint.ports.post_index import PostIndexReader
+from imprint.ports.post_index import PostIndexReader, PostIndexWriter
 from imprint.ports.search import SearchIndex
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
@@ -87,6 +88,7 @@ class Adapters:
     webhook_providers: Mapping[str, WebhookProvider]
     clock: Clock
     disk: LocalDiskSpace
+    index_writer: PostIndexWriter
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
 
@@ -146,6 +148,7 @@ def open_adapters(
         webhook_providers=_webhook_providers(settings),
         clock=clock,
         disk=open_disk(settings),
+        index_writer=CatalogIndexWriter(catalog),
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
     )
