@@ -173,7 +173,7 @@ class Search:
                 break
             places = await self.words.find_posts(query, start.window, WINDOW)
         snippets = await self._snippets(query, shown)
-        return FoundPosts(tuple(shown), snippets, following and following.position)
+        return FoundPosts(tuple(shown), snippets, None if following is None else following.position)
 
     async def _ordered(
         self, query: SearchQuery, which: PostFilter, start: _Start, places: list[int]
