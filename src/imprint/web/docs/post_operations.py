@@ -129,7 +129,13 @@ LIST_LIBRARY = Operation(
     "A search with `q` also looks into the documents you hold, some of them at a time, so a page "
     "may be empty and have a next one.",
     Response("A page of posts.", "LibraryAnswer", tagged=True),
-    (Code.INVALID_PAGE_TOKEN, *SESSION_CODES, *_INDEX_CODES),
+    (
+        Code.INVALID_PAGE_TOKEN,
+        Code.CHAIN_UNAVAILABLE,
+        Code.STORAGE_UNAVAILABLE,
+        *SESSION_CODES,
+        *_INDEX_CODES,
+    ),
     parameters=(_SEARCH, _LIMIT, _NEXT, IF_NONE_MATCH),
     needs_session=True,
 )
