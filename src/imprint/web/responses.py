@@ -1,6 +1,7 @@
 """Responses: the JSON bodies, entity tags and cache headers."""
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -23,11 +24,12 @@ class LoginResponse(msgspec.Struct):
     expiresAt: datetime  # noqa: N815 - as in the interface
 
 
-class KeyValues(msgspec.Struct):
-    """The metadata of a record."""
+class KeyValues(msgspec.Struct, omit_defaults=True):
+    """The metadata of a record; each hashtag is a further member whose value is its name."""
 
     owner: str
     status: str
+    publishedAt: datetime | None = None  # noqa: N815 - as clients of the interface expect it
 
 
 class Record(msgspec.Struct):
@@ -39,7 +41,8 @@ class Record(msgspec.Struct):
     size: int
     created_at: datetime
     group_id: str
-    keyvalues: KeyValues
+    keyvalues: Any
+    """`KeyValues`, also as a mapping or encoded already."""
 
 
 class ReadRecord(Record):
@@ -126,6 +129,31 @@ class DeliveryResponse(msgspec.Struct):
 
 # JSON bodies made from values of the domain and the services
 
+RESERVED_TAGS = frozenset(
+    name.lower()
+    for name in (
+        *(field for struct in (KeyValues, ReadRecord) for field in struct.__struct_fields__),
+        *("constructor", "prototype"),
+    )
+)
+"""Hashtags that are no members of `keyvalues`: names of other members in any case, and of what
+objects of JavaScript inherit. Those that begin with two underscores, as `__proto__` does, are
+left out too."""
+
+
+def key_values(file: File) -> KeyValues | dict[str, str | datetime]:
+    """The metadata of a file; no hashtag replaces another member."""
+    publication = file.publication
+    if not file.hashtags and publication is None:
+        return KeyValues(file.owner, file.state.value)
+    members: dict[str, str | datetime] = {"owner": file.owner, "status": file.state.value}
+    if publication is not None:
+        members["publishedAt"] = publication.published_at
+    for tag in file.hashtags:
+        if tag not in RESERVED_TAGS and not tag.startswith("__"):
+            members[tag] = tag
+    return members
+
 
 def file_record(file: File) -> Record:
     """A file as writes return it."""
@@ -136,7 +164,7 @@ def file_record(file: File) -> Record:
         file.size,
         file.created_at,
         file.group_id,
-        KeyValues(file.owner, file.state.value),
+        key_values(file),
     )
 
 
@@ -168,7 +196,8 @@ def _make_record(file: File) -> ReadRecord:
         file.size,
         file.created_at,
         file.group_id,
-        KeyValues(file.owner, file.state.value),
+        # Encoded once: a list has the same records again and again.
+        msgspec.Raw(encode_json(key_values(file))),
         file.hashtags,
         file.thumbnail_cid,
         str(publication.post_id) if publication else None,

@@ -64,6 +64,7 @@ _RECORD: dict[str, Schema] = {
     "size": integer("Bytes of the stored document."),
     "created_at": _moment("When this version was stored."),
     "group_id": _UUID,
+    "keyvalues": ref("KeyValues"),
 }
 
 _MEMBERS: dict[str, dict[str, Schema]] = {
@@ -76,6 +77,7 @@ _MEMBERS: dict[str, dict[str, Schema]] = {
     "KeyValues": {
         "owner": _LOWER_ADDRESS,
         "status": ref("FileStatus"),
+        "publishedAt": _moment("When the post was published; a draft has none."),
     },
     "FileRecord": _RECORD,
     "ReadRecord": {
@@ -141,6 +143,7 @@ def _struct_schemas() -> dict[str, Schema]:
         components[name]["properties"] |= members
     for schema in components.values():
         del schema["title"]
+    components["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
     return components
 
 
