@@ -44,7 +44,9 @@ async def test_publishing_leaves_the_draft_pending(town: World) -> None:
     }
 
 
-@pytest.mark.parametrize(("kind", "media_type"), [("PNG", "image/png"), ("JPEG", "image/jpeg")])
+@pytest.mark.parametrize(
+    ("kind", "media_type"), [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/jpeg")]
+)
 async def test_the_thumbnail_is_public_and_immutable(
     town: World, kind: str, media_type: str
 ) -> None:
