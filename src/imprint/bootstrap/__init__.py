@@ -43,7 +43,7 @@ from imprint.services.reads import Reads
 from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
-from imprint.settings import Secret, Settings
+from imprint.settings import Compatibility, Secret, Settings
 from imprint.web.app import ClientRates, Facts, Services, StartingApp, WebOptions, build_app
 
 __all__ = [
@@ -184,6 +184,7 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.trusted_proxies,
         settings.server.security_contact,
         limits.rate_limits,
+        settings.server.compatibility is Compatibility.INKDAO,
     )
 
 

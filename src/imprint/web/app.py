@@ -24,7 +24,12 @@ from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.page import docs_page
 from imprint.web.large_responses import ResponseBudget
 from imprint.web.middleware import RequestLimits, RequestMiddleware
-from imprint.web.problems import on_method_not_allowed, on_not_found, on_problem
+from imprint.web.problems import (
+    on_hidden_problem,
+    on_method_not_allowed,
+    on_not_found,
+    on_problem,
+)
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.routes.about import AboutRoutes, StartingRoutes
@@ -93,6 +98,8 @@ class WebOptions:
     trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
     has_shares: bool = True
+    hides_refusals: bool = False
+    """Whether the statuses of `problems.HIDDEN` apply."""
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -124,7 +131,7 @@ def build_app(
         routes=routes,
         middleware=_middleware(routes, options, monotonic),
         exception_handlers={
-            Problem: on_problem,
+            Problem: on_hidden_problem if options.hides_refusals else on_problem,
             404: on_not_found,
             405: on_method_not_allowed,
         },
@@ -183,7 +190,7 @@ def _routes(
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
     about = AboutRoutes(
-        facts.service,
+        msgspec.json.encode(facts.service).removesuffix(b"}"),
         msgspec.json.encode(facts.marketplace),
         msgspec.json.encode(openapi),
         docs_page(openapi, facts.service).encode(),

@@ -29,9 +29,11 @@ MEANINGS: dict[Code, str] = {
     Code.SESSION_EXPIRED: "The session is older than two hours: log in again.",
     Code.WEBHOOK_SIGNATURE_INVALID: "The delivery was not signed by its provider, or its "
     "timestamp is too far from now.",
-    Code.NOT_OWNER: "The file belongs to somebody else.",
+    Code.NOT_OWNER: "The file belongs to somebody else. With `IMPRINT_COMPATIBILITY=inkdao` the "
+    "status is 404.",
     Code.SUBJECT_MISMATCH: "The session belongs to another address than the one in the request.",
-    Code.NOT_ENTITLED: "The reader holds no token of this post and is not its author.",
+    Code.NOT_ENTITLED: "The reader holds no token of this post and is not its author. With "
+    "`IMPRINT_COMPATIBILITY=inkdao` the status is 404.",
     Code.NOT_FREE: "The price of this post is not zero.",
     Code.NOT_FOUND: "There is no such file, post or path, or it is not visible to this caller.",
     Code.METHOD_NOT_ALLOWED: "The path exists, but does not accept this method; `Allow` lists "

@@ -118,7 +118,11 @@ MARKETPLACE = Address("0x" + keccak256(b"marketplace")[12:].hex())
 FACTS: dict[str, Any] = {
     "name": "Imprint",
     "version": "1.0.0",
+    "service": f"https://{LOGIN_DOMAIN}",
     "signing": {"name": "Imprint", "version": "1", "chainId": 8453},
+    "signing_forms": ["imprint-1"],
+    "features": ["posts", "feeds", "search"],
+    "now": int(MOMENT.timestamp()),
     "login": {"domains": [LOGIN_DOMAIN], "freshness_seconds": 60},
     "chain": {"id": 8453, "marketplace": checksum_address(MARKETPLACE)},
     "limits": {

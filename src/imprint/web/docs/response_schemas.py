@@ -224,6 +224,7 @@ def _facts() -> Schema:
     members = {
         "name": string("The name of the software."),
         "version": string("The version of the interface."),
+        "service": string("The public URL of the service, without a slash at its end."),
         "signing": structure(
             "The domain of typed data (EIP-712): spread it into the `domain` of `salt`.",
             {
@@ -232,6 +233,14 @@ def _facts() -> Schema:
                 "chainId": chain_id,
             },
         ),
+        "signing_forms": array(
+            "The forms of signed writes that are accepted; later versions add some.",
+            {"type": "string"},
+        ),
+        "features": array(
+            "What the service offers beyond drafts and their publication.", {"type": "string"}
+        ),
+        "now": integer("The time of the service in Unix seconds, at most 5 seconds old."),
         "login": structure(
             "What login messages (EIP-4361) are checked against.",
             {
