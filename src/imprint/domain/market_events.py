@@ -1,11 +1,13 @@
 """What the marketplace's logs say, in the order of the chain: posts, purchases, prices, tokens."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.posts import BlockRef
+from imprint.domain.tags import MAX_TAGS, NotTags, parse_hashtags
 
 LOGS_PER_BLOCK = 2**20
 """A place has room for so many logs of one block; no chain has blocks with as many."""
@@ -86,4 +88,46 @@ class TokensMoved:
     amount: int
 
 
+@dataclass(frozen=True, slots=True)
+class PostTagged:
+    """A hashtag of a post, as it is on the chain; it belongs to the event that published it."""
+
+    origin: Origin
+    post_id: int
+    hashtag: bytes
+
+
 MarketEvent = PostPublished | PostPurchased | PriceChanged | TokensMoved
+
+
+def attach_hashtags(events: Iterable[MarketEvent | PostTagged]) -> list[MarketEvent]:
+    """The events without the hashtags, which their posts have now.
+
+    A hashtag counts if its log is of the transaction that published the post. Those that are not
+    valid hashtags, or too many, are dropped.
+    """
+    found = list(events)
+    tags: dict[tuple[str, int], dict[str, None]] = {}
+    for event in found:
+        if isinstance(event, PostTagged):
+            kept = tags.setdefault((event.origin.tx_hash, event.post_id), {})
+            if len(kept) < MAX_TAGS and (tag := _tag_of(event.hashtag)) is not None:
+                kept[tag] = None
+    attached: list[MarketEvent] = []
+    for event in found:
+        if isinstance(event, PostTagged):
+            continue
+        if isinstance(event, PostPublished):
+            own = tags.get((event.origin.tx_hash, event.post_id))
+            attached.append(replace(event, hashtags=tuple(own)) if own else event)
+        else:
+            attached.append(event)
+    return attached
+
+
+def _tag_of(spelled: bytes) -> str | None:
+    try:
+        tags = parse_hashtags(spelled.decode())
+    except (UnicodeDecodeError, NotTags):
+        return None
+    return tags[0] if len(tags) == 1 else None

@@ -1,11 +1,22 @@
 """The marketplace contract: its event topics, its function selectors, and their decoders."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from imprint.domain.abi import NotAbi, Tuple, decode_address, decode_uint256
 from imprint.domain.addresses import ZERO_ADDRESS, Address, keccak256
 from imprint.domain.cids import Cid, NotACid, parse_cid
-from imprint.domain.posts import AccessChanged, LogPlace, PostCreated, PostEntry
+from imprint.domain.market_events import (
+    MarketEvent,
+    Origin,
+    PostPublished,
+    PostPurchased,
+    PostTagged,
+    PriceChanged,
+    TokensMoved,
+    place_of,
+)
+from imprint.domain.posts import AccessChanged, BlockRef, LogPlace, PostCreated, PostEntry
 
 POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")
 """First topic of PostCreated(uint256,string,string,string,address,uint256): a post is published."""
@@ -21,6 +32,18 @@ POST_PRICE_UPDATED = bytes.fromhex(
 TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859")
 """First topic of Transfer(address,address,address,uint256,uint256): an ERC-6909 token moved."""
 
+POST_TAGGED = bytes.fromhex("19584cd97344f44fe77feb2de781277ccbadb573bac11270c515749d8e92698d")
+"""First topic of PostTagged(uint256,string): a hashtag of a post that was just published."""
+
+MARKET_TOPICS = (
+    POST_CREATED,
+    POST_TAGGED,
+    POST_SUBSCRIBED,
+    POST_PRICE_UPDATED,
+    TRANSFER,
+)
+"""The first topics of all logs that the index of posts reads."""
+
 GET_POST_INFO = bytes.fromhex("eba1e3b3")
 """Selector of getPostInfo(uint256): the entry of a post id."""
 
@@ -32,6 +55,12 @@ BALANCE_OF = bytes.fromhex("00fdd58e")
 
 MAX_SPELLED_CID = 512
 """A longer text in the place of a CID is not stored or parsed; in bytes."""
+
+MAX_TITLE = 100
+"""The bytes of a title that are kept: the marketplace accepts no more."""
+
+MAX_DESCRIPTION = 500
+"""The bytes of a description that are kept: the marketplace accepts no more."""
 
 _STAND_IN = "0x" + "0" * 16
 """The prefix of a stand-in block hash; a real hash has it with a probability of 2^-64."""
@@ -96,6 +125,45 @@ def decode_access_changed(log: Log) -> AccessChanged:
         raise Undecodable(str(error)) from error
 
 
+def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
+    """Decode any log with one of `MARKET_TOPICS`, from a block of this time. Raises `Undecodable`.
+
+    A text that is too long is cut.
+    """
+    topic = log.topics[0] if log.topics else b""
+    try:
+        origin = _origin_of(log.place, at)
+        if topic == TRANSFER:
+            _expect_topics(log, TRANSFER, 4)
+            sender, receiver = decode_address(log.topics[1]), decode_address(log.topics[2])
+            amount = Tuple(log.data, 2).uint256(1)
+            return TokensMoved(origin, decode_uint256(log.topics[3]), sender, receiver, amount)
+        if topic == POST_SUBSCRIBED:
+            _expect_topics(log, POST_SUBSCRIBED, 3)
+            post_id, buyer = decode_uint256(log.topics[1]), decode_address(log.topics[2])
+            return PostPurchased(origin, post_id, buyer, Tuple(log.data, 1).uint256(0))
+        if topic == POST_CREATED:
+            return _decode_published(log, origin)
+        if topic == POST_TAGGED:
+            _expect_topics(log, POST_TAGGED, 2)
+            hashtag = Tuple(log.data, 1).string(0)
+            return PostTagged(origin, decode_uint256(log.topics[1]), hashtag)
+        _expect_topics(log, POST_PRICE_UPDATED, 2)
+        price = Tuple(log.data, 2).uint256(1)
+        return PriceChanged(origin, decode_uint256(log.topics[1]), price)
+    except NotAbi as error:
+        raise Undecodable(str(error)) from error
+
+
+def cut_text(text: bytes, length: int) -> bytes:
+    """The beginning of a text, at most so many bytes, without a part of a character at its end."""
+    if len(text) <= length:
+        return text
+    while length and text[length] & 0xC0 == 0x80:
+        length -= 1
+    return text[:length]
+
+
 def decode_post_info(returned: bytes) -> PostEntry:
     """Decode what getPostInfo returned; `cid` is None if the text is not a CID. Raises `NotAbi`.
 
@@ -121,6 +189,36 @@ def stand_in_block_hash(*parts: bytes) -> str:
     """
     digest = keccak256(b"".join(keccak256(part) for part in parts)).hex()
     return (_STAND_IN + digest)[: 2 + 64]
+
+
+def _decode_published(log: Log, origin: Origin) -> PostPublished:
+    _expect_topics(log, POST_CREATED, 3)
+    members = Tuple(log.data, 4)
+    spelled = members.string(1)
+    try:
+        cid = _cid_or_none(spelled.decode())
+    except UnicodeDecodeError:
+        cid = None
+    return PostPublished(
+        origin=origin,
+        post_id=decode_uint256(log.topics[1]),
+        author=decode_address(log.topics[2]),
+        spelled_cid=cut_text(spelled, MAX_SPELLED_CID),
+        cid=cid,
+        thumbnail_cid=cut_text(members.string(2), MAX_SPELLED_CID),
+        title=cut_text(members.string(0), MAX_TITLE),
+        price=members.uint256(3),
+    )
+
+
+def _origin_of(place: LogPlace, at: datetime) -> Origin:
+    if place.block_number is None or place.tx_hash is None:
+        raise Undecodable("The block or the transaction of the log is not known.")
+    try:
+        number = place_of(place.block_number, place.log_index)
+    except ValueError as error:
+        raise Undecodable(str(error)) from error
+    return Origin(number, BlockRef(place.block_number, place.block_hash), place.tx_hash, at)
 
 
 def _expect_topics(log: Log, first: bytes, count: int) -> None:
