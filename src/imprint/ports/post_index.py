@@ -38,12 +38,14 @@ class IndexSource:
 class IndexState:
     """The last block in the index, None before the first.
 
-    `complete` once the index has reached the newest block.
+    Blocks up to `final` cannot be undone: if one of them is replaced, the index begins again. It is
+    -1 before the first. `complete` once the index has reached the newest block.
     """
 
     source: IndexSource
     block: BlockRef | None
     complete: bool
+    final: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,11 @@ class PostIndexWriter(Protocol):
         """Empty the index, to be filled again from its first block on."""
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
-        """Apply a step in one transaction. Raises `IndexMoved` if the state is not the expected."""
+        """Apply a step in one transaction. Raises `IndexMoved` if the state is not the expected.
+
+        What is final stays final, even if the step has a lower final block. Raises ValueError for a
+        step that undoes a final block.
+        """
 
 
 class PostIndexReader(Protocol):
