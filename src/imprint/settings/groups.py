@@ -15,6 +15,7 @@ from imprint.settings.parsers import (
     parse_cpus,
     parse_domain,
     parse_host,
+    parse_hub,
     parse_origin,
     parse_path,
     parse_proxy,
@@ -98,6 +99,12 @@ class Server:
         "Where to report a weakness: a `mailto:` or `https:` address for"
         " `/.well-known/security.txt`, which is 404 without.",
         parse_contact,
+    )
+    websub_hub: str | None = optional(
+        "WEBSUB_HUB",
+        "The address of a WebSub hub, which feeds name and which is told about new posts; feeds"
+        " name none without.",
+        parse_hub,
     )
 
 

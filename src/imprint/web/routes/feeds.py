@@ -76,28 +76,26 @@ class FeedRoutes:
 
         return endpoint
 
-    async def add(self, request: Request) -> Response:
+    async def all_of_reader(self, request: Request) -> Response:
+        """`/me/feeds`: the feeds of the session, or a new one."""
         session = self._session(request)
-        await self._check_body(request)
-        return self._access(await self.feeds.add(session.address), 201)
-
-    async def listed(self, request: Request) -> Response:
-        found = await self.feeds.owned(self._session(request).address)
+        if request.method == "POST":
+            await self._check_body(request)
+            return self._access(await self.feeds.add(session.address), 201)
         feeds = [
             {"id": each.id, "createdAt": each.created_at, "fetchedAt": each.fetched_at}
-            for each in found
+            for each in await self.feeds.owned(session.address)
         ]
         return _private_json({"feeds": feeds}, 200)
 
-    async def rotate(self, request: Request) -> Response:
+    async def one_of_reader(self, request: Request) -> Response:
+        """`/me/feeds/{id}`: another token for a feed, or its end."""
         session = self._session(request)
-        await self._check_body(request)
         feed_id = request.path_params["id"]
-        return self._access(await self.feeds.rotate(session.address, feed_id), 200)
-
-    async def remove(self, request: Request) -> Response:
-        session = self._session(request)
-        await self.feeds.remove(session.address, request.path_params["id"])
+        if request.method == "POST":
+            await self._check_body(request)
+            return self._access(await self.feeds.rotate(session.address, feed_id), 200)
+        await self.feeds.remove(session.address, feed_id)
         return Response(status_code=204, headers={"Cache-Control": PRIVATE_FEED})
 
     def _session(self, request: Request) -> Session:
