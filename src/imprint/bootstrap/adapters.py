@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved
@@ -44,6 +45,7 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
+from imprint.ports.post_index import PostIndexReader
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -69,6 +71,7 @@ class Adapters:
     """
 
     catalog: Catalog
+    index_reader: PostIndexReader
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
@@ -126,6 +129,7 @@ def open_adapters(
     marketplace, reader = open_nodes(settings, clock)
     return Adapters(
         catalog=catalog,
+        index_reader=CatalogIndexReader(catalog),
         content=content,
         cipher=cipher,
         marketplace=marketplace,
