@@ -14,6 +14,7 @@ from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
 from imprint.domain.feeds import FEED_SIZE, MAX_ENTRY_BYTES, MAX_FEED_BYTES, Feed, FeedEntry
 from imprint.domain.files import File, new_id
 from imprint.domain.indexed_posts import IndexedPost, PostFilter
+from imprint.domain.post_text import readable_text
 from imprint.ports import Clock
 from imprint.ports.feed_index import FeedIndex
 from imprint.ports.post_index import PostIndexReader
@@ -62,7 +63,6 @@ class Feeds:
     reads: Reads
     private_feeds: PrivateFeeds
     clock: Clock
-    readable_text: Callable[[str], str] = str
 
     async def newest(self) -> Feed:
         """The newest posts of all authors."""
@@ -94,9 +94,7 @@ class Feeds:
         texts = await self._texts([post for post, _ in posts if post.hosted], find)
         changes = await self.dates.price_changes([post.post_id for post, _ in posts])
         entries = tuple(
-            FeedEntry(
-                post, max(arrived, _updated(post, changes)), texts.get(post.post_id)
-            )
+            FeedEntry(post, max(arrived, _updated(post, changes)), texts.get(post.post_id))
             for post, arrived in posts
         )
         await self._note_fetch(feed)
@@ -169,7 +167,7 @@ class Feeds:
             left -= file.size
             # A damaged document must not take the feed from everybody.
             with suppress(Damaged):
-                texts[post_id] = self.readable_text(await self.reads.content_of(file))
+                texts[post_id] = readable_text(await self.reads.content_of(file))
         return texts
 
     async def _refuse_while_incomplete(self) -> None:

@@ -155,7 +155,7 @@ def parse_allowed_origin(text: str) -> str:
 def parse_hub(text: str) -> str:
     """An `http` or `https` URL that is published: without a user, and in printable ASCII."""
     parts = parse_url(text)
-    if parts.fragment or parts.username is not None or set(text) & set("<>\""):
+    if parts.fragment or parts.username is not None or set(text) & set('<>"'):
         raise InvalidSetting("must be a URL without a user and a fragment")
     return text
 

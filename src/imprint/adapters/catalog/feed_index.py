@@ -12,7 +12,7 @@ from imprint.ports.feed_index import PostAddress
 _IDS = ", ".join(f":id{number}" for number in range(FEED_SIZE))
 
 PRICE_CHANGES = f"""
-SELECT post_id, max(at) AS at FROM price_changes WHERE post_id IN ({_IDS}) GROUP BY post_id"""
+SELECT post_id, max(at) AS at FROM price_changes WHERE post_id IN ({_IDS}) GROUP BY post_id"""  # noqa: S608
 """The same text for any number of posts, so that a database prepares it once."""
 
 PLACE_AFTER = """

@@ -8,18 +8,18 @@ from imprint.adapters.catalog.transaction import Row, Transaction, micros, momen
 from imprint.domain.addresses import Address
 from imprint.ports.private_feeds import PrivateFeed
 
-_COLUMNS = "id, owner, created_at, fetched_at"
-
 COUNT_FEEDS = "SELECT count(*) AS feeds FROM private_feeds WHERE owner = :owner"
 
 ADD_FEED = """
 INSERT INTO private_feeds (id, owner, token, created_at, fetched_at)
 VALUES (:id, :owner, :token, :created_at, NULL)"""
 
-LIST_FEEDS = f"""
-SELECT {_COLUMNS} FROM private_feeds WHERE owner = :owner ORDER BY created_at, id"""
+LIST_FEEDS = """
+SELECT id, owner, created_at, fetched_at FROM private_feeds
+WHERE owner = :owner ORDER BY created_at, id"""
 
-FIND_FEED = f"SELECT {_COLUMNS} FROM private_feeds WHERE token = :token"
+FIND_FEED = """
+SELECT id, owner, created_at, fetched_at FROM private_feeds WHERE token = :token"""
 
 REPLACE_TOKEN = """
 UPDATE private_feeds SET token = :token WHERE id = :id AND owner = :owner RETURNING id"""
