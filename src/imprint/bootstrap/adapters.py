@@ -12,7 +12,9 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.feed_index import CatalogFeedIndex
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
+from imprint.adapters.catalog.private_feeds import CatalogPrivateFeeds
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved
@@ -45,7 +47,9 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
+from imprint.ports.feed_index import FeedIndex, Hub
 from imprint.ports.post_index import PostIndexReader
+from imprint.ports.private_feeds import PrivateFeeds
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -72,6 +76,8 @@ class Adapters:
 
     catalog: Catalog
     index_reader: PostIndexReader
+    feed_index: FeedIndex
+    private_feeds: PrivateFeeds
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
@@ -82,6 +88,7 @@ class Adapters:
     disk: LocalDiskSpace
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
+    hub: Hub | None = None
 
     @property
     def claim(self) -> InstallationClaim:
@@ -130,6 +137,8 @@ def open_adapters(
     return Adapters(
         catalog=catalog,
         index_reader=CatalogIndexReader(catalog),
+        feed_index=CatalogFeedIndex(catalog),
+        private_feeds=CatalogPrivateFeeds(catalog),
         content=content,
         cipher=cipher,
         marketplace=marketplace,
@@ -140,7 +149,16 @@ def open_adapters(
         disk=open_disk(settings),
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
+        hub=_open_hub(settings.server.websub_hub),
     )
+
+
+def _open_hub(address: str | None) -> Hub | None:
+    if address is None:
+        return None
+    from imprint.adapters.websub import HttpHub
+
+    return HttpHub(address)
 
 
 def open_nodes(settings: Settings, clock: Clock) -> tuple[JsonRpcMarketplace, JsonRpcChainReader]:

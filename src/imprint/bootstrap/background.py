@@ -19,6 +19,7 @@ from imprint.services.labels import LabelUpdater
 from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, LeaseMonitor
 from imprint.services.scrub import Examination, Scrub, watch_files
 from imprint.services.usage_monitor import UsageMonitor
+from imprint.services.websub import HubNotices
 from imprint.settings import Settings
 
 
@@ -121,6 +122,10 @@ class BackgroundTasks:
         if self.usage is not None:
             yield self.usage.run()
             yield self.usage.run_probes()
+        if adapters.hub is not None:
+            service = self.settings.server.public_url
+            index, elapsed = adapters.index_reader, adapters.monotonic
+            yield HubNotices(catalog, index, adapters.hub, service, clock, elapsed).run()
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:

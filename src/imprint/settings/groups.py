@@ -16,6 +16,7 @@ from imprint.settings.parsers import (
     parse_cpus,
     parse_domain,
     parse_host,
+    parse_hub,
     parse_origin,
     parse_path,
     parse_proxy,
@@ -122,6 +123,11 @@ class Server:
         " take 60 seconds, unless these two are set.",
         parse_compatibility,
         "none",
+    websub_hub: str | None = optional(
+        "WEBSUB_HUB",
+        "The address of a WebSub hub, which feeds name and which is told about new posts; feeds"
+        " name none without.",
+        parse_hub,
     )
 
 

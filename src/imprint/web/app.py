@@ -1,6 +1,6 @@
 """The web application: one constructor call over lists of routes, middleware and error handlers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +14,20 @@ from imprint.domain.errors import Code, Problem, Unavailable
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
 from imprint.ports import Clock, Monotonic
 from imprint.services.drafts import Drafts
+from imprint.services.feeds import Feeds
 from imprint.services.lists import Lists
 from imprint.services.login import Login
+from imprint.services.pages import Pages
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
+from imprint.services.sitemap import Sitemap
 from imprint.services.webhooks import Webhooks
 from imprint.web.cors import PageCors
 from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.page import docs_page
+from imprint.web.feed_links import FeedLinks
 from imprint.web.large_responses import ResponseBudget
+from imprint.web.machine_pages import MachinePages
 from imprint.web.middleware import RequestLimits, RequestMiddleware
 from imprint.web.problems import (
     on_hidden_problem,
@@ -33,7 +38,9 @@ from imprint.web.problems import (
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.routes.about import AboutRoutes, StartingRoutes
+from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
+from imprint.web.routes.machines import MachineRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
@@ -55,6 +62,9 @@ class Services:
     lists: Lists
     webhooks: Webhooks
     readiness: Readiness
+    feeds: Feeds
+    pages: Pages
+    sitemap: Sitemap
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,7 @@ class Facts:
 
     service: Mapping[str, Any]
     marketplace: Mapping[str, Any]
+    links: FeedLinks
 
 
 MAX_PUBLISHING = 32
@@ -186,6 +197,10 @@ def _routes(
     budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
     gateway = GatewayRoutes(services.reads, budget)
+    feeds = FeedRoutes(services.login, services.feeds, facts.links, bodies, budget)
+    links = facts.links
+    written = MachinePages(links.service, links.chain_id, links.contract)
+    machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
@@ -207,6 +222,8 @@ def _routes(
         Route("/filesByNextPageToken", reads.files_by_next_page_token),
         Route("/filesMetaData", reads.files_meta_data),
         Route("/ipfs/{cid}", gateway.document),
+        # Before the routes of posts, whose ids would take the ending.
+        Route("/posts/{id}.md", machines.post),
         Route("/auth/login", writes.login, methods=["POST"]),
         Route("/create/group", writes.create, methods=["POST"]),
         Route("/update/file", writes.update, methods=["POST"]),
@@ -217,6 +234,12 @@ def _routes(
             for provider in services.webhooks.providers
             for name in (provider, WEBHOOK_ALIASES[provider])
         ),
+        *_feed_routes(feeds),
+        Route("/p/{id}", machines.page),
+        Route("/llms.txt", machines.llms),
+        Route("/robots.txt", machines.robots),
+        Route("/sitemap.xml", machines.sitemap_index),
+        Route("/sitemaps/{start}.xml", machines.sitemap),
         Route("/.well-known/imprint.json", about.facts_json),
         Route("/.well-known/marketplace.json", about.marketplace_json),
         Route("/.well-known/security.txt", about.security_txt),
@@ -225,6 +248,17 @@ def _routes(
         Route("/healthz", about.healthz),
         Route("/readyz", about.readyz),
     ]
+
+
+def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
+    endings: tuple[Ending, ...] = ("atom", "json")
+    for ending in endings:
+        yield Route(f"/feeds/posts.{ending}", feeds.newest(ending))
+        yield Route(f"/feeds/tags/{{tag}}.{ending}", feeds.tagged(ending))
+        yield Route(f"/feeds/authors/{{address}}.{ending}", feeds.authored(ending))
+        yield Route(f"/feeds/private/{{token}}.{ending}", feeds.private(ending))
+    yield Route("/me/feeds", feeds.all_of_reader, methods=["GET", "POST"])
+    yield Route("/me/feeds/{id}", feeds.one_of_reader, methods=["DELETE", "POST"])
 
 
 def _middleware(routes: list[Route], options: WebOptions, monotonic: Monotonic) -> list[Middleware]:

@@ -67,6 +67,20 @@ CONTENT_PATHS = ("/create/", "/update/", "/publish/")
 LOGGED_PATH = 200
 """Characters of a path that are logged: ours are shorter, and others can be of any length."""
 
+PRIVATE_FEEDS = "/feeds/private/"
+"""Paths that contain the token of a private feed."""
+
+PATH_LABELS = {
+    "/ipfs/": "/ipfs/{cid}",
+    PRIVATE_FEEDS: "/feeds/private/{token}",
+    "/feeds/tags/": "/feeds/tags/{tag}",
+    "/feeds/authors/": "/feeds/authors/{address}",
+    "/me/feeds/": "/me/feeds/{id}",
+    "/sitemaps/": "/sitemaps/{start}.xml",
+    "/p/": "/p/{id}",
+}
+"""The metrics labels of paths with parameters, by how the paths begin."""
+
 OTHER_PATHS = "other"
 """The metrics label of all unknown paths, so that callers cannot add labels."""
 
@@ -291,7 +305,7 @@ class RequestMiddleware:
             # Without the query, which may contain a page token.
             fields = {
                 "method": scope["method"],
-                "path": path[:LOGGED_PATH],
+                "path": _logged_path(path),
                 "status": status,
                 "code": code,
                 "milliseconds": round(seconds * 1000, 2),
@@ -311,7 +325,14 @@ def _response_histogram(path: str) -> Histogram:
 
 
 def _path_label(path: str) -> str:
-    return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS
+    """The metrics label of a path that is no route by itself."""
+    known = (label for prefix, label in PATH_LABELS.items() if path.startswith(prefix))
+    return next(known, OTHER_PATHS)
+
+
+def _logged_path(path: str) -> str:
+    """A path as it is logged: the token of a private feed is a secret."""
+    return f"{PRIVATE_FEEDS}…" if path.startswith(PRIVATE_FEEDS) else path[:LOGGED_PATH]
 
 
 def _choose_id(headers: Mapping[bytes, bytes]) -> str:

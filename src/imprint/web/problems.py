@@ -45,7 +45,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
     404: (Code.NOT_FOUND,),
     405: (Code.METHOD_NOT_ALLOWED,),
     408: (Code.REQUEST_TIMEOUT,),
-    409: (Code.NONCE_USED, Code.NOT_PENDING, Code.ALREADY_ONCHAIN),
+    409: (Code.NONCE_USED, Code.NOT_PENDING, Code.ALREADY_ONCHAIN, Code.TOO_MANY_FEEDS),
     412: (Code.NOT_CACHED,),
     413: (Code.TOO_LARGE, Code.QUOTA_EXCEEDED),
     415: (Code.UNSUPPORTED_MEDIA_TYPE,),
@@ -56,6 +56,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.CHAIN_UNAVAILABLE,
         Code.STORAGE_UNAVAILABLE,
         Code.DATABASE_UNAVAILABLE,
+        Code.INDEX_UNAVAILABLE,
         Code.OVERLOADED,
     ),
 }

@@ -444,7 +444,11 @@ def query_address(request: Request, name: str) -> Address:
 
 def query_post_id(request: Request) -> int:
     """The parameter `postId`: plain decimal, below 2^256. Refuses `invalid_post_id`."""
-    text = query_text(request, "postId", Code.INVALID_POST_ID)
+    return parse_post_id(query_text(request, "postId", Code.INVALID_POST_ID))
+
+
+def parse_post_id(text: str) -> int:
+    """A post id: plain decimal, below 2^256. Refuses `invalid_post_id`."""
     if not _POST_ID.match(text) or (post_id := int(text)) >= 2**256:
         raise Refusal(Code.INVALID_POST_ID, "A post id is a decimal number below 2^256.")
     return post_id

@@ -43,6 +43,7 @@ MEANINGS: dict[Code, str] = {
     "write produced, or `null`.",
     Code.NOT_PENDING: "The file is published, or another request has changed it in the meantime.",
     Code.ALREADY_ONCHAIN: "The file is published on the chain and cannot be deleted.",
+    Code.TOO_MANY_FEEDS: "The reader has as many private feeds as they may: remove one first.",
     Code.NOT_CACHED: "The request accepts only what is cached (`only-if-cached`), and this "
     "document is not.",
     Code.TOO_LARGE: "The body, the content, the picture, or the body without them is too large.",
@@ -60,6 +61,8 @@ MEANINGS: dict[Code, str] = {
     Code.STORAGE_UNAVAILABLE: "The content store cannot be reached or has too little disk space, "
     "or the document in it is missing or damaged.",
     Code.DATABASE_UNAVAILABLE: "The database cannot be reached.",
+    Code.INDEX_UNAVAILABLE: "The index of posts is being filled, and what was asked for is not in "
+    "it yet.",
     Code.OVERLOADED: "The service is handling too many requests, bytes or connections at once, of "
     "this client or of all: try again after `Retry-After` seconds.",
 }
