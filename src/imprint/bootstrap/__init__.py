@@ -43,6 +43,7 @@ from imprint.services.pages import Pages
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.sitemap import Sitemap
+from imprint.services.totals import Totals
 from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
@@ -102,6 +103,7 @@ def build_service(
         Feeds(index, adapters.feed_index, reads, adapters.private_feeds, clock),
         Pages(index, reads),
         Sitemap(adapters.feed_index),
+        Totals(index, clock),
     )
     watched = [*monitors.values()]
     check = services.readiness.check

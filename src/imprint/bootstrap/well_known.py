@@ -16,7 +16,6 @@ from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.marketplace import artifact
 from imprint.settings import Settings
 
-
 SIGNING_FORMS = ("imprint-1",)
 """The forms of signed writes that are accepted."""
 

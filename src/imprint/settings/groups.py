@@ -123,6 +123,7 @@ class Server:
         " take 60 seconds, unless these two are set.",
         parse_compatibility,
         "none",
+    )
     websub_hub: str | None = optional(
         "WEBSUB_HUB",
         "The address of a WebSub hub, which feeds name and which is told about new posts; feeds"

@@ -21,6 +21,7 @@ from imprint.services.pages import Pages
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.sitemap import Sitemap
+from imprint.services.totals import Totals
 from imprint.services.webhooks import Webhooks
 from imprint.web.cors import PageCors
 from imprint.web.docs.openapi import describe_interface
@@ -42,6 +43,7 @@ from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
 from imprint.web.routes.reads import ReadRoutes
+from imprint.web.routes.totals import TotalsRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
 from imprint.web.routing import Application
@@ -65,6 +67,7 @@ class Services:
     feeds: Feeds
     pages: Pages
     sitemap: Sitemap
+    totals: Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,7 @@ def _routes(
     links = facts.links
     written = MachinePages(links.service, links.chain_id, links.contract)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
+    totals = TotalsRoutes(services.totals)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
@@ -221,6 +225,9 @@ def _routes(
         Route("/pendingFilesByOwner", reads.pending_files_by_owner),
         Route("/filesByNextPageToken", reads.files_by_next_page_token),
         Route("/filesMetaData", reads.files_meta_data),
+        Route("/globalMetrics", totals.global_metrics),
+        Route("/userMetrics", totals.user_metrics),
+        Route("/heatmap", totals.heat_map),
         Route("/ipfs/{cid}", gateway.document),
         # Before the routes of posts, whose ids would take the ending.
         Route("/posts/{id}.md", machines.post),

@@ -34,6 +34,7 @@ from imprint.web.docs.service_operations import (
     SECURITY_CONTACT,
     SERVICE_FACTS,
 )
+from imprint.web.docs.totals_operations import GLOBAL_METRICS, HEAT_MAP, USER_METRICS
 
 _JSON_CODES = (
     Code.INVALID_JSON,
@@ -418,6 +419,9 @@ OPERATIONS = (
     LIST_DRAFTS,
     NEXT_PAGE,
     LIST_METADATA,
+    GLOBAL_METRICS,
+    USER_METRICS,
+    HEAT_MAP,
     RECEIVE_FROM_PROVIDER_A,
     RECEIVE_FROM_PROVIDER_B,
     SERVICE_FACTS,

@@ -25,6 +25,7 @@ from imprint.web.docs.schema import (
     string,
     structure,
 )
+from imprint.web.docs.totals_operations import describe_totals
 from imprint.web.problems import FAILURE
 
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
@@ -125,6 +126,7 @@ def describe_responses() -> dict[str, Schema]:
         **_about(),
         "Facts": _facts(),
         "Marketplace": _marketplace(),
+        **describe_totals(),
         "ProblemCode": choice(
             "What is wrong, for programs. A code never changes its meaning, and a later version "
             "may add codes.",

@@ -1,0 +1,112 @@
+"""The endpoints of totals, with the paths and shapes of an earlier service."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.services.totals import Totals
+from imprint.web.requests import query_address
+from imprint.web.responses import encode_json
+from imprint.web.validators import cached_response
+
+TOTALS = "public, max-age=5"
+"""For totals, which change with every block."""
+
+
+class MarketMetrics(msgspec.Struct, rename="camel"):
+    """The totals of the marketplace; amounts are in wei."""
+
+    total_users: int
+    total_assets: int
+    total_asset_worth: str
+    total_volume: str
+
+
+class CreatorMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address as an author."""
+
+    total_assets: int
+    total_earnings: str
+    total_subscribers: int
+    total_asset_worth: str
+
+
+class HolderMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address as a reader."""
+
+    total_purchases: int
+    total_spent: str
+
+
+class UserMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address."""
+
+    creator: CreatorMetrics
+    holder: HolderMetrics
+
+
+class HeatMap(msgspec.Struct, rename="camel"):
+    """The day of every post and of every purchase of an address, in order."""
+
+    creator: list[str]
+    holder: list[str]
+
+
+class GlobalMetricsResponse(msgspec.Struct, rename="camel"):
+    """`GET /globalMetrics`"""
+
+    status_code: int
+    data: MarketMetrics
+
+
+class UserMetricsResponse(msgspec.Struct, rename="camel"):
+    """`GET /userMetrics`"""
+
+    status_code: int
+    data: UserMetrics
+
+
+class HeatMapResponse(msgspec.Struct, rename="camel"):
+    """`GET /heatmap`"""
+
+    status_code: int
+    data: HeatMap
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsRoutes:
+    """Each endpoint asks for totals and writes them as the earlier service did."""
+
+    totals: Totals
+
+    async def global_metrics(self, request: Request) -> Response:
+        found = await self.totals.market()
+        worth, volume = str(found.worth), str(found.sales.volume)
+        data = MarketMetrics(found.users, found.posts, worth, volume)
+        return _response(request, GlobalMetricsResponse(200, data))
+
+    async def user_metrics(self, request: Request) -> Response:
+        found = await self.totals.account(query_address(request, "userAddress"))
+        data = UserMetrics(
+            CreatorMetrics(found.posts, str(found.sales.volume), found.readers, str(found.worth)),
+            HolderMetrics(found.purchases.count, str(found.purchases.volume)),
+        )
+        return _response(request, UserMetricsResponse(200, data))
+
+    async def heat_map(self, request: Request) -> Response:
+        found = await self.totals.activity(query_address(request, "userAddress"))
+        data = HeatMap(_days(found.published), _days(found.bought))
+        return _response(request, HeatMapResponse(200, data))
+
+
+def _response(request: Request, value: msgspec.Struct) -> Response:
+    return cached_response(request, encode_json(value), "application/json", TOTALS)
+
+
+def _days(moments: Iterable[datetime]) -> list[str]:
+    """The days as `D/M/YYYY`, in UTC, without leading zeros."""
+    return [f"{moment.day}/{moment.month}/{moment.year}" for moment in moments]
