@@ -48,7 +48,7 @@ async def test_other_refusals_keep_their_status(compatible: World) -> None:
 
 
 async def test_without_it_the_statuses_are_403(town: World) -> None:
-    post_id, file = await town.post(town.wallet(1))
+    post_id, _ = await town.post(town.wallet(1))
     assert problem(await town.read_post(town.stranger(), post_id)) == (403, "not_entitled")
     draft = await town.create(town.wallet(1))
     assert problem(await town.send_update(town.stranger(), draft["cid"])) == (403, "not_owner")

@@ -1,4 +1,4 @@
-"""The `keyvalues` of records: owner, status, time of publication and hashtags, none hiding another."""
+"""The `keyvalues` of records: owner, status, publication and hashtags, none hiding another."""
 
 import json
 from datetime import UTC, datetime

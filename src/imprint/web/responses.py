@@ -149,9 +149,11 @@ def key_values(file: File) -> KeyValues | dict[str, str | datetime]:
     members: dict[str, str | datetime] = {"owner": file.owner, "status": file.state.value}
     if publication is not None:
         members["publishedAt"] = publication.published_at
-    for tag in file.hashtags:
-        if tag not in RESERVED_TAGS and not tag.startswith("__"):
-            members[tag] = tag
+    members |= {
+        tag: tag
+        for tag in file.hashtags
+        if tag not in RESERVED_TAGS and not tag.startswith("__")
+    }
     return members
 
 

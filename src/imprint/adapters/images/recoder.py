@@ -83,8 +83,9 @@ def recode(data: bytes) -> bytes:
     """The image of a PNG, JPEG or WebP file, turned upright and encoded again without metadata.
 
     A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every
-    client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many pixels or scans,
-    before anything is decoded, and for a file that is cut short or cannot be decoded completely.
+    client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many
+    pixels or scans, before anything is decoded, and for a file that is cut short or cannot be
+    decoded completely.
     """
     try:
         return _recode(data)

@@ -19,8 +19,8 @@ MEANINGS: dict[Code, str] = {
     "signing domain.",
     Code.INVALID_LOGIN_MESSAGE: "The message does not follow EIP-4361, or is for another address, "
     "domain or chain.",
-    Code.INVALID_IMAGE: "The file starts like a PNG, JPEG or WebP, but cannot be decoded, is cut short, "
-    "or has too many pixels, scans or chunks.",
+    Code.INVALID_IMAGE: "The file starts like a PNG, JPEG or WebP, but cannot be decoded, is cut "
+    "short, or has too many pixels, scans or chunks.",
     Code.SIGNATURE_INVALID: "The signature is malformed, or was not made by the given address.",
     Code.SIGNATURE_STALE: "The timestamp of a write is more than 60 seconds before or after now; "
     "or a login message is too old, from the future, expired or not yet valid.",

@@ -128,8 +128,8 @@ PUBLISH_DRAFT = Operation(
     "may have a media type and a file name, as browsers send a `Blob`.\n\n"
     "The picture must be a PNG, JPEG or WebP; its bytes decide, not its name. The service "
     "re-encodes it without metadata, a WebP as PNG or JPEG; the pictures of one signer one after "
-    "the other. A picture that is `invalid_image` counts as 10 writes in the rate limit of its signer. Publishing again "
-    "replaces thumbnail and hashtags.\n\n"
+    "the other. A picture that is `invalid_image` counts as 10 writes in the rate limit of its "
+    "signer. Publishing again replaces thumbnail and hashtags.\n\n"
     "The file stays `pending`. To publish it, call `createPost` of the marketplace contract with "
     "the draft's cid and this `thumbnailCid`; it becomes `onchain` when the event arrives.",
     Response("The thumbnail's cid: fetch it from `GET /ipfs/{thumbnailCid}`.", "PublishedAnswer"),
