@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.feed_index import CatalogFeedIndex
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
-from imprint.adapters.catalog.private_feeds import CatalogPrivateFeeds
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
+from imprint.adapters.catalog.private_feeds import CatalogPrivateFeeds
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved

@@ -127,6 +127,66 @@ class DeliveryResponse(msgspec.Struct):
     events: list[EventResponse]
 
 
+class MarketMetrics(msgspec.Struct, rename="camel"):
+    """The totals of the marketplace; amounts are in wei."""
+
+    total_users: int
+    total_assets: int
+    total_asset_worth: str
+    total_volume: str
+
+
+class CreatorMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address as an author."""
+
+    total_assets: int
+    total_earnings: str
+    total_subscribers: int
+    total_asset_worth: str
+
+
+class HolderMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address as a reader."""
+
+    total_purchases: int
+    total_spent: str
+
+
+class UserMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address."""
+
+    creator: CreatorMetrics
+    holder: HolderMetrics
+
+
+class HeatMap(msgspec.Struct, rename="camel"):
+    """The day of every post and of every purchase of an address, in order."""
+
+    creator: list[str]
+    holder: list[str]
+
+
+class GlobalMetricsResponse(msgspec.Struct, rename="camel"):
+    """`GET /globalMetrics`"""
+
+    status_code: int
+    data: MarketMetrics
+
+
+class UserMetricsResponse(msgspec.Struct, rename="camel"):
+    """`GET /userMetrics`"""
+
+    status_code: int
+    data: UserMetrics
+
+
+class HeatMapResponse(msgspec.Struct, rename="camel"):
+    """`GET /heatmap`"""
+
+    status_code: int
+    data: HeatMap
+
+
 # JSON bodies made from values of the domain and the services
 
 RESERVED_TAGS = frozenset(
@@ -150,9 +210,7 @@ def key_values(file: File) -> KeyValues | dict[str, str | datetime]:
     if publication is not None:
         members["publishedAt"] = publication.published_at
     members |= {
-        tag: tag
-        for tag in file.hashtags
-        if tag not in RESERVED_TAGS and not tag.startswith("__")
+        tag: tag for tag in file.hashtags if tag not in RESERVED_TAGS and not tag.startswith("__")
     }
     return members
 

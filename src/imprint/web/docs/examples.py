@@ -31,7 +31,6 @@ from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.domain.marketplace import POST_CREATED
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.web import responses
-from imprint.web.routes import totals
 
 _KEY = PrivateKey.from_int(1)
 
@@ -283,13 +282,13 @@ def _responses() -> dict[str, msgspec.Struct]:
 
 def _totals() -> dict[str, msgspec.Struct]:
     price = str(10**15)
-    market = totals.MarketMetrics(2, 1, price, price)
-    author = totals.CreatorMetrics(1, price, 1, price)
-    address = totals.UserMetrics(author, totals.HolderMetrics(0, "0"))
+    market = responses.MarketMetrics(2, 1, price, price)
+    author = responses.CreatorMetrics(1, price, 1, price)
+    address = responses.UserMetrics(author, responses.HolderMetrics(0, "0"))
     return {
-        "GlobalMetricsAnswer": totals.GlobalMetricsResponse(200, market),
-        "UserMetricsAnswer": totals.UserMetricsResponse(200, address),
-        "HeatMapAnswer": totals.HeatMapResponse(200, totals.HeatMap(["15/1/2026"], [])),
+        "GlobalMetricsAnswer": responses.GlobalMetricsResponse(200, market),
+        "UserMetricsAnswer": responses.UserMetricsResponse(200, address),
+        "HeatMapAnswer": responses.HeatMapResponse(200, responses.HeatMap(["15/1/2026"], [])),
     }
 
 

@@ -10,71 +10,21 @@ from starlette.responses import Response
 
 from imprint.services.totals import Totals
 from imprint.web.requests import query_address
-from imprint.web.responses import encode_json
+from imprint.web.responses import (
+    CreatorMetrics,
+    GlobalMetricsResponse,
+    HeatMap,
+    HeatMapResponse,
+    HolderMetrics,
+    MarketMetrics,
+    UserMetrics,
+    UserMetricsResponse,
+    encode_json,
+)
 from imprint.web.validators import cached_response
 
 TOTALS = "public, max-age=5"
 """For totals, which change with every block."""
-
-
-class MarketMetrics(msgspec.Struct, rename="camel"):
-    """The totals of the marketplace; amounts are in wei."""
-
-    total_users: int
-    total_assets: int
-    total_asset_worth: str
-    total_volume: str
-
-
-class CreatorMetrics(msgspec.Struct, rename="camel"):
-    """The totals of an address as an author."""
-
-    total_assets: int
-    total_earnings: str
-    total_subscribers: int
-    total_asset_worth: str
-
-
-class HolderMetrics(msgspec.Struct, rename="camel"):
-    """The totals of an address as a reader."""
-
-    total_purchases: int
-    total_spent: str
-
-
-class UserMetrics(msgspec.Struct, rename="camel"):
-    """The totals of an address."""
-
-    creator: CreatorMetrics
-    holder: HolderMetrics
-
-
-class HeatMap(msgspec.Struct, rename="camel"):
-    """The day of every post and of every purchase of an address, in order."""
-
-    creator: list[str]
-    holder: list[str]
-
-
-class GlobalMetricsResponse(msgspec.Struct, rename="camel"):
-    """`GET /globalMetrics`"""
-
-    status_code: int
-    data: MarketMetrics
-
-
-class UserMetricsResponse(msgspec.Struct, rename="camel"):
-    """`GET /userMetrics`"""
-
-    status_code: int
-    data: UserMetrics
-
-
-class HeatMapResponse(msgspec.Struct, rename="camel"):
-    """`GET /heatmap`"""
-
-    status_code: int
-    data: HeatMap
 
 
 @dataclass(frozen=True, slots=True)
