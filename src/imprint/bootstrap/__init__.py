@@ -21,6 +21,7 @@ from imprint.bootstrap.adapters import (
 from imprint.bootstrap.background import (
     BackgroundTasks,
     build_follower,
+    build_indexer,
     build_monitors,
     build_stray_scan,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "Adapters",
     "OpenCatalog",
     "build_follower",
+    "build_indexer",
     "build_service",
     "build_starting_service",
     "check_chain",

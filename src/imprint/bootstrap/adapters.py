@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.feed_index import CatalogFeedIndex
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
+from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.private_feeds import CatalogPrivateFeeds
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
@@ -48,7 +49,7 @@ from imprint.ports import (
 )
 from imprint.ports.content import DocumentCipher, Inventory
 from imprint.ports.feed_index import FeedIndex, Hub
-from imprint.ports.post_index import PostIndexReader
+from imprint.ports.post_index import PostIndexReader, PostIndexWriter
 from imprint.ports.private_feeds import PrivateFeeds
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
@@ -86,6 +87,7 @@ class Adapters:
     webhook_providers: Mapping[str, WebhookProvider]
     clock: Clock
     disk: LocalDiskSpace
+    index_writer: PostIndexWriter
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
     hub: Hub | None = None
@@ -147,6 +149,7 @@ def open_adapters(
         webhook_providers=_webhook_providers(settings),
         clock=clock,
         disk=open_disk(settings),
+        index_writer=CatalogIndexWriter(catalog),
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
         hub=_open_hub(settings.server.websub_hub),

@@ -51,6 +51,7 @@ VALUES (1, :chain_id, :contract, :first_block)"""
 
 _MOVE = """
 UPDATE index_state SET block_number = :number, block_hash = :block_hash, final_block = :final,
+    final_hash = :final_hash,
     complete = CASE WHEN :complete = 1 THEN 1 ELSE complete END"""
 
 _APPLIED_LOGS = "SELECT place, block_hash FROM index_logs ORDER BY place"
@@ -148,6 +149,7 @@ async def _read_state(tx: Transaction) -> IndexState | None:
         None if number is None else BlockRef(number, row["block_hash"]),
         bool(row["complete"]),
         row["final_block"],
+        row["final_hash"],
     )
 
 
@@ -189,6 +191,7 @@ async def _advance(tx: Transaction, expected: IndexState, step: IndexStep) -> No
         number=step.until.number,
         block_hash=step.until.block_hash,
         final=final,
+        final_hash=step.final_hash if final > expected.final else expected.final_hash,
         complete=int(step.complete),
     )
 

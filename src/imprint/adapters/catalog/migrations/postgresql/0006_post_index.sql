@@ -14,6 +14,7 @@ CREATE TABLE index_state (
     block_number BIGINT,
     block_hash TEXT COLLATE "C",
     final_block BIGINT NOT NULL DEFAULT -1,
+    final_hash TEXT COLLATE "C",
     complete BIGINT NOT NULL DEFAULT 0
 );
 

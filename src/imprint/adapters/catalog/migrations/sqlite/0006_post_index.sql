@@ -14,6 +14,7 @@ CREATE TABLE index_state (
     block_number INTEGER,
     block_hash TEXT,
     final_block INTEGER NOT NULL DEFAULT -1,
+    final_hash TEXT,
     complete INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
