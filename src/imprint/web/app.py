@@ -18,6 +18,7 @@ from imprint.services.feeds import Feeds
 from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.pages import Pages
+from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.sitemap import Sitemap
@@ -29,6 +30,7 @@ from imprint.web.feed_links import FeedLinks
 from imprint.web.large_responses import ResponseBudget
 from imprint.web.machine_pages import MachinePages
 from imprint.web.middleware import RequestLimits, RequestMiddleware
+from imprint.web.post_records import PostRecords
 from imprint.web.problems import on_method_not_allowed, on_not_found, on_problem
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
@@ -36,6 +38,7 @@ from imprint.web.routes.about import AboutRoutes, StartingRoutes
 from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
+from imprint.web.routes.posts import PostRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
@@ -60,6 +63,7 @@ class Services:
     feeds: Feeds
     pages: Pages
     sitemap: Sitemap
+    posts: Posts
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ class WebOptions:
     trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
     has_shares: bool = True
+    public_url: str = ""
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -194,6 +199,7 @@ def _routes(
     links = facts.links
     written = MachinePages(links.service, links.chain_id, links.contract)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
+    posts = PostRoutes(services.login, services.posts, PostRecords(options.public_url))
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
@@ -217,6 +223,15 @@ def _routes(
         Route("/ipfs/{cid}", gateway.document),
         # Before the routes of posts, whose ids would take the ending.
         Route("/posts/{id}.md", machines.post),
+        Route("/posts", posts.list_posts),
+        # The first pattern that matches wins, and an id may have any characters but a slash: a
+        # pattern such as `/posts/{id}.md` stands above this one.
+        Route("/posts/{id}", posts.post),
+        Route("/posts/{id}/content", reads.post_content),
+        Route("/authors/{address}", posts.author),
+        Route("/me/library", posts.library),
+        Route("/me/sales", posts.sales),
+        Route("/stats", posts.stats),
         Route("/auth/login", writes.login, methods=["POST"]),
         Route("/create/group", writes.create, methods=["POST"]),
         Route("/update/file", writes.update, methods=["POST"]),

@@ -26,10 +26,10 @@ TOPICS = {
     Topic.CONTENT: "Texts, for those who may read them, and public thumbnails.",
     Topic.LISTS: "Records without their content, newest first, page by page.",
     Topic.DELIVERIES: "Webhooks through which two providers deliver the marketplace's events.",
-    Topic.FEEDS: "Atom and JSON Feed: the newest 50 posts of all, of a hashtag or of an author, and "
-    "private feeds with the texts of what a reader holds or wrote.",
-    Topic.MACHINES: "Texts for programs that read the web: posts as Markdown, and what crawlers ask "
-    "for.",
+    Topic.FEEDS: "Atom and JSON Feed: the newest 50 posts of all, of a hashtag or of an author, "
+    "and private feeds with the texts of what a reader holds or wrote.",
+    Topic.MACHINES: "Texts for programs that read the web: posts as Markdown, and what crawlers "
+    "ask for.",
     Topic.SERVICE: "Information about the service: parameters, documentation and health.",
 }
 """The description of every tag."""

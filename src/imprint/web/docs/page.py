@@ -205,8 +205,9 @@ def _responses(operation: Json, openapi: Json) -> Iterator[Markup]:
             errors.append(_error_row(status, response))
     yield element("h4", "Responses")
     yield element("dl", *successes)
-    schema = next(iter(operation["responses"]["200"]["content"].values()))["schema"]
-    if "properties" in _resolve(schema, openapi):
+    first = next(iter(operation["responses"].values()))
+    contents = list(first.get("content", {}).values())
+    if contents and "properties" in _resolve(schema := contents[0]["schema"], openapi):
         yield element("details", element("summary", "all fields"), _field_list(schema, openapi))
     if errors:
         yield element("h4", "Errors")
