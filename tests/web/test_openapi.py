@@ -161,7 +161,13 @@ def test_every_alias_names_its_operation() -> None:
 
 def test_only_private_reads_need_a_session() -> None:
     protected = {path for (_, path), each in OPERATIONS_BY_PLACE.items() if each["security"]}
-    assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"}
+    assert protected == {
+        "/fileByCid",
+        "/pendingFilesByOwner",
+        "/fileByPostId",
+        "/me/feeds",
+        "/me/feeds/{id}",
+    }
 
 
 def described_examples() -> Iterator[Any]:

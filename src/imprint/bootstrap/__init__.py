@@ -8,6 +8,7 @@ from starlette.types import ASGIApp
 
 from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
+from imprint.auth.post_page_tokens import PostPageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.bootstrap.adapters import (
@@ -41,6 +42,7 @@ from imprint.services.leases import LeaseMonitor
 from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.pages import Pages
+from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.sitemap import Sitemap
@@ -106,6 +108,7 @@ def build_service(
         Pages(index, reads),
         Sitemap(adapters.feed_index),
         Totals(index, clock),
+        Posts(adapters.index_reader, _post_page_tokens(settings), clock),
     )
     watched = [*monitors.values()]
     check = services.readiness.check
@@ -203,6 +206,7 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.security_contact,
         limits.rate_limits,
         settings.server.compatibility is Compatibility.INKDAO,
+        settings.server.public_url.rstrip("/"),
     )
 
 
@@ -215,6 +219,11 @@ def _sessions(settings: Settings) -> Sessions:
 def _page_tokens(settings: Settings) -> PageTokens:
     secret, previous = settings.page_token_secrets
     return PageTokens(secret.reveal_bytes(), _reveal(previous))
+
+
+def _post_page_tokens(settings: Settings) -> PostPageTokens:
+    secret, previous = settings.page_token_secrets
+    return PostPageTokens(secret.reveal_bytes(), _reveal(previous))
 
 
 def _reveal(secret: Secret | None) -> bytes | None:

@@ -18,6 +18,7 @@ from imprint.services.feeds import Feeds
 from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.pages import Pages
+from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.sitemap import Sitemap
@@ -30,6 +31,7 @@ from imprint.web.feed_links import FeedLinks
 from imprint.web.large_responses import ResponseBudget
 from imprint.web.machine_pages import MachinePages
 from imprint.web.middleware import RequestLimits, RequestMiddleware
+from imprint.web.post_records import PostRecords
 from imprint.web.problems import (
     on_hidden_problem,
     on_method_not_allowed,
@@ -42,6 +44,7 @@ from imprint.web.routes.about import AboutRoutes, StartingRoutes
 from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
+from imprint.web.routes.posts import PostRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.totals import TotalsRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
@@ -68,6 +71,7 @@ class Services:
     pages: Pages
     sitemap: Sitemap
     totals: Totals
+    posts: Posts
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,7 @@ class WebOptions:
     has_shares: bool = True
     hides_refusals: bool = False
     """Whether the statuses of `problems.HIDDEN` apply."""
+    public_url: str = ""
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -204,7 +209,7 @@ def _routes(
     links = facts.links
     written = MachinePages(links.service, links.chain_id, links.contract)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
-    totals = TotalsRoutes(services.totals)
+    posts = PostRoutes(services.login, services.posts, PostRecords(options.public_url))
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
@@ -225,12 +230,18 @@ def _routes(
         Route("/pendingFilesByOwner", reads.pending_files_by_owner),
         Route("/filesByNextPageToken", reads.files_by_next_page_token),
         Route("/filesMetaData", reads.files_meta_data),
-        Route("/globalMetrics", totals.global_metrics),
-        Route("/userMetrics", totals.user_metrics),
-        Route("/heatmap", totals.heat_map),
         Route("/ipfs/{cid}", gateway.document),
         # Before the routes of posts, whose ids would take the ending.
         Route("/posts/{id}.md", machines.post),
+        Route("/posts", posts.list_posts),
+        # The first pattern that matches wins, and an id may have any characters but a slash: a
+        # pattern such as `/posts/{id}.md` stands above this one.
+        Route("/posts/{id}", posts.post),
+        Route("/posts/{id}/content", reads.post_content),
+        Route("/authors/{address}", posts.author),
+        Route("/me/library", posts.library),
+        Route("/me/sales", posts.sales),
+        Route("/stats", posts.stats),
         Route("/auth/login", writes.login, methods=["POST"]),
         Route("/create/group", writes.create, methods=["POST"]),
         Route("/update/file", writes.update, methods=["POST"]),
@@ -242,18 +253,9 @@ def _routes(
             for name in (provider, WEBHOOK_ALIASES[provider])
         ),
         *_feed_routes(feeds),
-        Route("/p/{id}", machines.page),
-        Route("/llms.txt", machines.llms),
-        Route("/robots.txt", machines.robots),
-        Route("/sitemap.xml", machines.sitemap_index),
-        Route("/sitemaps/{start}.xml", machines.sitemap),
-        Route("/.well-known/imprint.json", about.facts_json),
-        Route("/.well-known/marketplace.json", about.marketplace_json),
-        Route("/.well-known/security.txt", about.security_txt),
-        Route("/openapi.json", about.openapi_json),
-        Route("/docs", about.docs),
-        Route("/healthz", about.healthz),
-        Route("/readyz", about.readyz),
+        *_machine_routes(machines),
+        *_totals_routes(TotalsRoutes(services.totals)),
+        *_about_routes(about),
     ]
 
 
@@ -266,6 +268,30 @@ def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
         yield Route(f"/feeds/private/{{token}}.{ending}", feeds.private(ending))
     yield Route("/me/feeds", feeds.all_of_reader, methods=["GET", "POST"])
     yield Route("/me/feeds/{id}", feeds.one_of_reader, methods=["DELETE", "POST"])
+
+
+def _machine_routes(machines: MachineRoutes) -> Iterator[Route]:
+    yield Route("/p/{id}", machines.page)
+    yield Route("/llms.txt", machines.llms)
+    yield Route("/robots.txt", machines.robots)
+    yield Route("/sitemap.xml", machines.sitemap_index)
+    yield Route("/sitemaps/{start}.xml", machines.sitemap)
+
+
+def _totals_routes(totals: TotalsRoutes) -> Iterator[Route]:
+    yield Route("/globalMetrics", totals.global_metrics)
+    yield Route("/userMetrics", totals.user_metrics)
+    yield Route("/heatmap", totals.heat_map)
+
+
+def _about_routes(about: AboutRoutes) -> Iterator[Route]:
+    yield Route("/.well-known/imprint.json", about.facts_json)
+    yield Route("/.well-known/marketplace.json", about.marketplace_json)
+    yield Route("/.well-known/security.txt", about.security_txt)
+    yield Route("/openapi.json", about.openapi_json)
+    yield Route("/docs", about.docs)
+    yield Route("/healthz", about.healthz)
+    yield Route("/readyz", about.readyz)
 
 
 def _middleware(routes: list[Route], options: WebOptions, monotonic: Monotonic) -> list[Middleware]:

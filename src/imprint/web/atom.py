@@ -54,7 +54,8 @@ def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
     if entry.text is None:
         yield f"<summary>{xml_text(teaser(entry))}</summary>\n"
     else:
-        yield f"<summary>{xml_text(post.description)}</summary>\n"
+        if post.description:
+            yield f"<summary>{xml_text(post.description)}</summary>\n"
         yield f'<content type="html">{xml_text(html_paragraphs(entry.text))}</content>\n'
     yield "</entry>\n"
 

@@ -70,17 +70,6 @@ LOGGED_PATH = 200
 PRIVATE_FEEDS = "/feeds/private/"
 """Paths that contain the token of a private feed."""
 
-PATH_LABELS = {
-    "/ipfs/": "/ipfs/{cid}",
-    PRIVATE_FEEDS: "/feeds/private/{token}",
-    "/feeds/tags/": "/feeds/tags/{tag}",
-    "/feeds/authors/": "/feeds/authors/{address}",
-    "/me/feeds/": "/me/feeds/{id}",
-    "/sitemaps/": "/sitemaps/{start}.xml",
-    "/p/": "/p/{id}",
-}
-"""The metrics labels of paths with parameters, by how the paths begin."""
-
 OTHER_PATHS = "other"
 """The metrics label of all unknown paths, so that callers cannot add labels."""
 
@@ -298,7 +287,7 @@ class RequestMiddleware:
 
     def _report(self, scope: Scope, status: int, seconds: float) -> None:
         path, code = scope["path"], scope["state"].get("code")
-        label = path if path in self.paths else _path_label(path)
+        label = path if path in self.paths else scope["state"].get("route") or _path_label(path)
         _response_counter(label, status, code or "").inc()
         _response_histogram(label).observe(seconds)
         if log.isEnabledFor(logging.INFO):
@@ -325,9 +314,7 @@ def _response_histogram(path: str) -> Histogram:
 
 
 def _path_label(path: str) -> str:
-    """The metrics label of a path that is no route by itself."""
-    known = (label for prefix, label in PATH_LABELS.items() if path.startswith(prefix))
-    return next(known, OTHER_PATHS)
+    return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS
 
 
 def _logged_path(path: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 from imprint.domain.errors import Code
 from imprint.web.docs.errors import MEANINGS
 from imprint.web.docs.examples import EXAMPLES, UNREADY
+from imprint.web.docs.feed_examples import FEED_EXAMPLES
+from imprint.web.docs.feed_schemas import describe_feeds
 from imprint.web.docs.guide import GUIDE
 from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter
 from imprint.web.docs.operations import OPERATIONS
@@ -28,9 +30,15 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string"},
     },
     "ETag": {
-        "description": "The quoted cid; a representation other than the default has a suffix.",
+        "description": "The quoted cid, or a hash of the content; a representation other than the "
+        "default has a suffix.",
         "required": True,
         "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z]+)*"$'},
+    },
+    "Location": {
+        "description": "Where to go on.",
+        "required": True,
+        "schema": {"type": "string"},
     },
     "Content-Range": {
         "description": "The byte range and the size of the document, or only the size.",
@@ -48,6 +56,8 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": "^Bearer"},
     },
 }
+
+_EXAMPLES = {**EXAMPLES, **FEED_EXAMPLES}
 
 _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
@@ -78,7 +88,7 @@ def describe_interface(version: str) -> dict[str, Any]:
         "tags": [{"name": topic, "description": text} for topic, text in TOPICS.items()],
         "paths": paths,
         "components": {
-            "schemas": {**describe_requests(), **describe_responses()},
+            "schemas": {**describe_requests(), **describe_responses(), **describe_feeds()},
             "headers": _HEADERS,
             "securitySchemes": {
                 "session": {
@@ -130,11 +140,11 @@ def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _describe_body(body: Body) -> dict[str, Any]:
-    media: dict[str, Any] = {"schema": ref(body.component), "example": EXAMPLES[body.component]}
+    media: dict[str, Any] = {"schema": ref(body.component), "example": _EXAMPLES[body.component]}
     if body.parts:
         media["encoding"] = {name: {"contentType": media_type} for name, media_type in body.parts}
     return {
-        "required": True,
+        "required": body.required,
         "description": body.description,
         "content": {body.media_type: media},
     }
@@ -142,18 +152,27 @@ def _describe_body(body: Body) -> dict[str, Any]:
 
 def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, Any]]]:
     response = operation.response
+    if response.component is None:
+        headers = ["Location"] if response.status == HTTPStatus.SEE_OTHER else []
+        yield str(response.status), _response(response.description, headers)
+        yield from _describe_refusals(operation)
+        return
     media: dict[str, Any] = {"schema": ref(response.component)}
     example = response.example or response.component
-    if example in EXAMPLES:
-        media["example"] = EXAMPLES[example]
+    if example in _EXAMPLES:
+        media["example"] = _EXAMPLES[example]
     tag = ["ETag"] if response.tagged else []
     content = dict.fromkeys(response.media_types, media)
     content |= {kind: {"schema": ref(component)} for kind, component in response.others}
-    yield "200", _response(response.description, tag, content)
+    yield str(response.status), _response(response.description, tag, content)
     if response.ranged:
         yield "206", _response("The requested byte range.", [*tag, "Content-Range"], content)
     if response.tagged:
         yield "304", _response("The client's copy is current. There is no body.", tag)
+    yield from _describe_refusals(operation)
+
+
+def _describe_refusals(operation: Operation) -> Iterator[tuple[str, dict[str, Any]]]:
     for status, codes in STATUSES.items():
         possible = [code for code in codes if code in operation.codes]
         if possible:

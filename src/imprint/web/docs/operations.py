@@ -12,6 +12,8 @@ from imprint.web.docs.examples import (
     TAGS,
     THUMBNAIL_CID,
 )
+from imprint.web.docs.feed_operations import FEED_OPERATIONS
+from imprint.web.docs.machine_operations import MACHINE_OPERATIONS
 from imprint.web.docs.operation import (
     BODY_CODES,
     DOCUMENT_CODES,
@@ -424,6 +426,8 @@ OPERATIONS = (
     HEAT_MAP,
     RECEIVE_FROM_PROVIDER_A,
     RECEIVE_FROM_PROVIDER_B,
+    *FEED_OPERATIONS,
+    *MACHINE_OPERATIONS,
     SERVICE_FACTS,
     MARKETPLACE,
     SECURITY_CONTACT,

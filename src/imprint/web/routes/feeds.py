@@ -20,10 +20,8 @@ from imprint.web.feed_links import FeedLinks
 from imprint.web.large_responses import LargeResponse, Lease, ResponseBudget
 from imprint.web.requests import SMALL_BODY, BodyReader, client_of, parse_json, parse_tags
 from imprint.web.responses import FREE_POST, encode_json
+from imprint.web.routes.posts import OWN, check_parameters
 from imprint.web.validators import is_unchanged, validators
-
-PRIVATE_FEED = "private, no-store"
-"""For what one reader may see: no cache keeps it."""
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
 """Bytes that a feed may take while it is made: its texts, escaped, and once more as a document."""
@@ -71,13 +69,14 @@ class FeedRoutes:
         async def endpoint(request: Request) -> Response:
             token = request.path_params["token"]
             lease, _ = await self._write(request, ending, lambda: self.feeds.private(token))
-            headers = {"Cache-Control": PRIVATE_FEED, "X-Robots-Tag": "noindex"}
+            headers = {"Cache-Control": OWN, "X-Robots-Tag": "noindex"}
             return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
 
         return endpoint
 
     async def all_of_reader(self, request: Request) -> Response:
         """`/me/feeds`: the feeds of the session, or a new one."""
+        check_parameters(request, frozenset())
         session = self._session(request)
         if request.method == "POST":
             await self._check_body(request)
@@ -90,13 +89,14 @@ class FeedRoutes:
 
     async def one_of_reader(self, request: Request) -> Response:
         """`/me/feeds/{id}`: another token for a feed, or its end."""
+        check_parameters(request, frozenset())
         session = self._session(request)
         feed_id = request.path_params["id"]
         if request.method == "POST":
             await self._check_body(request)
             return self._access(await self.feeds.rotate(session.address, feed_id), 200)
         await self.feeds.remove(session.address, feed_id)
-        return Response(status_code=204, headers={"Cache-Control": PRIVATE_FEED})
+        return Response(status_code=204, headers={"Cache-Control": OWN})
 
     def _session(self, request: Request) -> Session:
         return self.login.recognize(request.headers.get("authorization"))
@@ -127,6 +127,7 @@ class FeedRoutes:
     async def _write(
         self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
     ) -> tuple[Lease, Feed]:
+        check_parameters(request, frozenset())
         found: list[Feed] = []
 
         async def write() -> bytes:
@@ -141,7 +142,7 @@ class FeedRoutes:
 
 
 def _private_json(body: object, status: int) -> Response:
-    headers = {"Cache-Control": PRIVATE_FEED}
+    headers = {"Cache-Control": OWN}
     return Response(encode_json(body), status, headers, "application/json")
 
 
