@@ -205,8 +205,8 @@ def _routes(
     budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
     gateway = GatewayRoutes(services.reads, budget)
-    feeds = FeedRoutes(services.login, services.feeds, facts.links, bodies, budget)
     links = facts.links
+    feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = MachinePages(links.service, links.chain_id, links.contract)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     posts = PostRoutes(services.login, services.posts, PostRecords(options.public_url))
@@ -223,40 +223,46 @@ def _routes(
         clock,
     )
     return [
-        Route("/filesByTags", reads.files_by_tags),
-        Route("/fileByCid", reads.file_by_cid),
-        Route("/fileByPostId", reads.file_by_post_id),
-        Route("/freeFileByPostId", reads.free_file_by_post_id),
-        Route("/pendingFilesByOwner", reads.pending_files_by_owner),
-        Route("/filesByNextPageToken", reads.files_by_next_page_token),
-        Route("/filesMetaData", reads.files_meta_data),
         Route("/ipfs/{cid}", gateway.document),
-        # Before the routes of posts, whose ids would take the ending.
+        # Before the routes of posts, whose ids would take the ending: the first pattern wins.
         Route("/posts/{id}.md", machines.post),
         Route("/posts", posts.list_posts),
-        # The first pattern that matches wins, and an id may have any characters but a slash: a
-        # pattern such as `/posts/{id}.md` stands above this one.
         Route("/posts/{id}", posts.post),
         Route("/posts/{id}/content", reads.post_content),
         Route("/authors/{address}", posts.author),
         Route("/me/library", posts.library),
         Route("/me/sales", posts.sales),
         Route("/stats", posts.stats),
-        Route("/auth/login", writes.login, methods=["POST"]),
-        Route("/create/group", writes.create, methods=["POST"]),
-        Route("/update/file", writes.update, methods=["POST"]),
-        Route("/publish/file", writes.publish, methods=["POST"]),
-        Route("/delete/file", writes.delete, methods=["POST"]),
         *(
             Route(f"/webhook/{name}/publish", webhooks.receiver(provider), methods=["POST"])
             for provider in services.webhooks.providers
             for name in (provider, WEBHOOK_ALIASES[provider])
         ),
+        *_file_routes(reads),
+        *_write_routes(writes),
         *_feed_routes(feeds),
         *_machine_routes(machines),
         *_totals_routes(TotalsRoutes(services.totals)),
         *_about_routes(about),
     ]
+
+
+def _file_routes(reads: ReadRoutes) -> Iterator[Route]:
+    yield Route("/filesByTags", reads.files_by_tags)
+    yield Route("/fileByCid", reads.file_by_cid)
+    yield Route("/fileByPostId", reads.file_by_post_id)
+    yield Route("/freeFileByPostId", reads.free_file_by_post_id)
+    yield Route("/pendingFilesByOwner", reads.pending_files_by_owner)
+    yield Route("/filesByNextPageToken", reads.files_by_next_page_token)
+    yield Route("/filesMetaData", reads.files_meta_data)
+
+
+def _write_routes(writes: WriteRoutes) -> Iterator[Route]:
+    yield Route("/auth/login", writes.login, methods=["POST"])
+    yield Route("/create/group", writes.create, methods=["POST"])
+    yield Route("/update/file", writes.update, methods=["POST"])
+    yield Route("/publish/file", writes.publish, methods=["POST"])
+    yield Route("/delete/file", writes.delete, methods=["POST"])
 
 
 def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
