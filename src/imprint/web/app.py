@@ -223,15 +223,7 @@ def _routes(
         Route("/ipfs/{cid}", gateway.document),
         # Before the routes of posts, whose ids would take the ending.
         Route("/posts/{id}.md", machines.post),
-        Route("/posts", posts.list_posts),
-        # The first pattern that matches wins, and an id may have any characters but a slash: a
-        # pattern such as `/posts/{id}.md` stands above this one.
-        Route("/posts/{id}", posts.post),
-        Route("/posts/{id}/content", reads.post_content),
-        Route("/authors/{address}", posts.author),
-        Route("/me/library", posts.library),
-        Route("/me/sales", posts.sales),
-        Route("/stats", posts.stats),
+        *_index_routes(posts, reads),
         Route("/auth/login", writes.login, methods=["POST"]),
         Route("/create/group", writes.create, methods=["POST"]),
         Route("/update/file", writes.update, methods=["POST"]),
@@ -267,6 +259,20 @@ def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
         yield Route(f"/feeds/private/{{token}}.{ending}", feeds.private(ending))
     yield Route("/me/feeds", feeds.all_of_reader, methods=["GET", "POST"])
     yield Route("/me/feeds/{id}", feeds.one_of_reader, methods=["DELETE", "POST"])
+
+
+def _index_routes(posts: PostRoutes, reads: ReadRoutes) -> list[Route]:
+    return [
+        Route("/posts", posts.list_posts),
+        # The first pattern that matches wins, and an id may have any characters but a slash: a
+        # pattern such as `/posts/{id}.md` stands above this one.
+        Route("/posts/{id}", posts.post),
+        Route("/posts/{id}/content", reads.post_content),
+        Route("/authors/{address}", posts.author),
+        Route("/me/library", posts.library),
+        Route("/me/sales", posts.sales),
+        Route("/stats", posts.stats),
+    ]
 
 
 def _middleware(routes: list[Route], options: WebOptions, monotonic: Monotonic) -> list[Middleware]:
