@@ -13,8 +13,10 @@ from typing import Protocol
 import asyncpg
 from tests.postgresql import Server
 
-from bench.filled_catalog import fill_sqlite
+from bench.filled_catalog import fill_postgresql, fill_sqlite
+from bench.fixture import ALICE
 from bench.processes import SERVICE_CORE, pinned
+from imprint.adapters.catalog import postgresql_schema
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.sqlite_connections import connect_writer
 
@@ -37,6 +39,14 @@ class Database(Protocol):
         """The URL of a new empty database."""
         ...
 
+    def fill(self, files: int) -> str:
+        """The URL of a new database with this many files and posts, some of them held by Alice."""
+        ...
+
+    def bytes_of(self, url: str) -> int:
+        """The size of a database."""
+        ...
+
 
 @dataclass(slots=True)
 class SqliteFiles:
@@ -51,13 +61,16 @@ class SqliteFiles:
     def make(self) -> str:
         return f"sqlite:///{self.folder}/{next(_numbers)}.db"
 
-    def fill(self, files: int) -> Path:
-        """A database with this many files."""
-        path = self.folder / f"filled-{files}.db"
+    def fill(self, files: int) -> str:
+        url = self.make()
+        path = Path(url.removeprefix("sqlite:///"))
         with closing(connect_writer(path)) as connection:
             migrate(connection, known_migrations())
-        fill_sqlite(path, files)
-        return path
+        fill_sqlite(path, files, ALICE)
+        return url
+
+    def bytes_of(self, url: str) -> int:
+        return Path(url.removeprefix("sqlite:///")).stat().st_size
 
     def time_commit(self) -> float:
         path = self.folder / f"floor-{next(_numbers)}.db"
@@ -81,6 +94,29 @@ class PostgresqlServer:
 
     def make(self) -> str:
         return asyncio.run(self.server.create_database(f"bench_{next(_numbers)}"))
+
+    def fill(self, files: int) -> str:
+        url = self.make()
+        asyncio.run(self._fill(url, files))
+        return url
+
+    async def _fill(self, url: str, files: int) -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            await postgresql_schema.migrate(connection, known_migrations("postgresql"))
+        finally:
+            await connection.close()
+        await fill_postgresql(url, files, ALICE)
+
+    def bytes_of(self, url: str) -> int:
+        return asyncio.run(self._bytes_of(url))
+
+    async def _bytes_of(self, url: str) -> int:
+        connection = await asyncpg.connect(url)
+        try:
+            return int(await connection.fetchval("SELECT pg_database_size(current_database())"))
+        finally:
+            await connection.close()
 
     def time_commit(self) -> float:
         with pinned(SERVICE_CORE):
