@@ -139,15 +139,22 @@ class Connection(_Connection):
 
     async def run(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
         """The rows of a statement, in one round trip if it ran before on this connection."""
-        statement = self._prepared.get(text)
-        if statement is None:
-            statement = self._prepared[text] = await self.prepare(text)
+        statement = self._prepared.get(text) or await self._prepare(text)
         try:
             return await statement.fetch(*values)
         except asyncpg.InvalidCachedStatementError:
             # A migration has changed the types of its columns.
             del self._prepared[text]
             raise
+
+    async def run_many(self, text: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement with each of these values, without waiting between them."""
+        statement = self._prepared.get(text) or await self._prepare(text)
+        await statement.executemany(rows)
+
+    async def _prepare(self, text: str) -> "PreparedStatement[asyncpg.Record]":
+        statement = self._prepared[text] = await self.prepare(text)
+        return statement
 
 
 class _Lent:

@@ -7,6 +7,7 @@ from typing import Any
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.files import END
+from imprint.adapters.catalog.index_tables import LOADS, in_postgresql
 from imprint.adapters.catalog.transaction import Value
 from imprint.domain.lists import ListFilter, OwnDrafts
 from imprint.domain.tags import MAX_TAGS
@@ -94,6 +95,7 @@ _OWN: Mapping[str, str] = {
         text: text.replace(":now", _SERVER_NOW)
         for text in (sql.TAKE_LEASE, sql.RELEASE_LEASE, sql.FIND_LEASE, sql.NOW)
     },
+    **{text: in_postgresql(text) for text in LOADS},
     sql.NEXT_POSITION: "SELECT nextval('positions') AS value",
     sql.MISCOUNTED_TAGS: "SELECT 0 AS count",
     sql.COUNT_TAG: f"SELECT {_count_in('onchain')} AS posts, {_count_in('pending')} AS drafts",

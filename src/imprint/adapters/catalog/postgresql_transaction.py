@@ -2,7 +2,15 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -61,6 +69,11 @@ class PostgresqlTransaction:
             await self._run(self._connection.execute, sql)
         elif sql not in NOT_NEEDED:
             await self._run(self._connection.run, *translate(sql, values))
+
+    async def executemany(self, sql: str, /, rows: Sequence[Mapping[str, Value]]) -> None:
+        if rows:
+            texts, values = zip(*(translate(sql, row) for row in rows), strict=True)
+            await self._run(self._connection.run_many, texts[0], values)
 
     async def lock(self, names: Collection[str]) -> None:
         more = frozenset(names) - self._locks

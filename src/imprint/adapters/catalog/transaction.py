@@ -5,7 +5,15 @@ value is the result of the transaction; an exception rolls it back. The names of
 rules need, and the values that databases store, are defined here as well.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import (
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
@@ -55,6 +63,9 @@ class Transaction(Protocol):
 
     async def execute(self, sql: str, /, **values: Value) -> None:
         """Run a statement whose rows are not needed."""
+
+    async def executemany(self, sql: str, /, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Run a statement once for each row of values, together."""
 
     async def lock(self, names: Collection[str]) -> None:
         """Take locks in addition to those that the transaction has; they last until it ends.
