@@ -10,10 +10,11 @@ from random import Random
 from typing import Any
 
 import httpx2
-from tests.simulation.market import DEPTH, Market
+from imprint.services.indexer import Indexer
+from tests.simulation.market import DEPTH, Market, Texts
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
-from imprint.bootstrap import Adapters, build_service, open_adapters
+from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
 from imprint.devchain.blocks import Block
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
@@ -26,6 +27,33 @@ GRACE = timedelta(hours=24)
 SESSION = timedelta(hours=1, minutes=50)
 AUTHORS, READERS = (1, 2, 3), (4, 5)
 """The accounts that write, and those that only read."""
+
+TITLES = (b"Amber", b"birch", b"cedar", b"delta", "Émeraude".encode(), b"fjord")
+"""Words of titles, and of nothing else."""
+
+DESCRIPTIONS = (b"granite", b"harbour", b"island", "日本".encode())
+"""Words of descriptions, and of nothing else."""
+
+HOSTILE = (b"", b"\xff\xfe", b"\x00\x07", "\u202e".encode(), b"<script>", b'" OR *')
+"""What is between words now and then: no UTF-8, control characters, marks, and syntax."""
+
+TAGS: dict[bytes, str | None] = {
+    b"ink": "ink",
+    b"#Paper": "paper",
+    b" quill ": "quill",
+    "\u00c4hre".encode(): "\u00e4hre",
+    "A\u0308hre".encode(): "\u00e4hre",
+    b"two words": None,
+    b"one,two": None,
+    b"": None,
+    b"\xff": None,
+    b"x" * 33: None,
+}
+"""Hashtags as they are on the chain, and what the index makes of them."""
+
+
+TURNS = 12
+"""Rounds in which the index reaches the head of a chain that rests."""
 
 
 class PlainRecoder:
@@ -44,12 +72,14 @@ class Universe:
 
     random: Random
     folder: Path
+    database: str | None = None
     clock: MovableClock = field(default_factory=lambda: MovableClock(START))
     market: Market = field(init=False)
     node: Node = field(init=False)
     settings: Settings = field(init=False)
     world: World = field(init=False)
     follower: Follower = field(init=False)
+    indexers: tuple[Indexer, Indexer] = field(init=False)
     undelivered: list[tuple[str, Block]] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
     latest: datetime = START
@@ -66,6 +96,8 @@ class Universe:
             "IMPRINT_DATA_DIR": str(self.folder),
             "IMPRINT_PUBLIC_URL": ORIGIN,
         }
+        if self.database is not None:
+            environ["IMPRINT_DATABASE_URL"] = self.database
         defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": self.market.address}
         self.settings = read_settings(environ, defaults=defaults, check_secrets=False)
         self._start()
@@ -90,6 +122,8 @@ class Universe:
             chain_settings.reorg_depth,
             monotonic=self.clock.monotonic,
         )
+        one, other = (build_indexer(self.settings, adapters) for _ in range(2))
+        self.indexers = one, replace(other, holder="another process")
 
     async def restart(self) -> None:
         """End the service and start it anew on the same data."""
@@ -117,6 +151,18 @@ class Universe:
 
     def anybody(self) -> Wallet:
         return self.world.wallet(self.random.choice(AUTHORS + READERS))
+
+    def texts(self) -> Texts:
+        """What an author writes about a post."""
+        chance = self.random
+        title = [chance.choice(TITLES) for _ in range(chance.randint(1, 3))]
+        if chance.random() < 0.3:
+            title.insert(chance.randint(0, len(title)), chance.choice(HOSTILE))
+        description = [
+            chance.choice((*DESCRIPTIONS, *HOSTILE)) for _ in range(chance.randint(0, 4))
+        ]
+        tags = chance.choices(list(TAGS), k=chance.choice([0, 0, 1, 3, 10]))
+        return Texts(b" ".join(title), b" ".join(description), tuple(tags))
 
     async def session(self, wallet: Wallet) -> dict[str, str]:
         """The headers of a session that has not expired."""
@@ -175,6 +221,19 @@ class Universe:
         finally:
             self.node.fault = None
 
+    async def index(
+        self, trouble: Callable[[bytes], bytes | None] | None = None, indexer: int = 0
+    ) -> bool:
+        """Run a round of an indexer, which may fail if the node is in trouble."""
+        self.node.fault = trouble
+        try:
+            return await self.indexers[indexer].index_once()
+        except Unavailable:
+            assert trouble is not None
+            return False
+        finally:
+            self.node.fault = None
+
     async def collect(self) -> None:
         collector = GarbageCollector(
             self.adapters.catalog, self.adapters.content, self.clock, GRACE
@@ -193,4 +252,17 @@ class Universe:
             while not await self.follow():
                 # The clock went back, and the lease of the one before has not run out again.
                 self.clock.advance(7)
+            await self._index_to_head()
         assert not self.follower.deep_reorg
+
+    async def _index_to_head(self) -> None:
+        for _ in range(TURNS):
+            if not await self.index(indexer=self.random.choice([0, 1])):
+                self.clock.advance(7)
+                continue
+            state = await self.adapters.index_writer.index_state()
+            head = self.market.chain.head
+            if state is not None and state.block is not None:
+                if state.block.block_hash == "0x" + head.hash.hex():
+                    return
+        raise AssertionError("the index does not reach the head")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.simulation.index_verdict import check_index
 from tests.simulation.market import Created
 from tests.simulation.model import DESTROYED, GONE, LIVE, Model, Version
 from tests.simulation.universe import AUTHORS, READERS, Universe
@@ -15,6 +16,7 @@ SAMPLE = 3
 
 async def check(universe: Universe, model: Model, whole: bool) -> None:
     """Fails where the service and the model differ. The universe must have come to rest."""
+    await check_index(universe, model)
     claims = model.claims()
     model.posts, model.post_blocks = {}, {}
     for version in model.versions.values():
