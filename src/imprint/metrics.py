@@ -52,6 +52,30 @@ COLLECTOR_RUNNING = Gauge(
     "imprint_collector_running",
     "0 while no process has collected garbage for too long; 1 also where it is switched off.",
 )
+INDEXER_RUNNING = Gauge(
+    "imprint_indexer_running",
+    "0 while no process has filled the index of posts for too long; 1 also where it is off.",
+)
+INDEXED_BLOCK = Gauge("imprint_indexed_block", "The block up to which posts are indexed.")
+INDEX_LAG = Gauge(
+    "imprint_index_lag_blocks", "Blocks between the one that is indexed and the node's newest."
+)
+INDEX_EVENTS = Counter("imprint_index_events", "Events that the index of posts applied.")
+INDEX_UNDONE = Counter(
+    "imprint_index_undone", "Logs that the index of posts undid, because they left the chain."
+)
+INDEX_UNDECODABLE = Counter(
+    "imprint_index_undecodable", "Logs of the marketplace that the index cannot decode."
+)
+INDEX_UNDESCRIBED = Counter(
+    "imprint_index_undescribed",
+    "Posts that are indexed without a description: none was returned.",
+)
+INDEX_RESTARTS = Counter(
+    "imprint_index_restarts",
+    "Times that the index was emptied, by the reason.",
+    ["reason"],
+)
 LEASE_AGE = Gauge(
     "imprint_lease_age_seconds", "Seconds since a process last held the lease.", ["lease"]
 )
@@ -129,6 +153,7 @@ LEAST = frozenset(
         "imprint_dependency_up",
         "imprint_follower_running",
         "imprint_free_disk_bytes",
+        "imprint_indexer_running",
         "imprint_ready",
         "process_max_fds",
         "process_start_time_seconds",
@@ -136,7 +161,7 @@ LEAST = frozenset(
 )
 """Gauges of which the smallest value counts."""
 
-for _gauge in (FOLLOWER_RUNNING, COLLECTOR_RUNNING):
+for _gauge in (FOLLOWER_RUNNING, COLLECTOR_RUNNING, INDEXER_RUNNING):
     _gauge.set(1)
 for _gauge in (
     CURSOR_LAG,
@@ -145,6 +170,8 @@ for _gauge in (
     FOLLOWED_BLOCK,
     FREE_DISK_BYTES,
     HEAD_BLOCK,
+    INDEXED_BLOCK,
+    INDEX_LAG,
     POSTS,
     READY,
     STORED_BYTES,

@@ -20,7 +20,7 @@ from tests.processes import PLAIN, Service
 from tests.world import problem
 
 from imprint.domain.addresses import keccak256
-from imprint.services.chain_sync import SHRUNK_GRACE
+from imprint.services.seen_heads import SHRUNK_GRACE
 
 FLOOD = Path(__file__).parent / "TransferFlood.json"
 FLOODS, LOGS_EACH = 4, 3_000

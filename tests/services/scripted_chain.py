@@ -1,6 +1,7 @@
 """A chain under the control of a test: blocks with logs, forks, refusals, nodes that are behind."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -10,14 +11,18 @@ from tests.world import MovableClock
 
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
+from imprint.domain.market_events import PostPublished
 from imprint.domain.marketplace import (
     POST_CREATED,
     POST_PRICE_UPDATED,
     POST_SUBSCRIBED,
+    POST_TAGGED,
     TRANSFER,
     Log,
+    Undecodable,
+    decode_market_event,
 )
-from imprint.domain.posts import BlockRef, LogPlace
+from imprint.domain.posts import BlockRef, LogPlace, PostDetails
 from imprint.ports.chain import ReceiptLogs, Unproved
 
 MARKET = Address("0x" + "c3" * 20)
@@ -48,6 +53,10 @@ def say_bought(reader: str, post_id: int) -> Said:
     return topics, encode(["uint256"], [5])
 
 
+def say_tagged(post_id: int, hashtag: bytes) -> Said:
+    return (POST_TAGGED, topic_of(post_id)), encode(["bytes"], [hashtag])
+
+
 def say_priced(post_id: int, price: int) -> Said:
     return (POST_PRICE_UPDATED, topic_of(post_id)), encode(["uint256"] * 2, [5, price])
 
@@ -70,7 +79,8 @@ class ScriptedChain:
 
     `most` is how many blocks it looks through at once, and `oversized` are those whose logs it
     never returns at once. `hidden` blocks have no logs until a receipt is read. The receipts of
-    `unreadable` transactions are refused. `fault` is called with each question and may raise.
+    `unreadable` transactions and the entries of `undescribed` posts are refused. `fault` is called
+    with each question and may raise.
     """
 
     clock: MovableClock
@@ -78,6 +88,8 @@ class ScriptedChain:
     oversized: set[int] = field(default_factory=set)
     hidden: set[int] = field(default_factory=set)
     unreadable: set[str] = field(default_factory=set)
+    undescribed: set[int] = field(default_factory=set)
+    descriptions: dict[int, bytes] = field(default_factory=dict)
     fault: Callable[[str], None] = lambda question: None
     asked: list[str] = field(default_factory=list)
     ranges: list[int] = field(default_factory=list)
@@ -128,6 +140,32 @@ class ScriptedChain:
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         self._ask("block_at", head)
         return self.blocks[number].ref if number < len(self.blocks) else None
+
+    async def block_times(
+        self, blocks: Sequence[BlockRef], head: BlockRef
+    ) -> dict[BlockRef, datetime]:
+        self._ask("block_times", head)
+        times = {block.ref: block.made_at for block in self.blocks}
+        if any(block not in times for block in blocks):
+            raise Unavailable.chain()
+        return {block: times[block] for block in blocks}
+
+    async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
+        self._ask("post_details", head)
+        if self.undescribed & set(post_ids):
+            raise Unavailable.chain()
+        known = {}
+        for log in (log for block in self.blocks[: head.number + 1] for log in block.logs):
+            with suppress(Undecodable):
+                event = decode_market_event(log, self.clock.now())
+                if isinstance(event, PostPublished):
+                    known[event.post_id] = event
+        return [
+            PostDetails(
+                known[each].author, known[each].spelled_cid, self.descriptions.get(each, b"Text")
+            )
+            for each in post_ids
+        ]
 
     async def logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
@@ -197,6 +235,14 @@ class SeveralNodes:
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         return await self._node("block_at").block_at(number, head)
+
+    async def block_times(
+        self, blocks: Sequence[BlockRef], head: BlockRef
+    ) -> dict[BlockRef, datetime]:
+        return await self._node("block_times").block_times(blocks, head)
+
+    async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
+        return await self._node("post_details").post_details(post_ids, head)
 
     async def logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef

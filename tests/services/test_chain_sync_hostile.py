@@ -20,13 +20,8 @@ from tests.services.scripted_chain import (
 from imprint.domain.files import State
 from imprint.domain.marketplace import Log, decode_post_created
 from imprint.domain.posts import BlockRef, EventStatus
-from imprint.services.chain_sync import (
-    EVENTS_AT_ONCE,
-    FEW_LOGS,
-    LEASE_SECONDS,
-    SHRUNK_GRACE,
-    History,
-)
+from imprint.services.chain_sync import EVENTS_AT_ONCE, FEW_LOGS, LEASE_SECONDS, History
+from imprint.services.seen_heads import SHRUNK_GRACE
 
 
 async def test_posts_in_and_after_a_block_whose_logs_are_refused_are_onchain(

@@ -21,6 +21,7 @@ from imprint.bootstrap.adapters import (
 from imprint.bootstrap.background import (
     BackgroundTasks,
     build_follower,
+    build_indexer,
     build_monitors,
     build_stray_scan,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Adapters",
     "OpenCatalog",
     "build_follower",
+    "build_indexer",
     "build_service",
     "build_starting_service",
     "check_chain",

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved
@@ -44,6 +45,7 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
+from imprint.ports.post_index import PostIndexWriter
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -77,6 +79,7 @@ class Adapters:
     webhook_providers: Mapping[str, WebhookProvider]
     clock: Clock
     disk: LocalDiskSpace
+    index_writer: PostIndexWriter
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
 
@@ -134,6 +137,7 @@ def open_adapters(
         webhook_providers=_webhook_providers(settings),
         clock=clock,
         disk=open_disk(settings),
+        index_writer=CatalogIndexWriter(catalog),
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
     )

@@ -1,4 +1,4 @@
-"""Background tasks: garbage collection, scrub, labels, disk space, follower, watcher, monitors."""
+"""Background tasks: garbage collection, scrub, labels, disk space, chain, index, monitors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
@@ -10,10 +10,12 @@ from typing import Any
 from starlette.types import ASGIApp
 
 from imprint.bootstrap.adapters import Adapters
-from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING, LEASE_AGE
+from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING, INDEXER_RUNNING, LEASE_AGE
+from imprint.ports.post_index import IndexSource
 from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS, Follower
 from imprint.services.entitlement import Entitlement, EntitlementWatcher
 from imprint.services.garbage_collector import GarbageCollector, StrayScan, UsageRecount
+from imprint.services.indexer import INDEXER_LEASE, LEASE_LENGTH, Indexer
 from imprint.services.installation import InstallationClaim
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, LeaseMonitor
@@ -39,6 +41,25 @@ def build_follower(
     )
 
 
+def build_indexer(
+    settings: Settings, adapters: Adapters, first_block: int | None = None
+) -> Indexer:
+    """The indexer of the marketplace that the settings name, from the start block on.
+
+    An earlier `first_block` makes the index begin there.
+    """
+    chain = settings.chain
+    first = chain.start_block if first_block is None else min(first_block, chain.start_block)
+    return Indexer(
+        adapters.chain,
+        adapters.catalog,
+        adapters.index_writer,
+        IndexSource(chain.id, chain.marketplace, first),
+        chain.reorg_depth,
+        adapters.monotonic,
+    )
+
+
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
     """Monitors of the tasks that this process should run too, by their members of `Condition`."""
     catalog, elapsed = adapters.catalog, adapters.monotonic
@@ -53,6 +74,15 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
             FOLLOWER_RUNNING.set,
             elapsed,
             LEASE_AGE.labels("follower").set,
+        )
+        monitors["indexer"] = LeaseMonitor(
+            catalog,
+            INDEXER_LEASE,
+            "indexer",
+            LeaseMonitor.limit_of(interval, LEASE_LENGTH),
+            INDEXER_RUNNING.set,
+            elapsed,
+            LEASE_AGE.labels("indexer").set,
         )
     if interval := settings.retention.janitor_seconds:
         limit = LeaseMonitor.limit_of(interval, LEASE_TIME)
@@ -125,4 +155,5 @@ class BackgroundTasks:
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:
             yield build_follower(self.settings, adapters, self.labels).run(interval)
+            yield build_indexer(self.settings, adapters).run(interval)
             yield EntitlementWatcher(adapters.chain, self.entitlement).run(interval)

@@ -13,6 +13,7 @@ from imprint.server.supervisor import MISCONFIGURED
 from imprint.services.backup import NotABackup, NotSaved
 from imprint.services.content_migration import NotMigrated
 from imprint.services.exports import DocumentMissing, ImportConflicts
+from imprint.services.indexer import IndexBusy
 from imprint.services.leases import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
@@ -25,6 +26,7 @@ _FAILURES = (
     CollectionNotPaused,
     ImportConflict,
     DocumentMissing,
+    IndexBusy,
     NotABackup,
     NotAnExport,
     NotMigrated,

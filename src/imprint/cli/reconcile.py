@@ -1,14 +1,16 @@
-"""`imprint reconcile`: reads all events from the chain again."""
+"""`imprint reconcile`: reads all events from the chain again, and rebuilds the index of posts."""
 
 import asyncio
 from pathlib import Path
 
 import click
 
-from imprint.bootstrap import build_follower, check_chain
+from imprint.bootstrap import build_follower, build_indexer, check_chain
 from imprint.cli.errors import reporting_errors
-from imprint.cli.installation import config_option, open_installation
-from imprint.cli.progress import show_progress
+from imprint.cli.installation import Installation, config_option, open_installation
+from imprint.cli.progress import report_progress, show_progress
+from imprint.ports.post_index import IndexMoved
+from imprint.services.indexer import IndexBusy, take_index
 from imprint.services.labels import LabelUpdater
 
 
@@ -18,15 +20,17 @@ from imprint.services.labels import LabelUpdater
 def reconcile(from_block: int, config: Path | None) -> None:
     """Read the events of the chain again from a block on.
 
-    Afterwards the catalog agrees with them. It may run beside a running service, as often as you
-    like.
+    Afterwards the catalog agrees with them. Then the index of posts is rebuilt from the start block
+    on, or from this one if it is earlier; until it has reached the newest block, a service finds
+    only a part of the posts. It may run beside a running service, as often as you like.
     """
     with reporting_errors():
-        reached = asyncio.run(_reconcile(from_block, config))
+        reached, indexed = asyncio.run(_reconcile(from_block, config))
     click.echo(f"The catalog agrees with the chain from block {from_block} to {reached}.")
+    click.echo(f"The index of posts is rebuilt up to block {indexed}.")
 
 
-async def _reconcile(from_block: int, config: Path | None) -> int:
+async def _reconcile(from_block: int, config: Path | None) -> tuple[int, int]:
     async with open_installation(config) as installation:
         settings, adapters = installation.settings, installation.adapters
         await check_chain(adapters.marketplace)
@@ -39,4 +43,20 @@ async def _reconcile(from_block: int, config: Path | None) -> int:
             )
             await labels.update_all()
         cursor = await adapters.catalog.cursor(settings.chain.id)
-        return from_block if cursor is None else cursor.number
+        reached = from_block if cursor is None else cursor.number
+        return reached, await _rebuild_index(installation, from_block)
+
+
+async def _rebuild_index(installation: Installation, from_block: int) -> int:
+    """Rebuild the index; returns the last block in it. Raises `IndexBusy`."""
+    settings, adapters = installation.settings, installation.adapters
+    indexer = build_indexer(settings, adapters, from_block)
+    async with take_index(adapters.catalog, report_progress) as lease:
+        with show_progress("Indexing posts") as progress:
+            try:
+                reached = await indexer.rebuild(lease, progress)
+            except IndexMoved:
+                raise IndexBusy(
+                    "Another process changed the index of posts meanwhile. Please try again."
+                ) from None
+    return from_block if reached is None else reached.number

@@ -1,6 +1,6 @@
 """The marketplace contract: its event topics, its function selectors, and their decoders."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from imprint.domain.abi import NotAbi, Tuple, decode_address, decode_uint256
@@ -16,7 +16,14 @@ from imprint.domain.market_events import (
     TokensMoved,
     place_of,
 )
-from imprint.domain.posts import AccessChanged, BlockRef, LogPlace, PostCreated, PostEntry
+from imprint.domain.posts import (
+    AccessChanged,
+    BlockRef,
+    LogPlace,
+    PostCreated,
+    PostDetails,
+    PostEntry,
+)
 
 POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")
 """First topic of PostCreated(uint256,string,string,string,address,uint256): a post is published."""
@@ -68,13 +75,17 @@ _STAND_IN = "0x" + "0" * 16
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log from a node or a provider; `removed` if its block is no longer canonical."""
+    """A log from a node or a provider; `removed` if its block is no longer canonical.
+
+    `timestamp` is that of its block, in seconds, if the node sends it beside the log.
+    """
 
     address: Address
     topics: tuple[bytes, ...]
     data: bytes
     place: LogPlace
     removed: bool = False
+    timestamp: int | None = field(default=None, compare=False)
 
 
 class Undecodable(ValueError):
@@ -170,9 +181,7 @@ def decode_post_info(returned: bytes) -> PostEntry:
     A contract may return the entry as one struct or as six values. The struct begins with the
     offset 32, the six values begin with the author, and no author has the address 32.
     """
-    if Tuple(returned, 1).uint256(0) == 32:
-        returned = returned[32:]
-    entry = Tuple(returned, 6)
+    entry = _entry_of(returned)
     # All four strings are read, though one is used, to refuse an entry that was cut off.
     spelled, *_ = [entry.string(place) for place in range(1, 5)]
     try:
@@ -180,6 +189,20 @@ def decode_post_info(returned: bytes) -> PostEntry:
     except UnicodeDecodeError:
         cid = None
     return PostEntry(entry.address(0), cid, entry.uint256(5))
+
+
+def decode_post_details(returned: bytes) -> PostDetails:
+    """Decode the description that getPostInfo returned; texts that are too long are cut.
+
+    Raises `NotAbi`.
+    """
+    entry = _entry_of(returned)
+    spelled, description = entry.string(1), entry.string(4)
+    return PostDetails(
+        entry.address(0),
+        cut_text(spelled, MAX_SPELLED_CID),
+        cut_text(description, MAX_DESCRIPTION),
+    )
 
 
 def stand_in_block_hash(*parts: bytes) -> str:
@@ -219,6 +242,12 @@ def _origin_of(place: LogPlace, at: datetime) -> Origin:
     except ValueError as error:
         raise Undecodable(str(error)) from error
     return Origin(number, BlockRef(place.block_number, place.block_hash), place.tx_hash, at)
+
+
+def _entry_of(returned: bytes) -> Tuple:
+    if Tuple(returned, 1).uint256(0) == 32:
+        returned = returned[32:]
+    return Tuple(returned, 6)
 
 
 def _expect_topics(log: Log, first: bytes, count: int) -> None:

@@ -23,6 +23,15 @@ class PostEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class PostDetails:
+    """What only the entry of a post says: its description, beside what its event says, too."""
+
+    author: Address
+    spelled_cid: bytes
+    description: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class PostFacts:
     """What decides access, read at one block: the entry, and the reader's token balance."""
 

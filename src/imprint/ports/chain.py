@@ -1,6 +1,6 @@
 """Ports for the chain, the marketplace contract on it, and the providers of webhooks."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -9,7 +9,14 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Unavailable
 from imprint.domain.marketplace import Log
-from imprint.domain.posts import BlockRef, Delivery, LogPlace, PostEntry, PostFacts
+from imprint.domain.posts import (
+    BlockRef,
+    Delivery,
+    LogPlace,
+    PostDetails,
+    PostEntry,
+    PostFacts,
+)
 
 
 class Unproved(Unavailable):
@@ -72,6 +79,17 @@ class ChainReader(Protocol):
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         """The block at this height; None above the newest one."""
+
+    async def block_times(
+        self, blocks: Sequence[BlockRef], head: BlockRef
+    ) -> dict[BlockRef, datetime]:
+        """The timestamps of these blocks, which must be on the chain."""
+
+    async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
+        """The descriptions of these posts in the state of the head, in their order.
+
+        `Unavailable` may mean that the node refuses so many, or one of them.
+        """
 
     async def logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef

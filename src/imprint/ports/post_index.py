@@ -38,12 +38,16 @@ class IndexSource:
 class IndexState:
     """The last block in the index, None before the first.
 
-    `complete` once the index has reached the newest block.
+    Blocks up to `final` cannot be undone: if one of them is replaced, the index begins again. It is
+    -1 before the first; `final_hash` is None if no such block was read yet. `complete` once the
+    index has reached the newest block.
     """
 
     source: IndexSource
     block: BlockRef | None
     complete: bool
+    final: int = -1
+    final_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,8 @@ class IndexStep:
 
     `events` are all events of whole blocks, in order, above the last block that stays. `until` is
     the last block that was read. Events in blocks above `final` can be undone later; `logs` are all
-    logs of those blocks, also those that could not be decoded.
+    logs of those blocks, also those that could not be decoded. `final_hash` is the hash of the
+    block at `final`, to be compared with the chain later.
     """
 
     until: BlockRef
@@ -69,6 +74,7 @@ class IndexStep:
     logs: Sequence[AppliedLog] = ()
     undo_from: int | None = None
     complete: bool = False
+    final_hash: str | None = None
 
 
 class PostIndexWriter(Protocol):
@@ -84,7 +90,11 @@ class PostIndexWriter(Protocol):
         """Empty the index, to be filled again from its first block on."""
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
-        """Apply a step in one transaction. Raises `IndexMoved` if the state is not the expected."""
+        """Apply a step in one transaction. Raises `IndexMoved` if the state is not the expected.
+
+        What is final stays final, even if the step has a lower final block. Raises ValueError for a
+        step that undoes a final block.
+        """
 
 
 class PostIndexReader(Protocol):

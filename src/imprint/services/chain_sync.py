@@ -41,6 +41,7 @@ from imprint.services.block_ranges import BlockRange, BlockRangeReader
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import RENEWALS, name_holder
 from imprint.services.periodic_task import run_periodically
+from imprint.services.seen_heads import SeenHeads, keep_below, keep_newest
 from imprint.services.webhooks import record_event
 
 log = logging.getLogger(__name__)
@@ -65,13 +66,6 @@ EVENTS_AT_ONCE = 200
 
 FEW_LOGS = 500
 """Logs above which a thread decodes them, so that the event loop serves requests meanwhile."""
-
-SHRUNK_GRACE = timedelta(seconds=15)
-"""How long a node must show a lower block than before until blocks count as gone: behind one
-address there may be several nodes, and one of them may lag."""
-
-MAX_REMEMBERED = 128
-"""How many heads, and blocks read by their receipts, are remembered."""
 
 HIGHEST_BLOCK = 2**63 - 1
 """Above every block."""
@@ -172,12 +166,12 @@ class Follower:
     holder: str = field(default_factory=partial(name_holder, "chain follower"))
     reader: BlockRangeReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
-    _seen_heads: dict[int, str] = field(default_factory=dict, init=False)
+    _seen_heads: SeenHeads = field(init=False)
     _read_by_receipts: dict[int, str] = field(default_factory=dict, init=False)
-    _shrunk_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.reader = BlockRangeReader(self.chain, (POST_CREATED,))
+        self._seen_heads = SeenHeads(self.monotonic)
 
     @property
     def deep_reorg(self) -> bool:
@@ -208,7 +202,7 @@ class Follower:
     async def _follow(self) -> None:
         head = await self.chain.head()
         HEAD_BLOCK.set(head.number)
-        _keep_below(self._read_by_receipts, head)
+        keep_below(self._read_by_receipts, head)
         cursor = await self.catalog.cursor(self.chain_id)
         CURSOR_LAG.set(max(head.number - (cursor.number if cursor else self.start_block), 0))
         final = await self.catalog.final_block(self.chain_id)
@@ -219,7 +213,7 @@ class Follower:
         if history is not History.AGREES:
             # Final blocks are not read again, least of all from a node that is behind them.
             return
-        shrunk = await self._has_shrunk(head)
+        shrunk = await self._seen_heads.has_shrunk(self.chain, head)
         next_final = await self._next_final(final, head)
         complete = True
         if cursor is None:
@@ -233,7 +227,7 @@ class Follower:
             await self._undo_above(head)
         if complete:
             await self._verify_unconfirmed(head)
-            self._remember_head(head)
+            self._seen_heads.remember(head)
 
     async def rebuild(self, first: int, progress: Progress) -> None:
         """Read everything from `first` on again, final or not, and make the catalog agree.
@@ -306,7 +300,7 @@ class Follower:
                 )
         if not unreadable:
             self._read_by_receipts[block.number] = block.block_hash
-            _keep_newest(self._read_by_receipts)
+            keep_newest(self._read_by_receipts)
 
     async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
         """The places of known events that the chain provably does not have, or has otherwise."""
@@ -351,24 +345,6 @@ class Follower:
             return True
         return await self.chain.head_time() > known.seen_at
 
-    async def _has_shrunk(self, head: BlockRef) -> bool:
-        """Whether blocks above the head are gone, though nothing has taken their place yet.
-
-        A node that lags has not shown higher blocks, or shows them again a moment later.
-        """
-        if self.chain.highest_shown() <= head.number:
-            self._shrunk_since = None
-            return False
-        below = [number for number in self._seen_heads if number <= head.number]
-        if below:
-            block = await self._block_at(max(below), head)
-            if block.block_hash != self._seen_heads[block.number]:
-                return True
-        now = self.monotonic()
-        if self._shrunk_since is None:
-            self._shrunk_since = now
-        return now - self._shrunk_since >= SHRUNK_GRACE.total_seconds()
-
     async def _undo_above(self, head: BlockRef) -> None:
         """Undo the events that were read from blocks above the head, which are gone."""
         above = await self.catalog.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
@@ -377,11 +353,6 @@ class Follower:
             log.warning("the chain is shorter than before", extra={"block": head.number})
             lost = await self._find_lost(gone, head)
             await self._advance(Advance(lost=tuple(lost)))
-
-    def _remember_head(self, head: BlockRef) -> None:
-        _keep_below(self._seen_heads, head)
-        self._seen_heads[head.number] = head.block_hash
-        _keep_newest(self._seen_heads)
 
     def _note_history(self, history: History, final: BlockRef | None, head: BlockRef) -> None:
         """Log and count when the chain begins or ceases to disagree with what was final."""
@@ -486,14 +457,3 @@ def _compare(
 def _note_unproved(place: LogPlace) -> None:
     text = "nodes contradict themselves about an event, which stays as it is"
     log.error(text, extra={"block": place.block_number})
-
-
-def _keep_below(remembered: dict[int, str], head: BlockRef) -> None:
-    """Forget the blocks above the head: when they come back, they are read again."""
-    for number in [number for number in remembered if number > head.number]:
-        del remembered[number]
-
-
-def _keep_newest(remembered: dict[int, str]) -> None:
-    while len(remembered) > MAX_REMEMBERED:
-        del remembered[next(iter(remembered))]

@@ -31,6 +31,7 @@ SENTENCES = {
     "history": "The node does not have a block that was final.",
     "disk": "There is too little disk space: drafts cannot be stored; reads go on.",
     "follower": "No process follows the chain: new posts are found by deliveries only.",
+    "indexer": "No process fills the index of posts: lists and search do not change.",
     "collector": "No process collects garbage, or it holds documents back.",
     "records": "A damaged record or document is known.",
 }
@@ -52,6 +53,8 @@ class Condition:
     """Whether the chain still has what was final."""
     follower: bool = True
     """Whether some process follows the chain, if one should."""
+    indexer: bool = True
+    """Whether some process fills the index of posts, if one should."""
     collector: bool = True
     """Whether some process collects garbage, if one should, and holds nothing back."""
     records: bool = True

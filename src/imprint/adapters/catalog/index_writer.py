@@ -50,7 +50,8 @@ INSERT INTO index_state (only_row, chain_id, contract, first_block)
 VALUES (1, :chain_id, :contract, :first_block)"""
 
 _MOVE = """
-UPDATE index_state SET block_number = :number, block_hash = :block_hash,
+UPDATE index_state SET block_number = :number, block_hash = :block_hash, final_block = :final,
+    final_hash = :final_hash,
     complete = CASE WHEN :complete = 1 THEN 1 ELSE complete END"""
 
 _APPLIED_LOGS = "SELECT place, block_hash FROM index_logs ORDER BY place"
@@ -147,6 +148,8 @@ async def _read_state(tx: Transaction) -> IndexState | None:
         IndexSource(row["chain_id"], Address(row["contract"]), row["first_block"]),
         None if number is None else BlockRef(number, row["block_hash"]),
         bool(row["complete"]),
+        row["final_block"],
+        row["final_hash"],
     )
 
 
@@ -169,21 +172,26 @@ async def _restart(tx: Transaction, source: IndexSource) -> None:
 async def _advance(tx: Transaction, expected: IndexState, step: IndexStep) -> None:
     if await _read_state(tx) != expected:
         raise IndexMoved
+    final = max(expected.final, step.final)
     if step.undo_from is not None:
+        if step.undo_from <= expected.final:
+            raise ValueError("A final block cannot be undone.")
         await _undo(tx, step.undo_from)
     if step.events:
-        await _apply(tx, step)
+        await _apply(tx, step.events, final)
     if step.logs:
         await tx.executemany(
             _ADD_LOG,
             [{"place": log.place, "block_hash": log.block_hash} for log in step.logs],
         )
-    await tx.execute(_REMOVE_LOGS_BEFORE, place=(step.final + 1) * LOGS_PER_BLOCK)
-    await tx.execute(_REMOVE_UNDO_BEFORE, number=step.final + 1)
+    await tx.execute(_REMOVE_LOGS_BEFORE, place=(final + 1) * LOGS_PER_BLOCK)
+    await tx.execute(_REMOVE_UNDO_BEFORE, number=final + 1)
     await tx.execute(
         _MOVE,
         number=step.until.number,
         block_hash=step.until.block_hash,
+        final=final,
+        final_hash=step.final_hash if final > expected.final else expected.final_hash,
         complete=int(step.complete),
     )
 
@@ -213,16 +221,16 @@ async def _undo(tx: Transaction, number: int) -> None:
     await tx.execute(_REMOVE_UNDO_FROM, number=number)
 
 
-async def _apply(tx: Transaction, step: IndexStep) -> None:
-    ledger = await _load(tx, step.events)
-    final = [event for event in step.events if event.origin.block.number <= step.final]
-    ledger.apply(final)
+async def _apply(tx: Transaction, events: Sequence[MarketEvent], final: int) -> None:
+    ledger = await _load(tx, events)
+    settled = [event for event in events if event.origin.block.number <= final]
+    ledger.apply(settled)
     for _, rows in _tables_of(ledger):
         rows.take_before()
-    undoable = step.events[len(final) :]
+    undoable = events[len(settled) :]
     undo: list[dict[str, Value]] = []
-    for number, events in groupby(undoable, key=lambda event: event.origin.block.number):
-        ledger.apply(list(events))
+    for number, block in groupby(undoable, key=lambda event: event.origin.block.number):
+        ledger.apply(list(block))
         for table, rows in _tables_of(ledger):
             undo += [
                 {

@@ -139,7 +139,7 @@ class Connection(_Connection):
 
     async def run(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
         """The rows of a statement, in one round trip if it ran before on this connection."""
-        statement = self._prepared.get(text) or await self._prepare(text)
+        statement = self._prepared.get(text) or await self._remember(text)
         try:
             return await statement.fetch(*values)
         except asyncpg.InvalidCachedStatementError:
@@ -149,10 +149,10 @@ class Connection(_Connection):
 
     async def run_many(self, text: str, rows: Sequence[Sequence[object]]) -> None:
         """Run a statement with each of these values, without waiting between them."""
-        statement = self._prepared.get(text) or await self._prepare(text)
+        statement = self._prepared.get(text) or await self._remember(text)
         await statement.executemany(rows)
 
-    async def _prepare(self, text: str) -> "PreparedStatement[asyncpg.Record]":
+    async def _remember(self, text: str) -> "PreparedStatement[asyncpg.Record]":
         statement = self._prepared[text] = await self.prepare(text)
         return statement
 

@@ -8,8 +8,6 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
-    Mapping,
-    Sequence,
 )
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ import asyncpg
 
 from imprint.adapters.catalog.postgresql_pool import Connection
 from imprint.adapters.catalog.postgresql_sql import NOT_NEEDED, translate
-from imprint.adapters.catalog.transaction import Row, T, Unstorable, Value
+from imprint.adapters.catalog.transaction import Row, Rows, T, Unstorable, Value
 
 CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
 """A transaction conflicts with rows that another one committed meanwhile."""
@@ -70,7 +68,7 @@ class PostgresqlTransaction:
         elif sql not in NOT_NEEDED:
             await self._run(self._connection.run, *translate(sql, values))
 
-    async def executemany(self, sql: str, /, rows: Sequence[Mapping[str, Value]]) -> None:
+    async def executemany(self, sql: str, /, rows: Rows) -> None:
         if rows:
             texts, values = zip(*(translate(sql, row) for row in rows), strict=True)
             await self._run(self._connection.run_many, texts[0], values)

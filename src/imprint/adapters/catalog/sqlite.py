@@ -22,8 +22,7 @@ from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.integrity import SMALL_CATALOG, examine_catalog
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
-from imprint.adapters.catalog.sqlite_transaction import SqliteTransaction, run_rule
-from imprint.adapters.catalog.transaction import Rule, T, Ts, Unstorable
+from imprint.adapters.catalog.transaction import Row, Rows, Rule, T, Ts, Unstorable, Value
 from imprint.adapters.catalog.use_lock import UseLock
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
 from imprint.adapters.outages import is_damage
@@ -49,6 +48,9 @@ _BRIEF = 40_000
 
 _LARGEST_COMMIT = 256
 """How many transactions share one commit at most, so that the first one does not wait for long."""
+
+_REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
+"""Errors about the values of a statement, rather than about the database."""
 
 _CACHE_SIZE = 4096
 """How many results the query cache keeps at once."""
@@ -98,6 +100,48 @@ def _open(path: Path, clock: Monotonic) -> "SqliteCatalog":
         # Whoever opens it says why it cannot, and may try again for hours.
         _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
+
+
+class SqliteTransaction:
+    """`Transaction` on one connection; its methods never suspend."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        self._connection = connection
+
+    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
+        row: Row | None = self._run(self._connection.execute, sql, values).fetchone()
+        return row
+
+    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
+        return self._run(self._connection.execute, sql, values).fetchall()
+
+    async def execute(self, sql: str, /, **values: Value) -> None:
+        self._run(self._connection.execute, sql, values)
+
+    async def executemany(self, sql: str, /, rows: Rows) -> None:
+        self._run(self._connection.executemany, sql, rows)
+
+    def _run(self, method: Callable[..., sqlite3.Cursor], *given: object) -> sqlite3.Cursor:
+        try:
+            return method(*given)
+        except _REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+
+    async def lock(self, names: Collection[str]) -> None:
+        """Do nothing: SQLite runs one writing transaction at a time."""
+
+
+def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+    """Run a rule to its end, in this thread. Raises `RuntimeError` if it suspends."""
+    running = rule(tx, *args)
+    try:
+        running.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    running.close()
+    raise RuntimeError("A rule of the catalog may await nothing but its transaction.")
 
 
 @dataclass(frozen=True, slots=True)

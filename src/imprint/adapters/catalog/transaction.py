@@ -27,6 +27,9 @@ Ts = TypeVarTuple("Ts")
 Value = str | int | bytes | None
 """The types of statement parameters and columns."""
 
+Rows = Sequence[Mapping[str, Value]]
+"""The parameters of a statement that is run once for each of them."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -64,7 +67,7 @@ class Transaction(Protocol):
     async def execute(self, sql: str, /, **values: Value) -> None:
         """Run a statement whose rows are not needed."""
 
-    async def executemany(self, sql: str, /, rows: Sequence[Mapping[str, Value]]) -> None:
+    async def executemany(self, sql: str, /, rows: Rows) -> None:
         """Run a statement once for each row of values, together."""
 
     async def lock(self, names: Collection[str]) -> None:

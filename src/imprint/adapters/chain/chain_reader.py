@@ -9,11 +9,19 @@ import msgspec
 
 from imprint.adapters.chain.http_client import NodeFailure, NodeRefusal
 from imprint.adapters.chain.json_rpc import Call, JsonRpc, check_chain_id
-from imprint.adapters.chain.logs import Block, LogFilter, read_block, read_whole_block
+from imprint.adapters.chain.logs import (
+    LATEST_TIME,
+    Block,
+    LogFilter,
+    read_block,
+    read_whole_block,
+)
+from imprint.domain.abi import NotAbi, encode_call
 from imprint.domain.addresses import Address, NotAnAddress
 from imprint.domain.errors import Unavailable
-from imprint.domain.marketplace import Log
-from imprint.domain.posts import BlockRef, LogPlace
+from imprint.domain.hexadecimal import parse_hex_bytes
+from imprint.domain.marketplace import GET_POST_INFO, Log, decode_post_details
+from imprint.domain.posts import BlockRef, LogPlace, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
 from imprint.ports.chain import ReceiptLogs, Unproved
 
@@ -37,6 +45,12 @@ and the event loop serves requests meanwhile."""
 
 RECEIPTS_AT_ONCE = 20
 """Receipts in one exchange."""
+
+BLOCKS_AT_ONCE = 20
+"""Blocks in one exchange: each one names its transactions."""
+
+DETAILS_AT_ONCE = 50
+"""Entries of posts in one exchange."""
 
 NODES_FOR_ABSENCE = 2
 """Nodes that are asked, if there are so many, before a log counts as absent."""
@@ -93,6 +107,40 @@ class JsonRpcChainReader:
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         """The block at this height, or None above the newest block."""
         return await self._query([_block_call(hex(number))], _read_ref, head)
+
+    async def block_times(
+        self, blocks: Sequence[BlockRef], head: BlockRef
+    ) -> dict[BlockRef, datetime]:
+        """The timestamps of these blocks; a node that has others in their place has failed."""
+        times = dict[BlockRef, datetime]()
+        for start in range(0, len(blocks), BLOCKS_AT_ONCE):
+            some = blocks[start : start + BLOCKS_AT_ONCE]
+
+            def read(
+                results: Sequence[msgspec.Raw], some: Sequence[BlockRef] = some
+            ) -> list[datetime]:
+                found = [read_block(result) for result in results]
+                return [_time_of(block, ref) for block, ref in zip(found, some, strict=True)]
+
+            calls = [_block_call(hex(block.number)) for block in some]
+            found = await self._query(calls, read, head, MAX_RECEIPTS_RESPONSE)
+            times.update(zip(some, found, strict=True))
+        return times
+
+    async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
+        """The descriptions of these posts, from entries in the state of the head."""
+        details = list[PostDetails]()
+        pinned = {"blockHash": head.block_hash}
+        for start in range(0, len(post_ids), DETAILS_AT_ONCE):
+            calls = [
+                Call("eth_call", ({"to": self._marketplace, "data": "0x" + data.hex()}, pinned))
+                for data in (
+                    encode_call(GET_POST_INFO, post_id)
+                    for post_id in post_ids[start : start + DETAILS_AT_ONCE]
+                )
+            ]
+            details += await self._query(calls, _read_details, head)
+        return details
 
     async def logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
@@ -271,10 +319,14 @@ class JsonRpcChainReader:
         return await self._send(node, calls, read, head, MAX_RECEIPTS_RESPONSE)
 
     async def _query(
-        self, calls: Sequence[Call], read: Reader[Read], head: BlockRef | None = None
+        self,
+        calls: Sequence[Call],
+        read: Reader[Read],
+        head: BlockRef | None = None,
+        max_response: int = MAX_LOGS_RESPONSE,
     ) -> Read:
         async def attempt(node: int) -> Read:
-            return await self._send(node, calls, read, head)
+            return await self._send(node, calls, read, head, max_response)
 
         return await self._rpc.ask_one(attempt, self._deadline())
 
@@ -325,3 +377,21 @@ def _logs_call(wanted: LogFilter, blocks: Mapping[str, object]) -> Call:
 def _read_ref(results: Sequence[msgspec.Raw]) -> BlockRef | None:
     block = read_block(results[0])
     return None if block is None else block.ref
+
+
+def _time_of(block: Block | None, ref: BlockRef) -> datetime:
+    if block is None or block.ref != ref:
+        raise OtherBranch("the node has another block in the place of one that it has shown")
+    if block.timestamp > LATEST_TIME:
+        raise NodeFailure("the time of a block is too late")
+    return datetime.fromtimestamp(block.timestamp, UTC)
+
+
+def _read_details(results: Sequence[msgspec.Raw]) -> list[PostDetails]:
+    try:
+        return [
+            decode_post_details(parse_hex_bytes(msgspec.json.decode(result))) for result in results
+        ]
+    except NotAbi as error:
+        # The contract may be to blame, so the node is not skipped.
+        raise NodeRefusal("the entry of a post is malformed") from error

@@ -11,12 +11,16 @@ import msgspec
 
 from imprint.adapters.chain.http_client import NodeFailure
 from imprint.domain.addresses import Address, keccak256, parse_address
-from imprint.domain.hexadecimal import parse_hash, parse_hex_bytes, parse_hex_number
+from imprint.domain.hexadecimal import NotHexadecimal, parse_hash, parse_hex_bytes, parse_hex_number
 from imprint.domain.marketplace import Log
 from imprint.domain.posts import BlockRef, LogPlace
 
 BLOOM_BITS = 2048
 """Bits of the filter in a block's header."""
+
+
+LATEST_TIME = 253_402_300_799
+"""The end of the year 9999, the last moment that is a date."""
 
 
 class _BlockHeader(msgspec.Struct):
@@ -42,6 +46,7 @@ class _WholeLog(_LogHead, rename="camel"):
     log_index: str
     transaction_hash: str
     removed: bool | None = None
+    block_timestamp: object = None
 
 
 class _Receipt(msgspec.Struct, rename="camel"):
@@ -123,7 +128,8 @@ class LogFilter:
             parse_hash(log.transaction_hash),
         )
         topics = tuple(parse_hex_bytes(topic) for topic in log.topics)
-        return Log(self.address, topics, parse_hex_bytes(log.data), place, log.removed is True)
+        data, time = parse_hex_bytes(log.data), _time_or_none(log.block_timestamp)
+        return Log(self.address, topics, data, place, log.removed is True, time)
 
 
 def read_block(result: msgspec.Raw) -> Block | None:
@@ -144,6 +150,15 @@ def bloom_mask(value: bytes) -> int:
     for start in (0, 2, 4):
         mask |= 1 << (int.from_bytes(digest[start : start + 2], "big") % BLOOM_BITS)
     return mask
+
+
+def _time_or_none(value: object) -> int | None:
+    """The time beside a log; not all nodes send it, or in this form, and then the block has it."""
+    try:
+        seconds = parse_hex_number(value)
+    except NotHexadecimal:
+        return None
+    return seconds if seconds <= LATEST_TIME else None
 
 
 def _block_of(block: _BlockHeader | None, transactions: Iterable[str]) -> Block | None:

@@ -1,0 +1,1 @@
+"""The indexer makes the index agree with the chain, whatever nodes show and processes do."""
