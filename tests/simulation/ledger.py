@@ -1,6 +1,6 @@
 """What the index must show: computed from the receipts of the chain and the contract's state.
 
-Every sum is made anew from the single posts, purchases and holdings; nothing of the service is used.
+Every sum is made anew from single posts, purchases and holdings; nothing of the service is used.
 """
 
 from collections import Counter

@@ -10,7 +10,6 @@ from random import Random
 from typing import Any
 
 import httpx2
-from imprint.services.indexer import Indexer
 from tests.simulation.market import DEPTH, Market, Texts
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
@@ -20,6 +19,7 @@ from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
 from imprint.services.chain_sync import Follower
 from imprint.services.garbage_collector import GarbageCollector
+from imprint.services.indexer import Indexer
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -261,8 +261,7 @@ class Universe:
                 self.clock.advance(7)
                 continue
             state = await self.adapters.index_writer.index_state()
-            head = self.market.chain.head
-            if state is not None and state.block is not None:
-                if state.block.block_hash == "0x" + head.hash.hex():
-                    return
+            reached = state.block if state else None
+            if reached and reached.block_hash == "0x" + self.market.chain.head.hash.hex():
+                return
         raise AssertionError("the index does not reach the head")

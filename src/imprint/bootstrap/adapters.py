@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
@@ -45,7 +46,7 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
-from imprint.ports.post_index import PostIndexWriter
+from imprint.ports.post_index import PostIndexReader, PostIndexWriter
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -71,6 +72,7 @@ class Adapters:
     """
 
     catalog: Catalog
+    index_reader: PostIndexReader
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
@@ -129,6 +131,7 @@ def open_adapters(
     marketplace, reader = open_nodes(settings, clock)
     return Adapters(
         catalog=catalog,
+        index_reader=CatalogIndexReader(catalog),
         content=content,
         cipher=cipher,
         marketplace=marketplace,

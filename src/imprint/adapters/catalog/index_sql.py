@@ -1,0 +1,181 @@
+"""Statements that read the index of posts, in SQL that SQLite and PostgreSQL both understand.
+
+A list is found in two steps: first the places of its posts, by walking one index in its order, and
+then the posts at these places. A filter that the index does not know is applied to a limited number
+of candidates, in a subquery with a limit, which neither database reorders or looks into.
+"""
+
+# ruff: noqa: S608  every text here is made of constants; values are always named
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+WALK = 5_000
+"""How many candidates one request looks at; the page token continues after them."""
+
+SORTED = 2_000
+"""The posts of a tag or an author are sorted by sales or price if there are at most so many."""
+
+BATCHES = (1, 4, 16, 64, 256)
+"""How many rows one statement finds by their keys; the last key is repeated to fill it up."""
+
+POST_COLUMNS = """
+SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
+       p.price, p.first_price, p.hashtags, p.created_at, p.block_hash, p.tx_hash, p.sales, p.volume,
+       p.holders,
+       (SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1) AS hosted
+FROM posts p"""
+"""The columns of a post, in the order of the parameters of `index_reader.build_post`."""
+
+POST_BY_ID = POST_COLUMNS + " WHERE p.post_id = :post_id"
+IS_COMPLETE = "SELECT complete FROM index_state WHERE only_row = 1"
+ACCOUNT = """
+SELECT address, posts, first_post_at, last_post_at, sales, volume, worth, readers, purchases, spent,
+       held
+FROM accounts WHERE address = :address"""
+LIBRARY = """
+SELECT post_id, balance, arrived, arrived_at, paid FROM holdings
+WHERE holder = :holder AND held = 1 AND arrived < :before ORDER BY arrived DESC LIMIT :limit"""
+SALES_OF = """
+SELECT place, post_id, buyer, price, at, block_hash, tx_hash FROM purchases
+WHERE author = :author AND place < :before ORDER BY place DESC LIMIT :limit"""
+DAYS_SINCE = """
+SELECT day, posts, sales, volume FROM market_days WHERE day >= :day ORDER BY day LIMIT :limit"""
+TOTALS = """
+SELECT posts, authors, readers, users, sales, volume, worth FROM market_totals WHERE only_row = 1"""
+POST_TIMES = """
+SELECT place, created_at AS at FROM posts
+WHERE author = :who AND place < :before ORDER BY place DESC LIMIT :limit"""
+PURCHASE_TIMES = """
+SELECT place, at FROM purchases
+WHERE buyer = :who AND place < :before ORDER BY place DESC LIMIT :limit"""
+POSTS_OF_AUTHOR = "SELECT posts FROM accounts WHERE address = :author"
+COUNT_TAGGED = f"""
+SELECT count(*) AS count FROM (SELECT 1 FROM post_tags WHERE tag = :tag LIMIT {WALK}) AS counted"""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """An index that gives candidates in the order of a list, after a position."""
+
+    source: str
+    order: str
+    value: str = "0"
+
+
+def _by_place(source: str) -> tuple[Walk, Walk]:
+    """The walks of an index that ends with the place: to older posts, and to newer ones."""
+    return (
+        Walk(f"{source} place < :place", "place DESC"),
+        Walk(f"{source} place > :place", "place"),
+    )
+
+
+ALL_POSTS = _by_place("posts WHERE")
+BY_AUTHOR = _by_place("posts WHERE author = :author AND")
+BY_TAG = _by_place("post_tags WHERE tag = :tag0 AND")
+AT_PRICE = _by_place("posts WHERE price = :low AND")
+
+SAME_SALES = Walk("posts WHERE sales = :value AND place < :place", "place DESC", "sales")
+FEWER_SALES = Walk("posts WHERE sales < :value", "sales DESC, place DESC", "sales")
+SAME_PRICE = Walk("posts WHERE price = :value AND place < :place", "place DESC", "price")
+LOWER_PRICE = Walk(
+    "posts WHERE price < :value AND price >= :low", "price DESC, place DESC", "price"
+)
+"""Walks in the order of a value have two parts: SQLite does not search an index by two columns if
+a pair of values is compared, and thousands of posts have no sales."""
+
+WALKS = (
+    *ALL_POSTS,
+    *BY_AUTHOR,
+    *BY_TAG,
+    *AT_PRICE,
+    *(SAME_SALES, FEWER_SALES, SAME_PRICE, LOWER_PRICE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Also:
+    """What a candidate has to satisfy besides: tags by their numbers, author, price."""
+
+    tags: tuple[int, ...] = ()
+    author: bool = False
+    price: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.tags) or self.author or self.price
+
+
+@lru_cache(maxsize=512)
+def find_places(walk: Walk, also: Also) -> str:
+    """The places and values of up to :limit posts, in the order of the walk."""
+    found = f"SELECT place, {walk.value} AS value FROM {walk.source} ORDER BY {walk.order}"
+    if not also:
+        return f"{found} LIMIT :limit"
+    return (
+        f"SELECT c.place, c.value FROM ({found} LIMIT {WALK}) AS c"
+        f" WHERE {_conditions('c', also)} LIMIT :limit"
+    )
+
+
+@lru_cache(maxsize=32)
+def end_of_walk(walk: Walk) -> str:
+    """The last candidate that `find_places` looks at, if there are as many."""
+    return (
+        f"SELECT place, {walk.value} AS value FROM {walk.source}"
+        f" ORDER BY {walk.order} LIMIT 1 OFFSET {WALK - 1}"
+    )
+
+
+@lru_cache(maxsize=128)
+def places_of_author(value: str, also: Also) -> str:
+    """The places of an author's posts with their sales or prices, unsorted."""
+    conditions = f" AND {_conditions('p', also)}" if also else ""
+    return (
+        f"SELECT p.place, p.{value} AS value FROM posts p WHERE p.author = :author{conditions}"
+        f" LIMIT {SORTED}"
+    )
+
+
+@lru_cache(maxsize=128)
+def places_of_tag(value: str, also: Also) -> str:
+    """The places of the posts with a tag, with their sales or prices, unsorted."""
+    conditions = f" AND {_conditions('t', also)}" if also else ""
+    return (
+        f"SELECT t.place, (SELECT x.{value} FROM posts x WHERE x.place = t.place) AS value"
+        f" FROM post_tags t WHERE t.tag = :tag0{conditions} LIMIT {SORTED}"
+    )
+
+
+def _conditions(alias: str, also: Also) -> str:
+    """Conditions as subqueries with one value, which PostgreSQL never turns into joins."""
+    parts = [
+        f"(SELECT 1 FROM post_tags o WHERE o.tag = :tag{number} AND o.place = {alias}.place) = 1"
+        for number in also.tags
+    ]
+    own = []
+    if also.author:
+        own.append("x.author = :author")
+    if also.price:
+        own.append("x.price >= :low AND x.price <= :high")
+    if own:
+        of_post = " AND ".join(own)
+        parts.append(f"(SELECT 1 FROM posts x WHERE x.place = {alias}.place AND {of_post}) = 1")
+    return " AND ".join(parts)
+
+
+@lru_cache(maxsize=512)
+def posts_at(count: int, also: Also) -> str:
+    """The posts at `count` places that satisfy conditions."""
+    conditions = f" AND {_conditions('p', also)}" if also else ""
+    return POST_COLUMNS + f" WHERE p.place IN ({_keys(count)}){conditions}"
+
+
+@lru_cache(maxsize=len(BATCHES))
+def posts_with_ids(count: int) -> str:
+    """The posts with `count` ids."""
+    return POST_COLUMNS + f" WHERE p.post_id IN ({_keys(count)})"
+
+
+def _keys(count: int) -> str:
+    return ", ".join(f":key{number}" for number in range(count))
