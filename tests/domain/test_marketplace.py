@@ -1,6 +1,7 @@
 """What the marketplace's logs and entries say, and what they may not be mistaken for."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,27 @@ from hypothesis import strategies as st
 from imprint.domain import marketplace
 from imprint.domain.abi import NotAbi
 from imprint.domain.addresses import ZERO_ADDRESS, Address, keccak256
+from imprint.domain.market_events import (
+    Origin,
+    PostPublished,
+    PostPurchased,
+    PostTagged,
+    PriceChanged,
+    TokensMoved,
+    place_of,
+)
 from imprint.domain.marketplace import (
+    MARKET_TOPICS,
     Log,
     Undecodable,
+    cut_text,
     decode_access_changed,
+    decode_market_event,
     decode_post_created,
     decode_post_info,
     stand_in_block_hash,
 )
-from imprint.domain.posts import AccessChanged, LogPlace
+from imprint.domain.posts import AccessChanged, BlockRef, LogPlace
 
 ARTIFACT = Path(marketplace.__file__).parents[1] / "marketplace" / "Marketplace.json"
 AUTHOR = Address("0x" + "a1" * 20)
@@ -57,6 +70,7 @@ def as_struct(returned: bytes) -> bytes:
         ("PostSubscribed(uint256,address,uint256)", marketplace.POST_SUBSCRIBED),
         ("PostPriceUpdated(uint256,uint256,uint256)", marketplace.POST_PRICE_UPDATED),
         ("Transfer(address,address,address,uint256,uint256)", marketplace.TRANSFER),
+        ("PostTagged(uint256,string)", marketplace.POST_TAGGED),
     ],
 )
 def test_a_topic_is_the_hash_of_its_signature(signature: str, topic: bytes) -> None:
@@ -238,3 +252,84 @@ def test_a_stand_in_looks_like_a_block_hash_and_depends_on_every_part() -> None:
     assert made.startswith("0x" + "0" * 16)
     assert made == stand_in_block_hash(b"ab", b"c")
     assert made != stand_in_block_hash(b"a", b"bc")
+
+
+AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+ORIGIN = Origin(place_of(7, 0), BlockRef(7, "0x" + "d4" * 32), "0x" + "e5" * 32, AT)
+
+
+def market_log(topics: list[bytes], data: bytes) -> Log:
+    return Log(MARKET, tuple(topics), data, PLACE)
+
+
+@pytest.mark.parametrize(
+    ("log", "event"),
+    [
+        (
+            created(),
+            PostPublished(ORIGIN, 9, AUTHOR, CID.encode(), CID, b"thumb", b"A title", 5),
+        ),
+        (
+            created(b"\xff\0", b"\0\x80" * 60),
+            PostPublished(ORIGIN, 9, AUTHOR, b"\xff\0", None, b"thumb", b"\0\x80" * 50, 5),
+        ),
+        (
+            market_log([marketplace.POST_SUBSCRIBED, word(9), word(READER)], word(5)),
+            PostPurchased(ORIGIN, 9, READER, 5),
+        ),
+        (
+            market_log([marketplace.POST_PRICE_UPDATED, word(9)], word(5) + word(2**256 - 1)),
+            PriceChanged(ORIGIN, 9, 2**256 - 1),
+        ),
+        (
+            market_log(
+                [marketplace.TRANSFER, word(AUTHOR), word(READER), word(9)], word(AUTHOR) + word(3)
+            ),
+            TokensMoved(ORIGIN, 9, AUTHOR, READER, 3),
+        ),
+        (
+            market_log([marketplace.POST_TAGGED, word(9)], encode(["bytes"], [b"\xff"])),
+            PostTagged(ORIGIN, 9, b"\xff"),
+        ),
+    ],
+)
+def test_every_log_of_the_marketplace_becomes_an_event(log, event):
+    assert decode_market_event(log, AT) == event
+
+
+@given(
+    st.sampled_from(MARKET_TOPICS),
+    st.lists(st.binary(max_size=33) | st.binary(min_size=32, max_size=32), max_size=4),
+    st.binary(max_size=300),
+)
+def test_no_log_breaks_the_decoder(topic, topics, data):
+    try:
+        decode_market_event(market_log([topic, *topics], data), AT)
+    except Undecodable:
+        return
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        LogPlace(1, "0x00", None, 0, "0x01"),
+        LogPlace(1, "0x00", 7, 0, None),
+        LogPlace(1, "0x00", 7, 2**20, "0x01"),
+        LogPlace(1, "0x00", 2**43, 0, "0x01"),
+    ],
+)
+def test_a_log_without_a_place_is_no_event(place):
+    log = created()
+    with pytest.raises(Undecodable):
+        decode_market_event(Log(log.address, log.topics, log.data, place), AT)
+
+
+@given(st.text(max_size=60), st.integers(0, 60))
+def test_a_text_is_cut_between_characters(text, length):
+    cut = cut_text(text.encode(), length)
+    assert len(cut) <= length or cut == text.encode()
+    assert text.startswith(cut.decode())
+
+
+def test_bytes_that_are_no_text_are_cut_too():
+    assert cut_text(b"\x80" * 101, 100) == b"\x80" * 100

@@ -170,8 +170,10 @@ def cut_text(text: bytes, length: int) -> bytes:
     """The beginning of a text, at most so many bytes, without a part of a character at its end."""
     if len(text) <= length:
         return text
-    while length and text[length] & 0xC0 == 0x80:
-        length -= 1
+    for end in range(length, max(length - 4, -1), -1):
+        # A character of UTF-8 has at most four bytes, of which only the first looks otherwise.
+        if text[end] & 0xC0 != 0x80:
+            return text[:end]
     return text[:length]
 
 
