@@ -9,6 +9,8 @@ from tests.simulation.market import DEPTH
 from tests.simulation.model import Model
 from tests.simulation.universe import TAGS, Universe
 
+from imprint.adapters.catalog.catalog import CatalogBase
+
 TABLES = {
     "index_state": "only_row",
     "index_logs": "place",
@@ -30,7 +32,9 @@ Rows = dict[str, list[Any]]
 async def check_index(universe: Universe, model: Model) -> Ledger:
     """Fails where the index and the chain differ. The universe must have come to rest."""
     ledger = read_ledger(universe.market)
-    rows = await universe.adapters.catalog.read(_read_tables)
+    catalog = universe.adapters.catalog
+    assert isinstance(catalog, CatalogBase)
+    rows = await catalog.read(_read_tables)
     _check_state(universe, ledger, rows)
     _check_posts(universe, model, ledger, rows)
     _check_purchases(ledger, rows)
@@ -53,7 +57,7 @@ def _check_state(universe: Universe, ledger: Ledger, rows: Rows) -> None:
     newest = {
         place: block for place, block in ledger.logs.items() if place // 2**20 > head.number - DEPTH
     }
-    assert {row["place"]: row["block_hash"] for row in rows["index_logs"]} == newest
+    _compare({row["place"]: row["block_hash"] for row in rows["index_logs"]}, newest)
 
 
 def _check_posts(universe: Universe, model: Model, ledger: Ledger, rows: Rows) -> None:
@@ -79,7 +83,7 @@ def _check_posts(universe: Universe, model: Model, ledger: Ledger, rows: Rows) -
             "volume": str(volume),
             "holders": ledger.holders_of(post_id),
         }
-        assert {name: row[name] for name in expected} == expected, post_id
+        _compare({name: row[name] for name in expected}, expected)
         hashtags = json.loads(row["hashtags"])
         _check_hashtags(model, post, hashtags)
         tagged = [each["tag"] for each in rows["post_tags"] if each["place"] == post.place]
@@ -101,45 +105,34 @@ def _check_hashtags(model: Model, post: Post, shown: list[str]) -> None:
 
 
 def _check_purchases(ledger: Ledger, rows: Rows) -> None:
-    assert {
+    authors = {post_id: post.author for post_id, post in ledger.posts.items()}
+    found = {
         row["place"]: (int(row["post_id"]), row["author"], row["buyer"], row["price"], row["at"])
         for row in rows["purchases"]
-    } == {
-        place: (
-            each.post_id,
-            ledger.posts[each.post_id].author,
-            each.buyer,
-            str(each.price),
-            each.at,
-        )
+    }
+    expected = {
+        place: (each.post_id, authors[each.post_id], each.buyer, str(each.price), each.at)
         for place, each in ledger.purchases.items()
     }
-    assert {
+    _compare(found, expected)
+    prices = {
         row["place"]: (int(row["post_id"]), int(row["price"]), row["at"])
         for row in rows["price_changes"]
-    } == ledger.prices
+    }
+    _compare(prices, ledger.prices)
 
 
 def _check_holdings(ledger: Ledger, rows: Rows) -> None:
-    assert {
-        (row["holder"], int(row["post_id"])): (
-            row["balance"],
-            row["held"],
-            row["arrived"],
-            row["arrived_at"],
-            row["paid"],
-        )
+    members = ("balance", "held", "arrived", "arrived_at", "paid")
+    found = {
+        (row["holder"], int(row["post_id"])): tuple(row[name] for name in members)
         for row in rows["holdings"]
-    } == {
-        key: (
-            str(each.balance),
-            1,
-            each.arrived,
-            each.at,
-            None if each.paid is None else str(each.paid),
-        )
-        for key, each in ledger.holdings.items()
     }
+    expected = {}
+    for key, each in ledger.holdings.items():
+        paid = None if each.paid is None else str(each.paid)
+        expected[key] = str(each.balance), 1, each.arrived, each.at, paid
+    _compare(found, expected)
 
 
 def _check_sums(ledger: Ledger, rows: Rows) -> None:
@@ -152,13 +145,23 @@ def _check_sums(ledger: Ledger, rows: Rows) -> None:
         }
         for row in rows["accounts"]
     }
-    assert {address: each for address, each in found.items() if any(each.values())} == expected
+    _compare({address: each for address, each in found.items() if any(each.values())}, expected)
     readers = {(row["author"], row["reader"]): row["held"] for row in rows["author_readers"]}
-    assert {key: held for key, held in readers.items() if held} == ledger.readers_of()
+    _compare({key: held for key, held in readers.items() if held}, dict(ledger.readers_of()))
     days = {
         row["day"]: (row["posts"], row["sales"], int(row["volume"])) for row in rows["market_days"]
     }
-    assert {day: each for day, each in days.items() if any(each)} == ledger.days()
+    _compare({day: each for day, each in days.items() if any(each)}, ledger.days())
     (row,) = rows["market_totals"] or [dict.fromkeys(ledger.totals(), 0)]
     totals = ledger.totals()
-    assert {name: int(row[name]) for name in totals} == totals
+    _compare({name: int(row[name]) for name in totals}, totals)
+
+
+def _compare(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
+    """Fail with what differs: what the index has, and what the chain says."""
+    differing = {
+        key: (found.get(key), expected.get(key))
+        for key in found.keys() | expected.keys()
+        if found.get(key) != expected.get(key)
+    }
+    assert not differing, differing

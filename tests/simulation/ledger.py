@@ -114,8 +114,8 @@ class Ledger:
             buyer.spent += each.price
         for holder, _ in self.holdings:
             found.setdefault(holder, Account()).held += 1
-        for author, _ in self.readers_of():
-            found[author].readers += 1
+        for address, _ in self.readers_of():
+            found[address].readers += 1
         return found
 
     def days(self) -> dict[int, tuple[int, int, int]]:
