@@ -16,8 +16,8 @@ from bench.filled_catalog import fill_sqlite
 from bench.fixture import ALICE
 from bench.micro.timing import time_calls
 from imprint.adapters.catalog import files
-from imprint.adapters.catalog.sqlite import SqliteTransaction, open_catalog, run_rule
-from imprint.adapters.catalog.transaction import Transaction
+from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.adapters.catalog.transaction import SqliteTransaction, Transaction, run_rule
 from imprint.domain.files import File
 from imprint.domain.lists import PublicList
 

@@ -59,7 +59,9 @@ class PageTokens:
         previous: bytes | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self._ciphers = [_derive_cipher(key) for key in (secret, previous) if key is not None]
+        self._ciphers = [
+            derive_cipher(key, _LABEL) for key in (secret, previous) if key is not None
+        ]
         self._random_bytes = random_bytes
 
     def encode(self, page: PagePosition, expires_at: datetime) -> str:
@@ -71,13 +73,13 @@ class PageTokens:
     def decode(self, text: str, now: datetime) -> PagePosition:
         """Decode the position in a token. Refuses `invalid_page_token`, also after its expiry."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
-            raise _invalid()
+            raise invalid_page_token()
         try:
             packed = _decode(self._decrypt(decode_base64url(text)))
         except (ValueError, InvalidTag) as error:
-            raise _invalid() from error
+            raise invalid_page_token() from error
         if packed.expires <= now.timestamp():
-            raise _invalid()
+            raise invalid_page_token()
         return _unpack(packed)
 
     def _decrypt(self, encrypted: bytes) -> bytes:
@@ -90,9 +92,14 @@ class PageTokens:
         return self._ciphers[-1].decrypt(nonce, body, _LABEL)
 
 
-def _derive_cipher(secret: bytes) -> ChaCha20Poly1305:
-    # The key is derived, so that one secret may serve several purposes.
-    return ChaCha20Poly1305(HKDF(SHA256(), length=32, salt=None, info=_LABEL).derive(secret))
+def derive_key(secret: bytes, label: bytes) -> bytes:
+    """A key for one purpose, so that one secret may serve several."""
+    return HKDF(SHA256(), length=32, salt=None, info=label).derive(secret)
+
+
+def derive_cipher(secret: bytes, label: bytes) -> ChaCha20Poly1305:
+    """The cipher for one purpose."""
+    return ChaCha20Poly1305(derive_key(secret, label))
 
 
 def _pack(page: PagePosition, expires: int) -> _PublicPosition | _DraftsPosition:
@@ -110,5 +117,6 @@ def _unpack(packed: _PublicPosition | _DraftsPosition) -> PagePosition:
     return PagePosition(PublicList(packed.tags, packed.drafts_too), packed.position)
 
 
-def _invalid() -> Refusal:
+def invalid_page_token() -> Refusal:
+    """The refusal of a token that was changed, has expired, or belongs to another list."""
     return Refusal(Code.INVALID_PAGE_TOKEN, "This page token is not valid, or has expired.")

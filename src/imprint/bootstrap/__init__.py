@@ -8,6 +8,7 @@ from starlette.types import ASGIApp
 
 from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
+from imprint.auth.post_page_tokens import PostPageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.bootstrap.adapters import (
@@ -39,6 +40,7 @@ from imprint.services.labels import LabelUpdater
 from imprint.services.leases import LeaseMonitor
 from imprint.services.lists import Lists
 from imprint.services.login import Login
+from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.usage_monitor import UsageMonitor
@@ -96,6 +98,7 @@ def build_service(
         Lists(catalog, _page_tokens(settings), clock, settings.retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
         _readiness(settings, adapters, _checks(catalog, claim, monitors, strays), health),
+        Posts(adapters.index_reader, _post_page_tokens(settings), clock),
     )
     watched = [*monitors.values()]
     check = services.readiness.check
@@ -186,6 +189,7 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.trusted_proxies,
         settings.server.security_contact,
         limits.rate_limits,
+        settings.server.public_url.rstrip("/"),
     )
 
 
@@ -198,6 +202,11 @@ def _sessions(settings: Settings) -> Sessions:
 def _page_tokens(settings: Settings) -> PageTokens:
     secret, previous = settings.page_token_secrets
     return PageTokens(secret.reveal_bytes(), _reveal(previous))
+
+
+def _post_page_tokens(settings: Settings) -> PostPageTokens:
+    secret, previous = settings.page_token_secrets
+    return PostPageTokens(secret.reveal_bytes(), _reveal(previous))
 
 
 def _reveal(secret: Secret | None) -> bytes | None:

@@ -124,6 +124,9 @@ class _RecordRepair:
         elif not salvaged.whole or salvaged.counts.documents:
             kept = salvaged.replace(utc_now())
             self.report.notes.append(f"The catalog as it was is in {kept}.")
+            self.report.notes.append(
+                "The index of posts begins again: the service fills it from the chain."
+            )
 
 
 async def _repair_rest(

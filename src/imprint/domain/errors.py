@@ -59,6 +59,7 @@ class Code(StrEnum):
     CHAIN_UNAVAILABLE = "chain_unavailable"
     STORAGE_UNAVAILABLE = "storage_unavailable"
     DATABASE_UNAVAILABLE = "database_unavailable"
+    INDEX_UNAVAILABLE = "index_unavailable"
     OVERLOADED = "overloaded"
 
 

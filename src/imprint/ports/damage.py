@@ -15,10 +15,12 @@ MOST = 1000
 class Damage:
     """Damage that this process has found; each piece is logged once.
 
-    With `structure`, records may be missing from indexes: what is not found may exist.
+    With `structure`, records may be missing from indexes: what is not found may exist. `index` is
+    the same for the index of posts, and says nothing about files.
     """
 
     structure: str | None = None
+    index: str | None = None
     examined: bool = False
     records: set[str] = field(default_factory=set)
     documents: set[str] = field(default_factory=set)
@@ -26,7 +28,7 @@ class Damage:
     @property
     def found(self) -> bool:
         """Whether anything is known to be damaged."""
-        return bool(self.structure or self.records or self.documents)
+        return bool(self.structure or self.index or self.records or self.documents)
 
     def note_structure(self, finding: str | None) -> None:
         """Note what an integrity check found first, or with None that it found nothing."""
@@ -39,6 +41,19 @@ class Damage:
         elif finding is None and self.structure is not None:
             log.warning("The integrity check of the database finds no damage any more.")
         self.structure, self.examined = finding, True
+        self._count()
+
+    def note_index(self, finding: str | None) -> None:
+        """Note damage that is only in the index of posts, or with None that there is none."""
+        if finding is not None and self.index is None:
+            log.critical(
+                "The index of posts is damaged (%s). Files are not affected. Stop the service and"
+                " run imprint repair: the index begins again, and nothing is lost.",
+                finding,
+            )
+        elif finding is None and self.index is not None:
+            log.warning("The integrity check finds no damage in the index of posts any more.")
+        self.index = finding
         self._count()
 
     def note_record(self, what: str) -> None:
@@ -62,5 +77,5 @@ class Damage:
         self._count()
 
     def _count(self) -> None:
-        DAMAGED_RECORDS.set(len(self.records) + (self.structure is not None))
+        DAMAGED_RECORDS.set(len(self.records) + len({self.structure, self.index} - {None}))
         DAMAGED_DOCUMENTS.set(len(self.documents))

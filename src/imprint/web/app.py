@@ -16,6 +16,7 @@ from imprint.ports import Clock, Monotonic
 from imprint.services.drafts import Drafts
 from imprint.services.lists import Lists
 from imprint.services.login import Login
+from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.webhooks import Webhooks
@@ -24,11 +25,13 @@ from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.page import docs_page
 from imprint.web.large_responses import ResponseBudget
 from imprint.web.middleware import RequestLimits, RequestMiddleware
+from imprint.web.post_records import PostRecords
 from imprint.web.problems import on_method_not_allowed, on_not_found, on_problem
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.routes.about import AboutRoutes, StartingRoutes
 from imprint.web.routes.gateway import GatewayRoutes
+from imprint.web.routes.posts import PostRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
@@ -50,6 +53,7 @@ class Services:
     lists: Lists
     webhooks: Webhooks
     readiness: Readiness
+    posts: Posts
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ class WebOptions:
     trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
     has_shares: bool = True
+    public_url: str = ""
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -179,6 +184,7 @@ def _routes(
     budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
     gateway = GatewayRoutes(services.reads, budget)
+    posts = PostRoutes(services.login, services.posts, PostRecords(options.public_url))
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
@@ -200,6 +206,15 @@ def _routes(
         Route("/filesByNextPageToken", reads.files_by_next_page_token),
         Route("/filesMetaData", reads.files_meta_data),
         Route("/ipfs/{cid}", gateway.document),
+        Route("/posts", posts.list_posts),
+        # The first pattern that matches wins, and an id may have any characters but a slash: a
+        # pattern such as `/posts/{id}.md` stands above this one.
+        Route("/posts/{id}", posts.post),
+        Route("/posts/{id}/content", reads.post_content),
+        Route("/authors/{address}", posts.author),
+        Route("/me/library", posts.library),
+        Route("/me/sales", posts.sales),
+        Route("/stats", posts.stats),
         Route("/auth/login", writes.login, methods=["POST"]),
         Route("/create/group", writes.create, methods=["POST"]),
         Route("/update/file", writes.update, methods=["POST"]),

@@ -284,7 +284,7 @@ class RequestMiddleware:
 
     def _report(self, scope: Scope, status: int, seconds: float) -> None:
         path, code = scope["path"], scope["state"].get("code")
-        label = path if path in self.paths else _path_label(path)
+        label = path if path in self.paths else scope["state"].get("route") or _path_label(path)
         _response_counter(label, status, code or "").inc()
         _response_histogram(label).observe(seconds)
         if log.isEnabledFor(logging.INFO):

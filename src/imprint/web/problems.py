@@ -55,6 +55,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.CHAIN_UNAVAILABLE,
         Code.STORAGE_UNAVAILABLE,
         Code.DATABASE_UNAVAILABLE,
+        Code.INDEX_UNAVAILABLE,
         Code.OVERLOADED,
     ),
 }

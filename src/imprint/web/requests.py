@@ -385,7 +385,7 @@ def client_of(request: Request) -> str:
 
 # Query parameters
 
-_POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 
 MAX_CACHED_QUERY = 512
 """Bytes of the longest query whose parsed parameters are cached."""
@@ -444,10 +444,20 @@ def query_address(request: Request, name: str) -> Address:
 
 def query_post_id(request: Request) -> int:
     """The parameter `postId`: plain decimal, below 2^256. Refuses `invalid_post_id`."""
-    text = query_text(request, "postId", Code.INVALID_POST_ID)
-    if not _POST_ID.match(text) or (post_id := int(text)) >= 2**256:
-        raise Refusal(Code.INVALID_POST_ID, "A post id is a decimal number below 2^256.")
-    return post_id
+    return canonical_post_id(query_text(request, "postId", Code.INVALID_POST_ID))
+
+
+def canonical_post_id(text: str) -> int:
+    """A post id: plain decimal, below 2^256. Refuses `invalid_post_id`."""
+    problem = "A post id is a decimal number below 2^256."
+    return decimal_number(text, Code.INVALID_POST_ID, problem)
+
+
+def decimal_number(text: str, code: Code, problem: str) -> int:
+    """A plain decimal number below 2^256. Refuses any other text with this code."""
+    if not _DECIMAL.match(text) or (number := int(text)) >= 2**256:
+        raise Refusal(code, problem)
+    return number
 
 
 def query_tags(request: Request) -> tuple[str, ...]:

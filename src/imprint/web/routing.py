@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route, Router
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 ExceptionHandlers = Mapping[int | type[Exception], Callable[[Request, Any], Awaitable[Response]]]
@@ -33,7 +33,10 @@ class TableRouter(Router):
     ) -> None:
         super().__init__(routes, lifespan=lifespan)
         self._table = {route.path: route for route in routes if not route.param_convertors}
-        self._patterns = [route for route in routes if route.param_convertors]
+        self._patterns: dict[str, list[Route]] = {}
+        for route in routes:
+            if route.param_convertors:
+                self._patterns.setdefault(_first_segment(route.path), []).append(route)
         self._handlers = exception_handlers
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,10 +68,16 @@ class TableRouter(Router):
         return route
 
     def _match(self, scope: Scope) -> Route:
-        for route in self._patterns:
-            match, parameters = route.matches(scope)
-            if match is not Match.NONE:
-                scope.update(parameters)
+        """The first route with this path's first segment whose pattern it has.
+
+        Parameters are texts without a slash. The pattern is noted for the metrics.
+        """
+        path: str = scope["path"]
+        for route in self._patterns.get(_first_segment(path), ()):
+            match = route.path_regex.match(path)
+            if match is not None:
+                scope["path_params"] = match.groupdict()
+                scope["state"]["route"] = route.path
                 return route
         raise HTTPException(404)
 
@@ -77,6 +86,11 @@ class TableRouter(Router):
             return self._handlers.get(error.status_code)
         known = (self._handlers[each] for each in type(error).__mro__ if each in self._handlers)
         return next(known, None)
+
+
+def _first_segment(path: str) -> str:
+    """What is between the first two slashes of a path; patterns have no parameter there."""
+    return path.split("/", 2)[1] if "/" in path else path
 
 
 class Application(Starlette):

@@ -24,7 +24,8 @@ from datetime import UTC, datetime
 from imprint.adapters.catalog import drafts
 from imprint.adapters.sqlite_connections import connect_writer
 from imprint.adapters.catalog import sqlite as sqlite_catalog
-from imprint.adapters.catalog.sqlite import SqliteTransaction, open_catalog, run_rule
+from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.adapters.catalog.transaction import SqliteTransaction, run_rule
 from imprint.domain.files import *
 
 path, how = pathlib.Path(sys.argv[1]), sys.argv[2]

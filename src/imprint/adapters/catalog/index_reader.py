@@ -11,6 +11,7 @@ from typing import Any
 from imprint.adapters.catalog import index_sql as sql
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.files import END, UNREADABLE
+from imprint.adapters.catalog.index_tables import price_bytes
 from imprint.adapters.catalog.transaction import Row, Rule, T, Transaction, Ts, Value, micros
 from imprint.adapters.catalog.transaction import moment_of as moment
 from imprint.domain.addresses import Address
@@ -94,11 +95,6 @@ def build_post(  # noqa: PLR0917  one parameter for each column
 
 def _text(stored: bytes) -> str:
     return stored.decode("utf-8", "replace")
-
-
-def price_bytes(price: int) -> bytes:
-    """A price as it is stored: 32 bytes that sort like the number."""
-    return price.to_bytes(32, "big")
 
 
 @dataclass(frozen=True, slots=True)

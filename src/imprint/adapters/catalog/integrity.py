@@ -2,8 +2,10 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
+from imprint.adapters.catalog.derived_tables import is_of_index
 from imprint.adapters.sqlite_connections import connect_reader
 
 SMALL_CATALOG = 16 * 1024 * 1024
@@ -16,19 +18,50 @@ MOST_FINDINGS = 20
 """How many findings are reported at most; one is enough for an alarm."""
 
 
-def examine_catalog(path: Path, most: int = MOST_FINDINGS) -> list[str]:
-    """What is damaged in the catalog in this file; empty if nothing is.
+_SHARED = ("reference to page", "reelist")
+"""What findings contain that are about pages of any table: two owners, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is damaged in a catalog: in the tables of records, or only in those of the index."""
+
+    records: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.records or self.index)
+
+
+def examine_catalog(path: Path, most: int = MOST_FINDINGS) -> Findings:
+    """What is damaged in the catalog in this file.
 
     Looks up every row in every index, 70 MB in a second if the file fits into the cache. Others may
-    write meanwhile; the log grows until the examination ends.
+    write meanwhile; the log grows until the examination ends. The words of the search are compared
+    with the texts by SQLite 3.44 and newer; with an older one, only their pages are examined.
     """
     try:
         with closing(connect_reader(path, _CACHE_KILOBYTES)) as connection:
             connection.execute("PRAGMA cell_size_check = ON")
             rows = connection.execute(f"PRAGMA integrity_check({most})").fetchall()
             dangling = connection.execute("PRAGMA foreign_key_check").fetchone()
+            # The list can contain texts of damaged rows.
+            found = tuple(ascii(text)[1:201] for (text,) in rows if text != "ok")
+            if dangling is not None:
+                return Findings((*found, "A file has no group."))
+            if found and not any(each in text for text in found for each in _SHARED):
+                return Findings(found) if _damaged_record(connection) else Findings((), found)
     except sqlite3.Error as error:
-        return [str(error)]
-    # The list can contain texts of damaged rows.
-    found = [ascii(text)[1:201] for (text,) in rows if text != "ok"]
-    return [*found, *(["A file has no group."] if dangling is not None else [])]
+        return Findings((str(error),))
+    return Findings(found)
+
+
+def _damaged_record(connection: sqlite3.Connection) -> bool:
+    """Whether a table with records, or one of its indexes, is damaged."""
+    names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    for (name,) in names:
+        if not is_of_index(name):
+            (found,) = connection.execute(f"PRAGMA integrity_check('{name}')").fetchone()
+            if found != "ok":
+                return True
+    return False

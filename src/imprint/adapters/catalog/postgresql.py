@@ -8,13 +8,22 @@ then sees the rows of the other. A conflict in every attempt is `Unstorable`.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from random import random
-from typing import Any, TypeGuard
+from typing import Any
 
 import asyncpg
 
@@ -24,7 +33,7 @@ from imprint.adapters.catalog import postgresql_writes as writes
 from imprint.adapters.catalog.catalog import CatalogBase, admission
 from imprint.adapters.catalog.files import COLUMNS, build_file, live_file_of
 from imprint.adapters.catalog.installation import identify
-from imprint.adapters.catalog.postgresql_lists import RememberedLists, Snapshot
+from imprint.adapters.catalog.postgresql_lists import RememberedLists, RememberedReads, Snapshot
 from imprint.adapters.catalog.postgresql_pool import (
     CALL_SECONDS,
     FAILURES,
@@ -34,7 +43,7 @@ from imprint.adapters.catalog.postgresql_pool import (
     failed,
     translated,
 )
-from imprint.adapters.catalog.postgresql_schema import migrate
+from imprint.adapters.catalog.postgresql_schema import examine_server, migrate
 from imprint.adapters.catalog.postgresql_sql import READ_SNAPSHOT, list_statement, translate
 from imprint.adapters.catalog.postgresql_transaction import (
     CONFLICT,
@@ -149,6 +158,7 @@ class PostgresqlCatalog(CatalogBase):
         self._local_locks = KeyedLocks()
         self._positions: dict[str, int] = {}
         self._lists = RememberedLists(self._snapshot)
+        self._reads = RememberedReads(self._snapshot)
         self._running: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -222,7 +232,7 @@ class PostgresqlCatalog(CatalogBase):
         known: File | None = None,
     ) -> File | None:
         position, made = self._positions.pop(intent.id, None), None
-        if position is not None and _is_known(known, old, write):
+        if position is not None and writes.is_known(known, old, write):
             made = writes.replace_statement(write, intent, known, version, position)
         locks = write_locks(write, intent, old)
         return await self._effect(made, locks, drafts.replace_draft, write, intent, old, version)
@@ -236,14 +246,14 @@ class PostgresqlCatalog(CatalogBase):
         known: File | None = None,
     ) -> File | None:
         made = None
-        if _is_known(known, cid, write):
+        if writes.is_known(known, cid, write):
             made = writes.prepare_statement(write, intent, known, hashtags)
         locks = write_locks(write, intent)
         return await self._effect(made, locks, drafts.prepare_draft, write, intent, cid, hashtags)
 
     async def delete_draft(self, write: Write, cid: Cid, known: File | None = None) -> File | None:
         made = None
-        if _is_known(known, cid, write):
+        if writes.is_known(known, cid, write):
             made = writes.delete_statement(write, known), known
         locks = write_locks(write, None, cid)
         return await self._effect(made, locks, drafts.delete_draft, write, cid)
@@ -292,6 +302,9 @@ class PostgresqlCatalog(CatalogBase):
             files = [build_file(*row[:_WIDTH]) for row in rows if row["present"]]
         self._lists.remember(key, snapshot, files)
         return files
+
+    async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        return await self._reading(self._reads.read, key, read)
 
     async def _snapshot(self) -> Snapshot:
         async with self._pool.connection() as connection:
@@ -421,13 +434,7 @@ class PostgresqlCatalog(CatalogBase):
     async def warnings(self) -> list[str]:
         with translated():
             async with self._pool.connection() as connection:
-                checksums = await connection.fetchval("SHOW data_checksums")
-        if checksums == "on":
-            return []
-        return [
-            "The server does not notice damaged pages: enable data_checksums with pg_checksums"
-            " while it is stopped."
-        ]
+                return await examine_server(connection)
 
     def _note(self, problem: Unavailable) -> None:
         """Note damage that a record or the server tells of."""
@@ -490,8 +497,3 @@ class PostgresqlCatalog(CatalogBase):
         if not task.cancelled():
             # Retrieved, so that asyncio does not warn when the caller was cancelled.
             task.exception()
-
-
-def _is_known(known: File | None, cid: Cid, write: Write) -> TypeGuard[File]:
-    """Whether the caller has read the draft that it changes."""
-    return known is not None and known.cid == cid and known.owner == write.signer

@@ -1,10 +1,13 @@
 """Lists that are remembered until a transaction ends; requests that wait ask for that together."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, TypeVar
 
 from imprint.domain.files import File
 from imprint.domain.lists import ListFilter
+
+T = TypeVar("T")
 
 REMEMBERED = 1024
 """How many lists a process remembers."""
@@ -55,6 +58,30 @@ class RememberedLists:
     def _see(self, snapshot: Snapshot) -> None:
         self._is_quiet = snapshot == self._newest
         self._newest = snapshot
+
+
+class RememberedReads:
+    """Results of reads of the index, each with the snapshot that was current before it was read.
+
+    While the snapshot is the same no transaction has ended, before, during or after the read.
+    """
+
+    def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
+        self._results: dict[Hashable, tuple[Snapshot, Any]] = {}
+        self._rounds = SnapshotRounds(read_snapshot)
+
+    async def read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """The result that is remembered under this key, or that of `read`."""
+        snapshot = await self._rounds.take()
+        known = self._results.pop(key, None)
+        if known is None or known[0] != snapshot:
+            known = snapshot, await read()
+        # The one that was used last comes last, and the first one goes if there are too many.
+        while len(self._results) >= REMEMBERED:
+            del self._results[next(iter(self._results))]
+        self._results[key] = known
+        result: T = known[1]
+        return result
 
 
 class SnapshotRounds:

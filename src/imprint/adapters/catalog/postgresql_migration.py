@@ -2,6 +2,7 @@
 
 Until the end the target has a table that stores the progress and keeps services from opening the
 target. Tables that only one of the databases has are not moved: they are derived from the others.
+Nor is the index of posts: the service fills it from the chain when it runs on the target.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any
 import asyncpg
 
 from imprint.adapters.catalog import schema as sqlite_schema
+from imprint.adapters.catalog.derived_tables import EMPTY_POSTGRESQL, INDEX_TABLES
 from imprint.adapters.catalog.postgresql_pool import USE_LOCK, Connection, connect
 from imprint.adapters.catalog.postgresql_schema import UNFINISHED, migrate
 from imprint.adapters.catalog.schema import known_migrations
@@ -31,7 +33,7 @@ _COUNTER = "SELECT value FROM counters WHERE name = ?"
 _SUM_DIGITS = 15
 """How many hexadecimal digits of a row's hash are summed: they fit a BIGINT."""
 
-_NOT_MOVED = frozenset({"schema_migrations", "counters", UNFINISHED})
+_NOT_MOVED = INDEX_TABLES | {"schema_migrations", "counters", UNFINISHED}
 """The heartbeat starts again; the sequence of positions and the fence are set at the end."""
 
 _IDENTITY = "installation"
@@ -140,6 +142,9 @@ async def _claim(writer: Connection) -> list[_Table]:
                 raise CannotMove("The target is in use: it has records of its own.")
         async with writer.transaction():
             await writer.execute(f"DELETE FROM {_IDENTITY}")  # noqa: S608
+            # A service that was started too early may have begun an index, without the files.
+            for statement in EMPTY_POSTGRESQL:
+                await writer.execute(statement)
             await writer.execute(_PROGRESS)
     return await _tables(writer)
 

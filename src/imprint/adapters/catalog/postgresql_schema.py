@@ -107,3 +107,13 @@ async def _find(connection: Connection) -> int:
     if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
         return 0
     return int(await connection.fetchval("SELECT max(number) FROM schema_migrations") or 0)
+
+
+async def examine_server(connection: Connection) -> list[str]:
+    """What an operator should change on the server."""
+    if await connection.fetchval("SHOW data_checksums") == "on":
+        return []
+    return [
+        "The server does not notice damaged pages: enable data_checksums with pg_checksums"
+        " while it is stopped."
+    ]

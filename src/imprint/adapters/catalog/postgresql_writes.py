@@ -12,6 +12,7 @@ that takes a snapshot of its own.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.drafts import NO_HASHTAGS, NO_LIMIT, draft_of
@@ -483,3 +484,8 @@ def _retired(old: File, state: State) -> dict[str, ListValue]:
 def _lock_keys(owner: Address, *thumbnails: Cid) -> list[int]:
     names = owner_lock(owner).union(*(document_lock(each, Network.PUBLIC) for each in thumbnails))
     return sorted(map(lock_key, names))
+
+
+def is_known(known: File | None, cid: Cid, write: Write) -> TypeGuard[File]:
+    """Whether the caller has read the draft that it changes."""
+    return known is not None and known.cid == cid and known.owner == write.signer

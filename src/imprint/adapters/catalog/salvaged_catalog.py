@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from imprint.adapters.catalog import repair_sql
+from imprint.adapters.catalog.derived_tables import is_of_index
 from imprint.adapters.catalog.record_checksums import is_damaged, record_checksum
 from imprint.adapters.catalog.schema import LATEST, NewerSchema, known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import check_copy
@@ -81,6 +82,11 @@ class Salvaged:
         for row in self.salvage.damaged.get("file_groups", ()):
             self._broken[row["id"]] = row
         self.counts.unreadable = _describe(self.salvage)
+        if "private_feeds" in self.salvage.broken:
+            # Those of a backup may have been revoked since, or got other tokens.
+            self.counts.lost.append(
+                "Private feeds that could not be read: their readers create new ones."
+            )
         if "nonces" in self.salvage.broken:
             self.counts.lost.append(
                 "Nonces that were spent: those that could not be read and that no backup has. A "
@@ -424,7 +430,10 @@ def _describe(salvage: Salvage) -> list[str]:
     if not salvage.log_whole:
         found.append("The write-ahead log is damaged; commits behind the damage were read.")
     trees = describe_trees()
-    broken = sorted(salvage.broken & trees.keys())
+    named = salvage.broken & trees.keys()
+    broken = sorted(name for name in named if not is_of_index(trees[name].table))
+    if len(broken) < len(named):
+        found.append("A part of the index of posts cannot be read.")
     for name in broken[:_MOST_NAMED]:
         kind = "index" if trees[name].is_index else "table"
         found.append(f"A part of the {kind} {name} cannot be read.")

@@ -18,11 +18,19 @@ from typing import Any
 
 from imprint import failpoints
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.derived_tables import is_index_rule
 from imprint.adapters.catalog.installation import identify
-from imprint.adapters.catalog.integrity import SMALL_CATALOG, examine_catalog
+from imprint.adapters.catalog.integrity import SMALL_CATALOG, Findings, examine_catalog
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.sqlite_backup import copy_catalog
-from imprint.adapters.catalog.transaction import Row, Rows, Rule, T, Ts, Unstorable, Value
+from imprint.adapters.catalog.transaction import (
+    Rule,
+    SqliteTransaction,
+    T,
+    Ts,
+    Unstorable,
+    run_rule,
+)
 from imprint.adapters.catalog.use_lock import UseLock
 from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
 from imprint.adapters.outages import is_damage
@@ -48,9 +56,6 @@ _BRIEF = 40_000
 
 _LARGEST_COMMIT = 256
 """How many transactions share one commit at most, so that the first one does not wait for long."""
-
-_REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
-"""Errors about the values of a statement, rather than about the database."""
 
 _CACHE_SIZE = 4096
 """How many results the query cache keeps at once."""
@@ -91,7 +96,7 @@ def _open(path: Path, clock: Monotonic) -> "SqliteCatalog":
                 begin_log(writer, path, boot)
             migrate(writer, known_migrations())
             is_small = path.stat().st_size <= SMALL_CATALOG
-            findings = examine_catalog(path) if is_small else []
+            findings = examine_catalog(path) if is_small else Findings()
             catalog = SqliteCatalog(path, writer, clock=clock)
         if is_small:
             catalog.note_findings(findings)
@@ -100,48 +105,6 @@ def _open(path: Path, clock: Monotonic) -> "SqliteCatalog":
         # Whoever opens it says why it cannot, and may try again for hours.
         _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
-
-
-class SqliteTransaction:
-    """`Transaction` on one connection; its methods never suspend."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        connection.row_factory = sqlite3.Row
-        self._connection = connection
-
-    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
-        row: Row | None = self._run(self._connection.execute, sql, values).fetchone()
-        return row
-
-    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
-        return self._run(self._connection.execute, sql, values).fetchall()
-
-    async def execute(self, sql: str, /, **values: Value) -> None:
-        self._run(self._connection.execute, sql, values)
-
-    async def executemany(self, sql: str, /, rows: Rows) -> None:
-        self._run(self._connection.executemany, sql, rows)
-
-    def _run(self, method: Callable[..., sqlite3.Cursor], *given: object) -> sqlite3.Cursor:
-        try:
-            return method(*given)
-        except _REFUSED as error:
-            raise Unstorable(type(error).__name__) from error
-
-    async def lock(self, names: Collection[str]) -> None:
-        """Do nothing: SQLite runs one writing transaction at a time."""
-
-
-def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
-    """Run a rule to its end, in this thread. Raises `RuntimeError` if it suspends."""
-    running = rule(tx, *args)
-    try:
-        running.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    running.close()
-    raise RuntimeError("A rule of the catalog may await nothing but its transaction.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +169,7 @@ class Writer:
                 self._roll_back()
                 self._save_log()
             for job in jobs:
-                job.error = _unavailable(error)
+                job.error = unavailable(error)
 
     def _commit_once(
         self, jobs: Sequence[Job[_Change]], run: Callable[[Job[_Change]], None]
@@ -240,7 +203,10 @@ class Writer:
     def _run(self, job: Job[_Change]) -> None:
         before = self._connection.total_changes
         self._try(job)
-        if job.error is not None and self._connection.total_changes != before:
+        # A statement that met a damaged page may have changed others, and has counted nothing.
+        if isinstance(job.error, Malformed) or (
+            job.error is not None and self._connection.total_changes != before
+        ):
             raise _Spoiled
 
     def _run_in_savepoint(self, job: Job[_Change]) -> None:
@@ -254,14 +220,17 @@ class Writer:
         job.error = None
         try:
             job.result = run_rule(self._tx, job.work.rule, job.work.args)
-        except sqlite3.Error:
-            # The database failed, not the rule: the whole commit fails.
-            raise
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                # The database failed, not the rule: the whole commit fails.
+                raise
+            # The others may use other pages.
+            job.error = unavailable(error)
         except Problem as problem:
             job.error = problem
         except Unstorable as refused:
             _log.error("The database refused the values of a change.", exc_info=refused)
-            job.error = _unavailable(refused)
+            job.error = unavailable(refused)
         except Exception as mistake:  # noqa: BLE001  the caller gets it; the thread must live on
             job.error = mistake
 
@@ -363,7 +332,7 @@ class SqliteCatalog(CatalogBase):
 
     async def backup_to(self, path: Path) -> None:
         """Write a consistent copy to `path` while others write; refuses one that exists."""
-        await asyncio.to_thread(_translated, copy_catalog, self._path, path)
+        await asyncio.to_thread(translated, copy_catalog, self._path, path)
 
     async def transact(
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
@@ -371,7 +340,7 @@ class SqliteCatalog(CatalogBase):
         try:
             return await self._writer.transact(rule, args, durable)
         except Damaged as damaged:
-            self._note(damaged)
+            self._note(damaged, rule)
             raise
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
@@ -379,13 +348,13 @@ class SqliteCatalog(CatalogBase):
             raise Unavailable.database()
         try:
             if reach <= self._long_reach:
-                return _translated(run_rule, self._reader, rule, args)
+                return translated(run_rule, self._reader, rule, args)
             try:
-                return _translated(self._read_briefly, rule, args)
+                return translated(self._read_briefly, rule, args)
             except _TooLong:
                 return await self._read_in_thread(rule, args)
         except Damaged as damaged:
-            self._note(damaged)
+            self._note(damaged, rule)
             raise
 
     async def check_files(self) -> None:
@@ -402,14 +371,17 @@ class SqliteCatalog(CatalogBase):
         with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
             findings = await loop.run_in_executor(thread, examine_catalog, self._path)
         self.note_findings(findings)
-        return findings
+        return [*findings.records, *findings.index]
 
-    def note_findings(self, findings: Sequence[str]) -> None:
+    def note_findings(self, findings: Findings) -> None:
         """Note the findings of an examination."""
-        self.damage.note_structure(findings[0] if findings else None)
+        self.damage.note_structure(next(iter(findings.records), None))
+        self.damage.note_index(next(iter(findings.index), None))
 
-    def _note(self, damaged: Damaged) -> None:
-        if isinstance(damaged, _Malformed):
+    def _note(self, damaged: Damaged, rule: Callable[..., object] | None = None) -> None:
+        if isinstance(damaged, Malformed) and rule is not None and is_index_rule(rule):
+            self.damage.note_index(damaged.what)
+        elif isinstance(damaged, Malformed):
             self.damage.note_structure(damaged.what)
         else:
             self.damage.note_record(damaged.what)
@@ -417,7 +389,7 @@ class SqliteCatalog(CatalogBase):
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         if self._files.missing is not None:
             raise Unavailable.database()
-        version = _translated(self._cache.refresh)
+        version = translated(self._cache.refresh)
         result: T = self._cache.find(key, _MISSING)
         if result is _MISSING:
             result = await read()
@@ -426,8 +398,8 @@ class SqliteCatalog(CatalogBase):
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["_Snapshot"]:
-        _translated(self._files.check)
-        connection = await asyncio.to_thread(_translated, partial(connect_reader, self._path))
+        translated(self._files.check)
+        connection = await asyncio.to_thread(translated, partial(connect_reader, self._path))
         try:
             # The first read inside fixes the moment.
             connection.execute("BEGIN")
@@ -454,7 +426,7 @@ class SqliteCatalog(CatalogBase):
             raise Unavailable.database()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._long_reads, _translated, run_rule, self._long_reader, rule, args
+            self._long_reads, translated, run_rule, self._long_reader, rule, args
         )
 
 
@@ -465,28 +437,30 @@ class _Snapshot:
     tx: SqliteTransaction
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
-        return await asyncio.to_thread(_translated, run_rule, self.tx, rule, args)
+        return await asyncio.to_thread(translated, run_rule, self.tx, rule, args)
 
 
 def _interrupt() -> bool:
     return True
 
 
-def _translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
+class Malformed(Damaged):
+    """A page of the database is damaged, or the file is no database at all."""
+
+
+def translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
+    """Run an action. Raises `Unavailable`, or `Damaged`, for an error of the database."""
     try:
         return action(*args)
     except FileExistsError:
         raise
     except (sqlite3.Error, OSError, Unstorable) as error:
         _log.error("The database failed: %s", type(error).__name__)
-        raise _unavailable(error) from error
+        raise unavailable(error) from error
 
 
-class _Malformed(Damaged):
-    """A page of the database is damaged, or the file is no database at all."""
-
-
-def _unavailable(cause: Exception) -> Unavailable:
+def unavailable(cause: Exception) -> Unavailable:
+    """The error that a caller gets for an error of the database."""
     problem = Unavailable.database()
     if isinstance(cause, sqlite3.Error):
         code = getattr(cause, "sqlite_errorcode", None)
@@ -494,6 +468,6 @@ def _unavailable(cause: Exception) -> Unavailable:
             # Raised by Python's module, which quotes the text.
             problem = Damaged.record("a text that is not UTF-8")
         elif is_damage(cause):
-            problem = _Malformed(problem.code, cause.sqlite_errorname)
+            problem = Malformed(problem.code, cause.sqlite_errorname)
     problem.__cause__ = cause
     return problem

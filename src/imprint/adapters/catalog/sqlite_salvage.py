@@ -2,7 +2,8 @@
 
 A row is read where its page can be read, whatever became of the pages around it. Pages that a
 damaged one led to are recognised by their rows. Nothing is read from pages that were free, since
-they have rows that were changed or deleted long ago.
+they have rows that were changed or deleted long ago. Nothing is taken from the tables of the index
+of posts either, which the chain fills again; their pages are only told from those of records.
 """
 
 import json
@@ -14,9 +15,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from imprint.adapters.catalog.derived_tables import INDEX_TABLES, is_of_index
 from imprint.adapters.catalog.record_checksums import CHECKED_TABLES, is_damaged
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.sqlite_pages import Cell, Damaged, Page, PageFile, PageKind, Scalar
+
+_INDEX_MIGRATION = 6
+"""The migration that added the index of posts."""
 
 PAGE_SIZE = 4096
 """The size of a catalog's pages, if the file does not say it any more."""
@@ -26,7 +31,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "TEXT": (str,),
     "BLOB": (bytes,),
     "REAL": (float, int),
+    "": (int, float, str, bytes),
 }
+"""What the values of a column may be; tables that are not ours have columns without a type."""
 
 _ADDRESS = re.compile("0x[0-9a-f]{40}")
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -45,8 +52,12 @@ _LOOKS = {
     "state": re.compile("pending|onchain|superseded|deleted"),
     "kind": re.compile("stand|final"),
     "block_hash": re.compile("0x[0-9a-f]{64}"),
+    "token": re.compile("[0-9a-f]{64}"),
 }
 """What values of a column look like; it tells the pages of tables and indexes apart."""
+
+_LATER_TABLES = frozenset({"installation", "private_feeds"})
+"""Tables that the catalog of an earlier release does not have."""
 
 TRANSIENT = frozenset({"chain_marks", "leases", "paces", "tags", "schema_migrations"})
 """Tables that are computed again, or of which nothing is missed."""
@@ -104,7 +115,7 @@ class Tree:
         """Whether the values look like those of this tree."""
         for name, value in row.items():
             look = _NAMES.get(self.table) if name == "name" else _LOOKS.get(name)
-            if look is not None and value is not None and not look.fullmatch(str(value)):
+            if look is not None and isinstance(value, str) and not look.fullmatch(value):
                 return False
         return True
 
@@ -139,19 +150,27 @@ def salvage_rows(source: PageFile, target: sqlite3.Connection) -> Salvage:
     trees = describe_trees()
     salvage = Salvage(log_whole=source.log_whole, header_whole=source.header_whole)
     reader = _TreeReader(source, find_roots(source, trees), source.free_pages())
-    tables = [tree for tree in trees.values() if not tree.is_index]
+    derived = [tree for tree in trees.values() if is_of_index(tree.table)]
+    tables = [tree for tree in trees.values() if not tree.is_index and tree not in derived]
     for tree in tables:
         salvage.kept[tree.name] = 0
         _add_rows(target, tree, reader.rows(tree), salvage)
     if reader.broken or any(salvage.damaged.values()):
-        indexes = [tree for tree in trees.values() if tree.is_index]
+        indexes = [tree for tree in trees.values() if tree.is_index and tree not in derived]
         # All pages that anything leads to are visited before the others are guessed at.
         for tree in indexes:
             _note_entries(target, tree, reader.rows(tree), salvage)
-        for tree, rows in reader.strays([each for each in tables if each.name not in TRANSIENT]):
-            _add_rows(target, tree, rows, salvage)
-        for tree, rows in reader.strays(indexes):
-            _note_entries(target, tree, rows, salvage)
+        for tree in derived:
+            reader.visit(tree)
+        lasting = [each for each in tables if each.name not in TRANSIENT]
+        # Where SQLite keeps words, anything could be a row.
+        derived = [each for each in derived if each.table in INDEX_TABLES]
+        for tree, rows in reader.strays([*lasting, *derived]):
+            if tree not in derived:
+                _add_rows(target, tree, rows, salvage)
+        for tree, rows in reader.strays([*indexes, *derived]):
+            if tree not in derived:
+                _note_entries(target, tree, rows, salvage)
         for tag, position in target.execute("SELECT tag, position FROM file_tags ORDER BY tag"):
             salvage.known_tags.setdefault(position, []).append(tag)
         for position in [each for each in salvage.known_files if _has_file(target, each)]:
@@ -170,7 +189,9 @@ def describe_trees() -> dict[str, Tree]:
         tables = {
             name: _describe_table(connection, name, "WITHOUT ROWID" in statement)
             for kind, name, _, statement in found
-            if kind == "table" and not name.startswith("sqlite_")
+            if kind == "table"
+            and not name.startswith("sqlite_")
+            and not statement.startswith("CREATE VIRTUAL")
         }
         indexes = {
             name: _describe_index(connection, name, tables[table])
@@ -216,10 +237,10 @@ def find_roots(source: PageFile, trees: dict[str, Tree]) -> dict[str, int]:
         if row["name"] in trees and isinstance(root, int) and 1 < root <= source.pages:
             roots[str(row["name"])] = root
     if missing := trees.keys() - roots.keys():
-        layouts = [each for each in _layouts() if roots.items() <= each.items()]
+        layouts = [each for each in _layouts() if _agree(roots, each)]
         fitting = [each for each in layouts if _fits(source, trees, each)]
         if "sqlite_schema" in reader.broken and fitting:
-            roots |= {name: fitting[0][name] for name in missing}
+            roots |= {name: fitting[0][name] for name in missing if name in fitting[0]}
     return roots
 
 
@@ -241,19 +262,30 @@ _SCHEMA = Tree(
 )
 
 
+def _agree(roots: dict[str, int], layout: dict[str, int]) -> bool:
+    return all(layout[name] == root for name, root in roots.items() if name in layout)
+
+
 def _layouts() -> Iterator[dict[str, int]]:
-    """The first pages of tables and indexes in a new catalog, and in one that was restored."""
-    with closing(_empty_catalog()) as connection:
-        for statement in ("SELECT 1", "VACUUM"):
-            connection.execute(statement)
-            yield dict(
-                connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0")
-            )
+    """The first pages of tables and indexes in a new catalog, and in one that was restored.
+
+    One of an earlier release had them in the same places, and got the others later, anywhere.
+    """
+    for number in (len(known_migrations()), _INDEX_MIGRATION - 1):
+        with closing(_empty_catalog(number)) as connection:
+            for statement in ("SELECT 1", "VACUUM"):
+                connection.execute(statement)
+                yield dict(
+                    connection.execute(
+                        "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"
+                    )
+                )
 
 
 def _fits(source: PageFile, trees: dict[str, Tree], roots: dict[str, int]) -> bool:
     """Whether the pages at these places could all be what the layout says."""
-    for name, tree in trees.items():
+    for name in trees.keys() & roots.keys():
+        tree = trees[name]
         try:
             page = source.read(roots[name])
         except Damaged:
@@ -268,9 +300,9 @@ def _is_of(page: Page, tree: Tree) -> bool:
     return (page.kind in (PageKind.TABLE_LEAF, PageKind.TABLE_BRANCH)) == tree.keyed
 
 
-def _empty_catalog() -> sqlite3.Connection:
+def _empty_catalog(number: int | None = None) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection, known_migrations())
+    migrate(connection, known_migrations()[:number])
     return connection
 
 
@@ -287,7 +319,7 @@ class _TreeReader:
     def rows(self, tree: Tree) -> Iterator[dict[str, Scalar]]:
         """The rows of a tree, in no order."""
         if tree.name not in self.roots:
-            if tree.name != "installation":
+            if tree.name not in _LATER_TABLES:
                 self.broken.add(tree.name)
             return
         waiting = [self.roots[tree.name]]
@@ -308,6 +340,11 @@ class _TreeReader:
                 self.broken.add(tree.name)
             yield from found
             waiting += page.children
+
+    def visit(self, tree: Tree) -> None:
+        """Note which pages a tree has."""
+        for _ in self.rows(tree):
+            pass
 
     def _read(self, number: int, tree: Tree) -> Page | None:
         if number in self.visited or number in self.free:

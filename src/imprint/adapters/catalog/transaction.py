@@ -5,6 +5,7 @@ value is the result of the transaction; an exception rolls it back. The names of
 rules need, and the values that databases store, are defined here as well.
 """
 
+import sqlite3
 from collections.abc import (
     Callable,
     Collection,
@@ -80,6 +81,52 @@ class Transaction(Protocol):
 
 Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
 """A rule: what it takes besides the transaction, and what it returns."""
+
+
+_REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
+"""Errors about the values of a statement, rather than about the database."""
+
+
+class SqliteTransaction:
+    """`Transaction` on one connection; its methods never suspend."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        self._connection = connection
+
+    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
+        row: Row | None = self._run(self._connection.execute, sql, values).fetchone()
+        return row
+
+    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
+        return self._run(self._connection.execute, sql, values).fetchall()
+
+    async def execute(self, sql: str, /, **values: Value) -> None:
+        self._run(self._connection.execute, sql, values)
+
+    async def executemany(self, sql: str, /, rows: Rows) -> None:
+        self._run(self._connection.executemany, sql, rows)
+
+    def _run(self, method: Callable[..., sqlite3.Cursor], *given: object) -> sqlite3.Cursor:
+        try:
+            return method(*given)
+        except _REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+
+    async def lock(self, names: Collection[str]) -> None:
+        """Do nothing: SQLite runs one writing transaction at a time."""
+
+
+def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+    """Run a rule to its end, in this thread. Raises `RuntimeError` if it suspends."""
+    running = rule(tx, *args)
+    try:
+        running.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    running.close()
+    raise RuntimeError("A rule of the catalog may await nothing but its transaction.")
 
 
 # Locks. Files, groups, names and nonces belong to an owner, and an event publishes only files of

@@ -58,6 +58,8 @@ MEANINGS: dict[Code, str] = {
     Code.STORAGE_UNAVAILABLE: "The content store cannot be reached or has too little disk space, "
     "or the document in it is missing or damaged.",
     Code.DATABASE_UNAVAILABLE: "The database cannot be reached.",
+    Code.INDEX_UNAVAILABLE: "The index of posts is being built; what is not found may still be "
+    "on the chain.",
     Code.OVERLOADED: "The service is handling too many requests, bytes or connections at once, of "
     "this client or of all: try again after `Retry-After` seconds.",
 }

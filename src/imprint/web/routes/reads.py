@@ -7,13 +7,14 @@ from starlette.responses import Response
 
 from imprint.auth.sessions import Session
 from imprint.domain.documents import SMALL_DOCUMENT
-from imprint.domain.errors import Code
+from imprint.domain.errors import Code, Refusal
 from imprint.domain.files import File
 from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.reads import Reads
 from imprint.web.large_responses import LargeResponse, ResponseBudget
 from imprint.web.requests import (
+    canonical_post_id,
     client_of,
     query_address,
     query_cid,
@@ -63,6 +64,22 @@ class ReadRoutes:
     async def free_file_by_post_id(self, request: Request) -> Response:
         file = await self.reads.free_post(query_post_id(request))
         return await self._content(request, file, FREE_POST)
+
+    async def post_content(self, request: Request) -> Response:
+        """The content for the session's own address, or without a session if the post is free."""
+        post_id = canonical_post_id(request.path_params["id"])
+        if query_params(request):
+            raise Refusal(Code.INVALID_REQUEST, "This path takes no parameters.")
+        if "authorization" in request.headers:
+            session = self._session(request)
+            file = await self.reads.post(session, session.address, post_id)
+            response = await self._content(request, file, PRIVATE)
+        else:
+            file = await self.reads.free_post(post_id)
+            response = await self._content(request, file, FREE_POST)
+        # What a session gets must not be given to others, nor the other way round.
+        response.headers["Vary"] = "Authorization"
+        return response
 
     async def files_by_tags(self, request: Request) -> Response:
         tags = query_tags(request)

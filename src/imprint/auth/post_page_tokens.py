@@ -1,0 +1,176 @@
+"""Page tokens of the lists of posts, libraries and sales: the same page always has the same one.
+
+A page that has not changed must keep its entity tag, and its body contains the token of the next
+page. So the nonce is derived from the position instead of chosen at random, and tokens expire at
+the end of a day instead of a fixed time after they were made. Equal positions give equal tokens,
+which tells nobody more than the page itself does.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from hashlib import sha256
+from hmac import digest
+from typing import Any
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+
+from imprint.auth.base64url import decode_base64url, encode_base64url
+from imprint.auth.page_tokens import derive_cipher, derive_key, invalid_page_token
+from imprint.domain.addresses import Address
+from imprint.domain.indexed_posts import PostFilter, PostOrder, PostPosition
+
+MAX_POST_TOKEN_LENGTH = 4096
+"""Longer tokens are refused undecoded; the longest filter that a list accepts fits."""
+
+TOKEN_DAYS = timedelta(days=1)
+"""A token expires at the first end of a day, UTC, that is at least so far away."""
+
+_LABEL = b"imprint post page token 1"
+_NONCE_LABEL = b"imprint post page token nonce 1"
+_NONCE_BYTES = 12
+_DAY = 24 * 60 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class PostsPage:
+    """Where a list of posts continues; `query` is what was searched for."""
+
+    which: PostFilter
+    position: PostPosition
+    limit: int
+    query: str | None = None
+
+
+class OwnList(StrEnum):
+    """The lists that belong to an address."""
+
+    LIBRARY = "library"
+    SALES = "sales"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPage:
+    """Where a list of an address continues: before this place."""
+
+    name: OwnList
+    address: Address
+    before: int
+    limit: int
+    query: str | None = None
+
+
+class _Posts(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    expires: int
+    place: int
+    value: bytes
+    tags: tuple[str, ...]
+    author: bytes | None
+    free: bool | None
+    min_price: bytes | None
+    max_price: bytes | None
+    order: str
+    limit: int
+    query: str | None
+
+
+class _Own(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    expires: int
+    name: str
+    address: bytes
+    before: int
+    limit: int
+    query: str | None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Posts | _Own).decode
+
+
+def token_expiry(now: datetime) -> datetime:
+    """When the tokens of this moment expire; it changes once a day."""
+    days = -(-int((now + TOKEN_DAYS).timestamp()) // _DAY)
+    return datetime.fromtimestamp(days * _DAY, UTC)
+
+
+class PostPageTokens:
+    """Encodes positions with `secret`, and decodes tokens made with it or the `previous` secret."""
+
+    def __init__(self, secret: bytes, previous: bytes | None = None) -> None:
+        keys = [key for key in (secret, previous) if key is not None]
+        self._ciphers = [derive_cipher(key, _LABEL) for key in keys]
+        self._nonce_key = derive_key(secret, _NONCE_LABEL)
+
+    def encode(self, page: PostsPage | OwnPage, expires_at: datetime) -> str:
+        """Encode a position as a token that is valid until `expires_at` (in whole seconds)."""
+        plain = _encode(_pack(page, int(expires_at.timestamp())))
+        nonce = digest(self._nonce_key, plain, sha256)[:_NONCE_BYTES]
+        return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, _LABEL))
+
+    def decode(self, text: str, now: datetime) -> PostsPage | OwnPage:
+        """Decode the position in a token. Refuses `invalid_page_token`, also after its expiry."""
+        if len(text) > MAX_POST_TOKEN_LENGTH:
+            raise invalid_page_token()
+        try:
+            packed = _decode(self._decrypt(decode_base64url(text)))
+            if packed.expires <= now.timestamp():
+                raise invalid_page_token()
+            return _unpack(packed)
+        except (ValueError, InvalidTag) as error:
+            raise invalid_page_token() from error
+
+    def _decrypt(self, encrypted: bytes) -> bytes:
+        nonce, body = encrypted[:_NONCE_BYTES], encrypted[_NONCE_BYTES:]
+        for cipher in self._ciphers[:-1]:
+            try:
+                return cipher.decrypt(nonce, body, _LABEL)
+            except InvalidTag:
+                continue
+        return self._ciphers[-1].decrypt(nonce, body, _LABEL)
+
+
+def _pack(page: PostsPage | OwnPage, expires: int) -> _Posts | _Own:
+    if isinstance(page, OwnPage):
+        address = bytes.fromhex(page.address[2:])
+        return _Own(expires, page.name.value, address, page.before, page.limit, page.query)
+    which, position = page.which, page.position
+    return _Posts(
+        expires,
+        position.place,
+        _bytes(position.value),
+        which.tags,
+        None if which.author is None else bytes.fromhex(which.author[2:]),
+        which.free,
+        None if which.min_price is None else _bytes(which.min_price),
+        None if which.max_price is None else _bytes(which.max_price),
+        which.order.value,
+        page.limit,
+        page.query,
+    )
+
+
+def _unpack(packed: Any) -> PostsPage | OwnPage:
+    if isinstance(packed, _Own):
+        address = Address("0x" + packed.address.hex())
+        name = OwnList(packed.name)
+        return OwnPage(name, address, packed.before, packed.limit, packed.query)
+    which = PostFilter(
+        packed.tags,
+        None if packed.author is None else Address("0x" + packed.author.hex()),
+        packed.free,
+        None if packed.min_price is None else _number(packed.min_price),
+        None if packed.max_price is None else _number(packed.max_price),
+        PostOrder(packed.order),
+    )
+    position = PostPosition(packed.place, _number(packed.value))
+    return PostsPage(which, position, packed.limit, packed.query)
+
+
+def _bytes(number: int) -> bytes:
+    """A number of up to 256 bits, which is more than msgpack has."""
+    return number.to_bytes((number.bit_length() + 7) // 8, "big")
+
+
+def _number(packed: bytes) -> int:
+    return int.from_bytes(packed, "big")

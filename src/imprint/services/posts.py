@@ -1,0 +1,249 @@
+"""Posts, authors, libraries, sales and totals, as the index shows them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from imprint.auth.page_tokens import invalid_page_token
+from imprint.auth.post_page_tokens import (
+    OwnList,
+    OwnPage,
+    PostPageTokens,
+    PostsPage,
+    token_expiry,
+)
+from imprint.auth.sessions import Session
+from imprint.domain.addresses import Address
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.indexed_posts import (
+    AccountSummary,
+    HeldPost,
+    IndexedPost,
+    MarketDay,
+    MarketTotals,
+    PostFilter,
+    Sale,
+    Sales,
+)
+from imprint.ports import Clock
+from imprint.ports.post_index import PostIndexReader
+
+PAGE_SIZE = 20
+"""Posts or sales on a page, unless a request asks for another number."""
+
+MAX_PAGE_SIZE = 50
+"""The most posts or sales on a page."""
+
+MAX_TABLE_SIZE = 1_000
+"""The most sales in one table of comma-separated values, and how many it has by default."""
+
+STATS_DAYS = 90
+"""The days of the statistics, today included."""
+
+_KEPT = 1_024
+"""How many pages are kept with their tokens."""
+
+_EPOCH_DAY = datetime(1970, 1, 1, tzinfo=UTC)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """What a request asks of a list: members of a filter that it names, and where to go on.
+
+    A page token carries its filter and its limit. A request may repeat the filter beside the
+    token, and may name another limit.
+    """
+
+    given: Mapping[str, Any] = field(default_factory=dict)
+    page_token: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPosts:
+    """A page of posts, and the token of the next page."""
+
+    posts: tuple[IndexedPost, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A page of what a reader holds, and the token of the next page."""
+
+    held: tuple[HeldPost, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SalesPage:
+    """A page of an author's sales, and the token of the next page."""
+
+    sales: tuple[Sale, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The totals of the marketplace, and every one of the last days, the oldest first."""
+
+    totals: MarketTotals
+    days: tuple[MarketDay, ...]
+
+
+class Derived(Generic[T]):
+    """What was made of a value that the catalog keeps, by the identity of that value.
+
+    The catalog returns the same value until a commit, so what is made of it is made once.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[object, object, T]] = {}
+
+    def of(self, source: object, beside: object, make: Callable[[], T]) -> T:
+        """What `make` made of this source, together with an equal `beside`."""
+        known = self._made.get(id(source))
+        if known is not None and known[0] is source and known[1] == beside:
+            return known[2]
+        made = make()
+        if len(self._made) >= _KEPT:
+            self._made.clear()
+        self._made[id(source)] = source, beside, made
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """Reads of the index. It shows what the chain said; who may read is decided elsewhere."""
+
+    index: PostIndexReader
+    tokens: PostPageTokens
+    clock: Clock
+    _listed: Derived[ListedPosts] = field(default_factory=Derived)
+    _libraries: Derived[Library] = field(default_factory=Derived)
+    _sales: Derived[SalesPage] = field(default_factory=Derived)
+    _stats: Derived[Stats] = field(default_factory=Derived)
+
+    async def list(self, request: ListRequest) -> ListedPosts:
+        """A page of posts. Refuses a token that belongs to another list."""
+        start = self._posts_start(request)
+        if start is None:
+            which, after = PostFilter(**request.given), None
+            limit = request.limit or PAGE_SIZE
+        else:
+            which, after, limit = start.which, start.position, request.limit or start.limit
+        page = await self.index.list_posts(which, after, limit)
+        if not page.posts and page.next is None and after is None:
+            await self._expect_complete()
+        expires = token_expiry(self.clock())
+
+        def make() -> ListedPosts:
+            if page.next is None:
+                return ListedPosts(page.posts, None)
+            following = PostsPage(which, page.next, limit)
+            return ListedPosts(page.posts, self.tokens.encode(following, expires))
+
+        return self._listed.of(page, expires, make)
+
+    async def post(self, post_id: int) -> IndexedPost:
+        """The post with this id. Refuses one that does not exist."""
+        found = await self.index.indexed_post(post_id)
+        if found is None:
+            await self._expect_complete()
+            raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+        return found
+
+    async def author(self, address: Address) -> AccountSummary:
+        """What an author did. Refuses an address that has published nothing."""
+        found = await self.index.account(address)
+        if found is None or not found.posts:
+            await self._expect_complete()
+            raise Refusal(Code.NOT_FOUND, "This address has not published anything.")
+        return found
+
+    async def library(self, session: Session, request: ListRequest) -> Library:
+        """What the session's address holds, the latest arrival first."""
+        holder = session.address
+        before, limit = self._own_start(OwnList.LIBRARY, holder, request, PAGE_SIZE)
+        rows = await self.index.library(holder, before, limit + 1)
+        if not rows and before is None:
+            await self._expect_complete()
+        expires = token_expiry(self.clock())
+
+        def make() -> Library:
+            shown = tuple(rows[:limit])
+            if len(rows) <= limit:
+                return Library(shown, None)
+            following = OwnPage(OwnList.LIBRARY, holder, shown[-1].arrived, limit)
+            return Library(shown, self.tokens.encode(following, expires))
+
+        return self._libraries.of(rows, expires, make)
+
+    async def sales(
+        self, session: Session, request: ListRequest, size: int = PAGE_SIZE
+    ) -> SalesPage:
+        """Purchases of the posts of the session's address, the newest first."""
+        author = session.address
+        before, limit = self._own_start(OwnList.SALES, author, request, size)
+        rows = await self.index.sales_of(author, before, limit + 1)
+        if not rows and before is None:
+            await self._expect_complete()
+        expires = token_expiry(self.clock())
+
+        def make() -> SalesPage:
+            shown = tuple(rows[:limit])
+            if len(rows) <= limit:
+                return SalesPage(shown, None)
+            following = OwnPage(OwnList.SALES, author, shown[-1].place, limit)
+            return SalesPage(shown, self.tokens.encode(following, expires))
+
+        return self._sales.of(rows, expires, make)
+
+    async def stats(self) -> Stats:
+        """The totals, and the last 90 days. Of an index that is being filled they are not known."""
+        await self._expect_complete()
+        today = (self.clock() - _EPOCH_DAY).days
+        first = today - STATS_DAYS + 1
+        totals, found = await self.index.totals(), await self.index.days_since(first)
+
+        def make() -> Stats:
+            known = {day.day: day for day in found}
+            nothing = Sales(0, 0)
+            days = (known.get(day) or MarketDay(day, 0, nothing) for day in range(first, today + 1))
+            return Stats(totals, tuple(days))
+
+        return self._stats.of(found, (today, totals), make)
+
+    def _posts_start(self, request: ListRequest) -> PostsPage | None:
+        if request.page_token is None:
+            return None
+        start = self.tokens.decode(request.page_token, self.clock())
+        if not isinstance(start, PostsPage) or start.query is not None:
+            raise invalid_page_token()
+        for name, value in request.given.items():
+            if getattr(start.which, name) != value:
+                raise invalid_page_token()
+        return start
+
+    def _own_start(
+        self, name: OwnList, address: Address, request: ListRequest, size: int
+    ) -> tuple[int | None, int]:
+        """Before which place a list of an address goes on, and its limit."""
+        if request.page_token is None:
+            return None, request.limit or size
+        start = self.tokens.decode(request.page_token, self.clock())
+        if not isinstance(start, OwnPage) or (start.name, start.address) != (name, address):
+            raise invalid_page_token()
+        if start.query is not None:
+            raise invalid_page_token()
+        return start.before, request.limit or min(start.limit, max(size, MAX_PAGE_SIZE))
+
+    async def _expect_complete(self) -> None:
+        """Raise `Unavailable` if what was not found may still be on the chain."""
+        if not await self.index.is_complete():
+            raise Unavailable(
+                Code.INDEX_UNAVAILABLE, "The index of posts is being built; try again later."
+            )

@@ -1,0 +1,276 @@
+"""The endpoints of the index: posts, authors, a reader's library, an author's sales, statistics."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.auth.sessions import Session
+from imprint.domain.addresses import NotAnAddress, parse_address
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.indexed_posts import PostOrder
+from imprint.domain.tags import MAX_TAGS, NotTags, parse_hashtags
+from imprint.services.login import Login
+from imprint.services.posts import (
+    MAX_PAGE_SIZE,
+    MAX_TABLE_SIZE,
+    PAGE_SIZE,
+    Derived,
+    ListRequest,
+    Posts,
+)
+from imprint.web.post_records import (
+    PostRecords,
+    author_response,
+    sales_response,
+    sales_table,
+    stats_response,
+)
+from imprint.web.requests import (
+    MAX_CACHED_QUERY,
+    canonical_post_id,
+    decimal_number,
+    query_params,
+)
+from imprint.web.responses import encode_json, entity_tag, is_current
+
+PUBLIC = "public, max-age=5"
+"""For what the chain says now, which may change with the next block."""
+
+OWN = "private, no-store"
+"""For what belongs to one address."""
+
+JSON_TYPE = "application/json"
+CSV_TYPE = "text/csv"
+HTML_TYPE = "text/html"
+
+FILTER_PARAMETERS = frozenset({"tag", "author", "free", "minPrice", "maxPrice", "sort"})
+PAGE_PARAMETERS = frozenset({"limit", "next_page_token"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A body and its entity tag."""
+
+    body: bytes
+    tag: str
+
+    @classmethod
+    def of(cls, body: bytes) -> "_Encoded":
+        return cls(body, entity_tag(blake2b(body, digest_size=16).hexdigest()))
+
+
+@dataclass(frozen=True, slots=True)
+class PostRoutes:
+    """Each endpoint parses its parameters, calls one service, and encodes the result.
+
+    A result that the catalog has kept since the last request is not encoded again.
+    """
+
+    login: Login
+    posts: Posts
+    records: PostRecords
+    _encoded: Derived[_Encoded] = field(default_factory=Derived)
+
+    async def list_posts(self, request: Request) -> Response:
+        listed = await self.posts.list(posts_request(request))
+        return self._respond(request, listed, self.records.listed, PUBLIC)
+
+    async def post(self, request: Request) -> Response:
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request, frozenset())
+        if prefers(request, HTML_TYPE):
+            return _see_page(f"/p/{post_id}")
+        found = await self.posts.post(post_id)
+        return self._respond(request, found, self.records.of, PUBLIC, "Accept")
+
+    async def author(self, request: Request) -> Response:
+        check_parameters(request, frozenset())
+        try:
+            address = parse_address(request.path_params["address"])
+        except NotAnAddress as error:
+            raise Refusal(Code.INVALID_ADDRESS, str(error)) from None
+        found = await self.posts.author(address)
+        return self._respond(request, found, author_response, PUBLIC, "Accept")
+
+    async def library(self, request: Request) -> Response:
+        session = self._session(request)
+        library = await self.posts.library(session, own_request(request, MAX_PAGE_SIZE))
+        return self._respond(request, library, self.records.library, OWN, "Authorization")
+
+    async def sales(self, request: Request) -> Response:
+        session = self._session(request)
+        if prefers(request, CSV_TYPE):
+            return await self._sales_table(request, session)
+        page = await self.posts.sales(session, own_request(request, MAX_PAGE_SIZE), PAGE_SIZE)
+        return self._respond(request, page, sales_response, OWN, "Accept, Authorization")
+
+    async def stats(self, request: Request) -> Response:
+        check_parameters(request, frozenset())
+        return self._respond(request, await self.posts.stats(), stats_response, PUBLIC)
+
+    async def _sales_table(self, request: Request, session: Session) -> Response:
+        """A table of sales; the header `Link` has the address of the next one."""
+        asked = own_request(request, MAX_TABLE_SIZE)
+        page = await self.posts.sales(session, asked, MAX_TABLE_SIZE)
+        headers = {
+            "Cache-Control": OWN,
+            "Content-Disposition": 'attachment; filename="sales.csv"',
+            "Vary": "Accept, Authorization",
+        }
+        if page.next_page_token is not None:
+            headers["Link"] = f'</me/sales?next_page_token={page.next_page_token}>; rel="next"'
+        media_type = f"{CSV_TYPE}; charset=utf-8; header=present"
+        return Response(sales_table(page.sales), 200, headers, media_type)
+
+    def _session(self, request: Request) -> Session:
+        return self.login.recognize(request.headers.get("authorization"))
+
+    def _respond(
+        self,
+        request: Request,
+        value: Any,
+        record: Callable[[Any], object],
+        cache: str,
+        vary: str | None = None,
+    ) -> Response:
+        """The JSON of a value, or 304 if the client has it."""
+        encoded = self._encoded.of(value, None, lambda: _Encoded.of(encode_json(record(value))))
+        headers = {"ETag": encoded.tag, "Cache-Control": cache}
+        if vary is not None:
+            headers["Vary"] = vary
+        if is_current(request, encoded.tag):
+            return Response(status_code=304, headers=headers)
+        return Response(encoded.body, 200, headers, JSON_TYPE)
+
+
+def _see_page(path: str) -> Response:
+    """Send a browser to the page of what programs get as JSON."""
+    headers = {"Location": path, "Cache-Control": PUBLIC, "Vary": "Accept"}
+    return Response(status_code=303, headers=headers)
+
+
+# Parameters
+
+
+def prefers(request: Request, media_type: str) -> bool:
+    """Whether a client names this media type and does not like JSON as much."""
+    accept = request.headers.get("accept", "")
+    if media_type not in accept.lower():
+        return False
+    wanted = _qualities(accept)
+    quality = wanted.get(media_type, 0.0)
+    return quality > 0 and quality > wanted.get(JSON_TYPE, 0.0)
+
+
+@lru_cache(maxsize=256)
+def _qualities(accept: str) -> dict[str, float]:
+    """The media types that a header `Accept` names, with their qualities."""
+    found: dict[str, float] = {}
+    for part in accept.lower().split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        try:
+            found[name] = min(max(float(quality), 0.0), 1.0)
+        except ValueError:
+            found[name] = 0.0
+    return found
+
+
+def check_parameters(request: Request, known: frozenset[str]) -> QueryParams:
+    """The query parameters. Refuses one that the endpoint does not have."""
+    given = query_params(request)
+    for name in given:
+        if name not in known:
+            raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
+    return given
+
+
+def posts_request(request: Request) -> ListRequest:
+    """What a request asks of the list of posts. Refuses malformed parameters."""
+    query: bytes = request.scope["query_string"]
+    if len(query) <= MAX_CACHED_QUERY:
+        return _cached_posts_request(query)
+    return _parse_posts_request(check_parameters(request, FILTER_PARAMETERS | PAGE_PARAMETERS))
+
+
+@lru_cache(maxsize=1024)
+def _cached_posts_request(query: bytes) -> ListRequest:
+    given = QueryParams(query)
+    if not given.keys() <= FILTER_PARAMETERS | PAGE_PARAMETERS:
+        raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
+    return _parse_posts_request(given)
+
+
+def _parse_posts_request(query: QueryParams) -> ListRequest:
+    given: dict[str, Any] = {}
+    if "tag" in query:
+        given["tags"] = _tags(query.getlist("tag"))
+    if (author := _once(query, "author", Code.INVALID_ADDRESS)) is not None:
+        try:
+            given["author"] = parse_address(author)
+        except NotAnAddress as error:
+            raise Refusal(Code.INVALID_ADDRESS, str(error)) from None
+    if (free := _once(query, "free")) is not None:
+        if free not in ("true", "false"):
+            raise Refusal(Code.INVALID_REQUEST, "The parameter 'free' is 'true' or 'false'.")
+        given["free"] = free == "true"
+    for name, member in (("minPrice", "min_price"), ("maxPrice", "max_price")):
+        if (price := _once(query, name)) is not None:
+            given[member] = decimal_number(
+                price, Code.INVALID_REQUEST, f"'{name}' is an amount in wei below 2^256."
+            )
+    if given.get("min_price", 0) > given.get("max_price", 2**256):
+        raise Refusal(Code.INVALID_REQUEST, "'minPrice' is above 'maxPrice'.")
+    if (order := _once(query, "sort")) is not None:
+        if order not in tuple(PostOrder):
+            orders = ", ".join(PostOrder)
+            raise Refusal(Code.INVALID_REQUEST, f"The parameter 'sort' is one of {orders}.")
+        given["order"] = PostOrder(order)
+    return ListRequest(given, *_page(query, MAX_PAGE_SIZE))
+
+
+def own_request(request: Request, largest: int) -> ListRequest:
+    """What a request asks of a list that belongs to its session. Refuses malformed parameters."""
+    query = check_parameters(request, PAGE_PARAMETERS)
+    return ListRequest({}, *_page(query, largest))
+
+
+def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
+    token = _once(query, "next_page_token", Code.INVALID_PAGE_TOKEN)
+    given = _once(query, "limit")
+    if given is None:
+        return token, None
+    problem = f"The parameter 'limit' is a number from 1 to {largest}."
+    limit = decimal_number(given, Code.INVALID_REQUEST, problem)
+    if not 1 <= limit <= largest:
+        raise Refusal(Code.INVALID_REQUEST, problem)
+    return token, limit
+
+
+def _once(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
+    values = query.getlist(name)
+    if len(values) > 1:
+        raise Refusal(code, f"The parameter '{name}' is given more than once.")
+    return values[0] if values else None
+
+
+def _tags(given: list[str]) -> tuple[str, ...]:
+    """Hashtags, each in a parameter of its own, in one order whatever the order they come in."""
+    if len(given) > MAX_TAGS:
+        raise Refusal(Code.INVALID_TAGS, f"At most {MAX_TAGS} hashtags are allowed.")
+    tags: set[str] = set()
+    for text in given:
+        try:
+            parsed = parse_hashtags(text)
+        except NotTags as error:
+            raise Refusal(Code.INVALID_TAGS, str(error)) from None
+        if len(parsed) != 1:
+            raise Refusal(Code.INVALID_TAGS, "Each parameter 'tag' is one hashtag.")
+        tags.update(parsed)
+    return tuple(sorted(tags))
