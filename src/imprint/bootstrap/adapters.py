@@ -15,7 +15,12 @@ from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.schema import NewerSchema
-from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.adapters.catalog.search_index import (
+    CatalogSearch,
+    find_in_postgresql,
+    find_in_sqlite,
+)
+from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
@@ -47,6 +52,7 @@ from imprint.ports import (
 )
 from imprint.ports.content import DocumentCipher, Inventory
 from imprint.ports.post_index import PostIndexReader, PostIndexWriter
+from imprint.ports.search import SearchIndex
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -73,6 +79,7 @@ class Adapters:
 
     catalog: Catalog
     index_reader: PostIndexReader
+    search: SearchIndex
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
@@ -132,6 +139,7 @@ def open_adapters(
     return Adapters(
         catalog=catalog,
         index_reader=CatalogIndexReader(catalog),
+        search=open_search(catalog),
         content=content,
         cipher=cipher,
         marketplace=marketplace,
@@ -144,6 +152,12 @@ def open_adapters(
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
     )
+
+
+def open_search(catalog: CatalogBase) -> SearchIndex:
+    """The search index in the database of a catalog."""
+    is_sqlite = isinstance(catalog, SqliteCatalog)
+    return CatalogSearch(catalog, find_in_sqlite if is_sqlite else find_in_postgresql)
 
 
 def open_nodes(settings: Settings, clock: Clock) -> tuple[JsonRpcMarketplace, JsonRpcChainReader]:
