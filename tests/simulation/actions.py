@@ -265,6 +265,33 @@ async def index(universe: Universe, model: Model) -> None:
     universe.say(f"index: {turn}")
 
 
+async def index_twice(universe: Universe, model: Model) -> None:
+    turns = await universe.index_twice()
+    universe.say(f"two index: {turns}")
+    assert sum(turns) <= 1
+
+
+async def index_behind(universe: Universe, model: Model) -> None:
+    """A round with a node that has not seen the newest blocks."""
+    behind = universe.random.choice([1, 2, 5, 20, 70])
+    turn = await universe.index(indexer=universe.random.choice([0, 1]), behind=behind)
+    universe.say(f"index with a node {behind} behind: {turn}")
+
+
+async def index_texts(universe: Universe, model: Model) -> None:
+    """Make the texts of free posts searchable, as far as they are here."""
+    for pending in await universe.search.pending_texts(-1, 100):
+        contents = [
+            model.versions[cid].content
+            for event in universe.market.created()
+            if event.post_id == pending.post_id
+            and (cid := model.spellings.get(event.spelled)) is not None
+        ]
+        if contents and universe.random.random() < 0.8:
+            await universe.search.store_text(pending.place, contents[0])
+            universe.say(f"text of {pending.post_id}")
+
+
 async def index_in_trouble(universe: Universe, model: Model) -> None:
     """A round of the indexer during which the node fails, omits logs, or has another chain."""
     random = universe.random
@@ -347,6 +374,9 @@ ACTIONS: dict[Action, int] = {
     follow_in_trouble: 5,
     index: 5,
     index_in_trouble: 5,
+    index_behind: 2,
+    index_twice: 2,
+    index_texts: 3,
     restart: 1,
     jump: 2,
     collect: 2,

@@ -58,6 +58,35 @@ class Created:
     index: int
 
 
+@dataclass(frozen=True)
+class ChainBehind:
+    """The chain, as a node shows it that has not seen its newest blocks."""
+
+    chain: Chain
+    last: int
+
+    @property
+    def head(self) -> Block:
+        block = self.block(min(self.last, self.chain.head.number))
+        assert block is not None
+        return block
+
+    def block(self, number: int) -> Block | None:
+        return self.chain.block(number) if number <= self.last else None
+
+    def block_by_hash(self, block_hash: bytes) -> Block | None:
+        return self._known(self.chain.block_by_hash(block_hash))
+
+    def block_of(self, transaction_hash: bytes) -> Block | None:
+        return self._known(self.chain.block_of(transaction_hash))
+
+    def _known(self, block: Block | None) -> Block | None:
+        return block if block is not None and block.number <= self.last else None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.chain, name)
+
+
 @dataclass
 class Market:
     """A chain with the marketplace on it; every height can be returned to."""

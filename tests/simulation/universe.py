@@ -1,5 +1,6 @@
 """One simulated world: a chain, a node with faults, both providers, and a service that restarts."""
 
+import asyncio
 import json
 import secrets
 from collections.abc import Callable
@@ -7,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import httpx2
-from tests.simulation.market import DEPTH, Market, Texts
+from tests.simulation.market import DEPTH, ChainBehind, Market, Texts
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
 from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
 from imprint.devchain.blocks import Block
+from imprint.devchain.chain import Chain
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
+from imprint.ports.search import SearchIndex
 from imprint.services.chain_sync import Follower
 from imprint.services.garbage_collector import GarbageCollector
 from imprint.services.indexer import Indexer
@@ -139,6 +142,10 @@ class Universe:
         await self.world.adapters.close()
 
     @property
+    def search(self) -> SearchIndex:
+        return self.adapters.search
+
+    @property
     def adapters(self) -> Adapters:
         return self.world.adapters
 
@@ -222,17 +229,28 @@ class Universe:
             self.node.fault = None
 
     async def index(
-        self, trouble: Callable[[bytes], bytes | None] | None = None, indexer: int = 0
+        self,
+        trouble: Callable[[bytes], bytes | None] | None = None,
+        indexer: int = 0,
+        behind: int = 0,
     ) -> bool:
-        """Run a round of an indexer, which may fail if the node is in trouble."""
+        """Run a round of an indexer, which may fail if the node is in trouble or behind."""
+        chain = self.market.chain
         self.node.fault = trouble
+        if behind:
+            last = max(1, chain.head.number - behind)
+            self.node.chain = cast(Chain, ChainBehind(chain, last))
         try:
             return await self.indexers[indexer].index_once()
         except Unavailable:
-            assert trouble is not None
+            assert trouble is not None or behind
             return False
         finally:
-            self.node.fault = None
+            self.node.fault, self.node.chain = None, chain
+
+    async def index_twice(self) -> list[bool]:
+        """Run a round of both indexers at once."""
+        return await asyncio.gather(*(each.index_once() for each in self.indexers))
 
     async def collect(self) -> None:
         collector = GarbageCollector(
