@@ -44,7 +44,8 @@ def price_of(number: int) -> int:
 
 def index_tables(count: int, reader: str) -> tuple[Table, ...]:
     """All tables of the index with `count` posts but those of words and of sums."""
-    state = (1, 31337, MARKETPLACE.lower(), 0, count + 1, _hash("block", count + 1), 1)
+    head = (count + 1, _hash("block", count + 1))
+    state = (1, 31337, MARKETPLACE.lower(), 0, *head, *head, 1)
     return (
         Table("index_state", _STATE_COLUMNS, [state]),
         Table("posts", _POST_COLUMNS, _posts(count)),
@@ -58,14 +59,14 @@ def index_tables(count: int, reader: str) -> tuple[Table, ...]:
 
 def words_of_sqlite(count: int) -> Table:
     """The words of all posts for FTS5."""
-    columns = ("rowid", "title", "description", "hashtags", "body")
+    columns = ("rowid", "title", "hashtags", "description", "body")
     return Table("post_search", columns, (_sqlite_words(n, count) for n in range(1, count + 1)))
 
 
 def words_of_postgresql(count: int) -> Table:
-    """The words of all posts as vectors in text form."""
-    rows = ((place_of_post(n), _vector(n, count)) for n in range(1, count + 1))
-    return Table("post_search", ("place", "words"), rows)
+    """The words of all posts, and their vectors in text form."""
+    columns = ("place", "folded", "body", "words")
+    return Table("post_search", columns, (_postgresql_words(n, count) for n in range(1, count + 1)))
 
 
 SUMS = (
@@ -104,6 +105,8 @@ _STATE_COLUMNS = (
     "first_block",
     "block_number",
     "block_hash",
+    "final_block",
+    "final_hash",
     "complete",
 )
 
@@ -231,22 +234,22 @@ def _authors(count: int) -> Iterator[Row]:
             yield owner_of(numbers[0]), len(numbers), first, last, sales, str(volume), str(worth)
 
 
+def _folded(number: int, count: int) -> list[str]:
+    """Title, hashtags, description and body, each folded as the service folds texts."""
+    body = body_of(number) if _has_text(number) else []
+    texts = (title_of(number), tags_of(number, count), description_of(number), body)
+    return [f" {' '.join(words)} " if words else "" for words in texts]
+
+
 def _sqlite_words(number: int, count: int) -> Row:
-    body = body_of(number) if _has_text(number) else ()
-    texts = (title_of(number), description_of(number), tags_of(number, count), body)
-    return (place_of_post(number), *map(" ".join, texts))
+    return (place_of_post(number), *_folded(number, count))
 
 
-def _vector(number: int, count: int) -> str:
-    places: dict[str, list[str]] = {}
-    body = body_of(number) if _has_text(number) else ()
-    parts = (("A", title_of(number)), ("B", tags_of(number, count)), ("C", description_of(number)))
-    at = 0
-    for weight, words in (*parts, ("D", body)):
-        for each in words:
-            at += 1
-            places.setdefault(each, []).append(f"{at}{weight}")
-    return " ".join(f"{each}:{','.join(where)}" for each, where in places.items())
+def _postgresql_words(number: int, count: int) -> Row:
+    *texts, body = _folded(number, count)
+    words = {word for text in (*texts, body) for word in text.split()}
+    # A line feed inside a value, as COPY spells it.
+    return place_of_post(number), "\\n".join(texts), body, " ".join(words)
 
 
 def _has_text(number: int) -> bool:
