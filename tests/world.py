@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -412,11 +413,24 @@ DESCRIBED = {
 """The responses of every operation, as the OpenAPI document describes them."""
 
 
+TEMPLATES = [
+    (re.compile(re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(path))), path)
+    for _, path in DESCRIBED
+    if "{" in path
+]
+
+
+def path_template(path: str) -> str:
+    """The described path with parameters that a path has, the most specific one."""
+    found = [described for pattern, described in TEMPLATES if pattern.fullmatch(path)]
+    return max(found, key=len, default=path)
+
+
 async def check_described(response: httpx2.Response) -> None:
     """Fail if an operation responded with a status or a code that its description does not have."""
     path = response.request.url.path
     method = response.request.method.lower().replace("head", "get")
-    described = DESCRIBED.get((method, "/ipfs/{cid}" if path.startswith("/ipfs/") else path))
+    described = DESCRIBED.get((method, path)) or DESCRIBED.get((method, path_template(path)))
     if described is None or response.status_code == 500:
         return
     place = f"{method} {path} {response.status_code}"

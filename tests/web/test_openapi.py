@@ -159,8 +159,11 @@ def test_every_alias_names_its_operation() -> None:
 
 
 def test_only_private_reads_need_a_session() -> None:
-    protected = {path for (_, path), each in OPERATIONS_BY_PLACE.items() if each["security"]}
-    assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"}
+    places = OPERATIONS_BY_PLACE.items()
+    protected = {path for (_, path), each in places if each["security"] == [{"session": []}]}
+    own = {"/me/library", "/me/sales"}
+    assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"} | own
+    assert {path for (_, path), each in places if {} in each["security"]} == {"/posts/{id}/content"}
 
 
 def described_examples() -> Iterator[Any]:

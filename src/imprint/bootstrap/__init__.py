@@ -43,6 +43,7 @@ from imprint.services.login import Login
 from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
+from imprint.services.search import LibrarySearch, Search
 from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
@@ -85,6 +86,7 @@ def build_service(
     monitors = build_monitors(settings, adapters)
     strays, claim = build_stray_scan(settings, adapters), adapters.claim
     health = WriteHealth()
+    reads = Reads(catalog, content, cipher, entitlement)
     services = Services(
         Login(
             LoginVerifier(settings.login_domains, chain.id),
@@ -94,16 +96,24 @@ def build_service(
             limits.enforced(limits.logins),
         ),
         _drafts(settings, adapters, health),
-        Reads(catalog, content, cipher, entitlement),
+        reads,
         Lists(catalog, _page_tokens(settings), clock, settings.retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
         _readiness(settings, adapters, _checks(catalog, claim, monitors, strays), health),
-        Posts(adapters.index_reader, _post_page_tokens(settings), clock),
+        Posts(
+            adapters.index_reader,
+            _post_page_tokens(settings),
+            clock,
+            Search(adapters.index_reader, adapters.search),
+            LibrarySearch(adapters.index_reader, catalog, reads),
+        ),
     )
     watched = [*monitors.values()]
     check = services.readiness.check
     usage = UsageMonitor(catalog, check, adapters.monotonic) if measures else None
-    tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays, usage)
+    tasks = BackgroundTasks(
+        settings, adapters, entitlement, labels, claim, watched, strays, usage, reads
+    )
     return build_app(
         services,
         Facts(describe_service(settings, rpc_url), describe_marketplace(settings)),

@@ -35,6 +35,7 @@ class PageCors(CORSMiddleware):
                 "Accept-Ranges",
                 "Content-Range",
                 "ETag",
+                "Link",
                 "Retry-After",
                 "WWW-Authenticate",
                 "X-Ipfs-Roots",

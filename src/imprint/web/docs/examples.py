@@ -31,6 +31,7 @@ from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.domain.marketplace import POST_CREATED
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.web import responses
+from imprint.web.docs.post_schemas import post_examples
 
 _KEY = PrivateKey.from_int(1)
 
@@ -269,6 +270,20 @@ def _responses() -> dict[str, msgspec.Struct]:
         "DraftsAnswer": responses.FilesResponse([draft], None),
         "TaggedFilesAnswer": responses.TaggedFilesResponse([post], 1, tags, PAGE_TOKEN),
         "DeliveryAnswer": responses.DeliveryResponse(True, 1, 0, False, [event]),
+        **post_examples(
+            {
+                "moment": MOMENT.replace(minute=45),
+                "owner": OWNER,
+                "reader": Address("0x" + keccak256(b"reader")[12:].hex()),
+                "post_id": POST_ID,
+                "cid": CID,
+                "thumbnail_cid": THUMBNAIL_CID,
+                "tags": TAGS,
+                "block_hash": BLOCK_HASH,
+                "tx_hash": TX_HASH,
+                "page_token": PAGE_TOKEN,
+            }
+        ),
     }
 
 

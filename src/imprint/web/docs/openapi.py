@@ -28,9 +28,15 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string"},
     },
     "ETag": {
-        "description": "The quoted cid; a representation other than the default has a suffix.",
+        "description": "The quoted cid, with a suffix for a representation other than the "
+        "default; or a digest of the body.",
         "required": True,
         "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z]+)*"$'},
+    },
+    "Location": {
+        "description": "The path of the page.",
+        "required": True,
+        "schema": {"type": "string"},
     },
     "Content-Range": {
         "description": "The byte range and the size of the document, or only the size.",
@@ -100,6 +106,8 @@ def _describe(operation: Operation) -> dict[str, Any]:
         "description": operation.description,
     }
     described["security"] = [{"session": []}] if operation.needs_session else []
+    if operation.takes_session:
+        described["security"] = [{}, {"session": []}]
     if operation.parameters:
         described["parameters"] = [_describe_parameter(each) for each in operation.parameters]
     if operation.body is not None:
@@ -152,6 +160,8 @@ def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, A
     yield "200", _response(response.description, tag, content)
     if response.ranged:
         yield "206", _response("The requested byte range.", [*tag, "Content-Range"], content)
+    if operation.redirects:
+        yield "303", _response("The page for browsers is at `Location`.", ["Location"])
     if response.tagged:
         yield "304", _response("The client's copy is current. There is no body.", tag)
     for status, codes in STATUSES.items():

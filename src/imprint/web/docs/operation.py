@@ -14,6 +14,7 @@ class Topic(StrEnum):
     DRAFTS = "Drafts"
     CONTENT = "Content"
     LISTS = "Lists"
+    POSTS = "Posts"
     DELIVERIES = "Deliveries"
     SERVICE = "Service"
 
@@ -23,6 +24,7 @@ TOPICS = {
     Topic.DRAFTS: "Writes signed by the author's wallet. They need no session.",
     Topic.CONTENT: "Texts, for those who may read them, and public thumbnails.",
     Topic.LISTS: "Records without their content, newest first, page by page.",
+    Topic.POSTS: "What the chain says of posts, authors, readers and sales, from an index.",
     Topic.DELIVERIES: "Webhooks through which two providers deliver the marketplace's events.",
     Topic.SERVICE: "Information about the service: parameters, documentation and health.",
 }
@@ -83,6 +85,10 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     needs_session: bool = False
+    takes_session: bool = False
+    """Whether a session changes the response, and is not required."""
+    redirects: bool = False
+    """Whether browsers are sent to a page, which is 303."""
     alias: str | None = None
     """Another path of the same endpoint."""
     alias_name: str | None = None

@@ -25,6 +25,7 @@ from imprint.web.docs.operation import (
     Response,
     Topic,
 )
+from imprint.web.docs.post_operations import POST_OPERATIONS
 from imprint.web.docs.service_operations import (
     DOCS_PAGE,
     HEALTH,
@@ -418,6 +419,7 @@ OPERATIONS = (
     LIST_DRAFTS,
     NEXT_PAGE,
     LIST_METADATA,
+    *POST_OPERATIONS,
     RECEIVE_FROM_PROVIDER_A,
     RECEIVE_FROM_PROVIDER_B,
     SERVICE_FACTS,

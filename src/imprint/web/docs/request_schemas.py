@@ -19,6 +19,7 @@ from imprint.web.docs.patterns import (
     TIMESTAMP_PATTERN,
     WITHOUT_NUL_PATTERN,
 )
+from imprint.web.docs.post_schemas import describe_post_requests
 from imprint.web.docs.schema import (
     Schema,
     array,
@@ -37,6 +38,7 @@ def describe_requests() -> dict[str, Schema]:
     """The components of requests."""
     return {
         **_texts(),
+        **describe_post_requests(),
         "SigningDomain": _signing_domain(),
         "TypedDataMember": closed_structure(
             "A member of a type of the typed data.",

@@ -15,6 +15,7 @@ from imprint.web.docs.patterns import (
     PAGE_TOKEN_PATTERN,
     POST_ID_PATTERN,
 )
+from imprint.web.docs.post_schemas import POST_MEMBERS, POST_STRUCTS, describe_post_responses
 from imprint.web.docs.schema import (
     Schema,
     array,
@@ -42,6 +43,7 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "FileRecord": responses.Record,
     "ReadRecord": responses.ReadRecord,
     "DeletedFile": responses.DeletedFile,
+    **POST_STRUCTS,
 }
 """Component names, which clients generate types from, and the structs of the response bodies."""
 
@@ -120,6 +122,7 @@ def describe_responses() -> dict[str, Schema]:
         "EventStatus": choice("What became of an event.", *(each.value for each in EventStatus)),
         "ReadinessStatus": choice("The state in one word.", "ready", "degraded", "not ready"),
         **_struct_schemas(),
+        **describe_post_responses(),
         **_about(),
         "Facts": _facts(),
         "Marketplace": _marketplace(),
@@ -137,7 +140,7 @@ def _struct_schemas() -> dict[str, Schema]:
     _, generated = msgspec.json.schema_components(tuple(_STRUCTS.values()), ref_template="{name}")
     names = {struct.__name__: name for name, struct in _STRUCTS.items()}
     components = {names[name]: _rename_refs(schema, names) for name, schema in generated.items()}
-    for name, members in _MEMBERS.items():
+    for name, members in (_MEMBERS | POST_MEMBERS).items():
         components[name]["properties"] |= members
     for schema in components.values():
         del schema["title"]
