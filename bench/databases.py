@@ -16,9 +16,6 @@ from tests.postgresql import Server
 from bench.filled_catalog import fill_postgresql, fill_sqlite
 from bench.fixture import ALICE
 from bench.processes import SERVICE_CORE, pinned
-from imprint.adapters.catalog import postgresql_schema
-from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.adapters.sqlite_connections import connect_writer
 
 COMMITS = 300
 """Commits that are timed."""
@@ -39,8 +36,8 @@ class Database(Protocol):
         """The URL of a new empty database."""
         ...
 
-    def fill(self, files: int) -> str:
-        """The URL of a new database with this many files and posts, some of them held by Alice."""
+    def fill(self, url: str, files: int) -> None:
+        """Add this many files and posts, some of them held by Alice, to an empty catalog."""
         ...
 
     def bytes_of(self, url: str) -> int:
@@ -61,13 +58,8 @@ class SqliteFiles:
     def make(self) -> str:
         return f"sqlite:///{self.folder}/{next(_numbers)}.db"
 
-    def fill(self, files: int) -> str:
-        url = self.make()
-        path = Path(url.removeprefix("sqlite:///"))
-        with closing(connect_writer(path)) as connection:
-            migrate(connection, known_migrations())
-        fill_sqlite(path, files, ALICE)
-        return url
+    def fill(self, url: str, files: int) -> None:
+        fill_sqlite(Path(url.removeprefix("sqlite:///")), files, ALICE)
 
     def bytes_of(self, url: str) -> int:
         return Path(url.removeprefix("sqlite:///")).stat().st_size
@@ -95,18 +87,8 @@ class PostgresqlServer:
     def make(self) -> str:
         return asyncio.run(self.server.create_database(f"bench_{next(_numbers)}"))
 
-    def fill(self, files: int) -> str:
-        url = self.make()
-        asyncio.run(self._fill(url, files))
-        return url
-
-    async def _fill(self, url: str, files: int) -> None:
-        connection = await asyncpg.connect(url)
-        try:
-            await postgresql_schema.migrate(connection, known_migrations("postgresql"))
-        finally:
-            await connection.close()
-        await fill_postgresql(url, files, ALICE)
+    def fill(self, url: str, files: int) -> None:
+        asyncio.run(fill_postgresql(url, files, ALICE))
 
     def bytes_of(self, url: str) -> int:
         return asyncio.run(self._bytes_of(url))
