@@ -23,7 +23,7 @@ from PIL import Image
 from starlette.types import ASGIApp
 from tests.postgresql import records_of
 
-from imprint.bootstrap import Adapters, build_service, open_adapters
+from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
@@ -285,6 +285,13 @@ class World:
         kinds = ["address", "uint256", "uint256"]
         call = _call("transfer(address,uint256,uint256)", kinds, [receiver.address, post_id, 1])
         return self.transact(wallet, call)
+
+    async def index(self) -> None:
+        """Let the index catch up with the chain."""
+        indexer = build_indexer(self.settings, self.adapters)
+        # Every call has the lease of the last one.
+        indexer.holder = "world"
+        assert await indexer.index_once()
 
     def body_a(self, block: Block) -> bytes:
         """What provider a says about a block."""

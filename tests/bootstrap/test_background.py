@@ -16,9 +16,11 @@ from imprint.bootstrap.adapters import Adapters
 from imprint.bootstrap.background import (
     BackgroundTasks,
     build_follower,
+    build_indexer,
     build_monitors,
     build_stray_scan,
 )
+from imprint.ports.post_index import IndexSource
 from imprint.services.entitlement import Entitlement
 from imprint.services.labels import LabelUpdater
 
@@ -114,7 +116,7 @@ async def wait_until(happened: Callable[[], bool]) -> None:
         ),
         (
             IDLE | {"CHAIN_FOLLOW_SECONDS": "60"},
-            ALWAYS | {"Follower.run", "EntitlementWatcher.run"},
+            ALWAYS | {"Follower.run", "Indexer.run", "EntitlementWatcher.run"},
         ),
         (IDLE | {"SCRUB_SECONDS": "60"}, ALWAYS | {"Scrub.run", "Examination.run"}),
     ],
@@ -142,6 +144,19 @@ async def test_the_follower_reads_the_chain_of_the_settings(tmp_path: Path) -> N
         assert (follower.chain_id, follower.start_block, follower.reorg_depth) == (31337, 7, 9)
 
 
+async def test_the_indexer_reads_the_marketplace_of_the_settings(tmp_path: Path) -> None:
+    given = {"CHAIN_START_BLOCK": "7", "CHAIN_REORG_DEPTH": "9"}
+    async with open_world(tmp_path, **given) as world:
+        firsts = [
+            build_indexer(world.settings, world.adapters, first).source.first_block
+            for first in (None, 3, 8)
+        ]
+        assert firsts == [7, 3, 7]
+        indexer = build_indexer(world.settings, world.adapters)
+        assert indexer.source == IndexSource(31337, world.settings.chain.marketplace, 7)
+        assert indexer.reorg_depth == 9
+
+
 async def test_an_enqueued_label_is_updated_in_the_background(tmp_path: Path) -> None:
     async with open_world(tmp_path, **IDLE) as world:
         file = await world.create(world.wallet(1))
@@ -165,7 +180,7 @@ async def test_every_task_is_cancelled_at_shutdown(tmp_path: Path) -> None:
         async with started(background(world)) as tasks:
             await asyncio.sleep(0)
         assert {name for name, task in tasks.items() if not task.cancelled()} == set()
-        assert len(tasks) == 11
+        assert len(tasks) == 12
 
 
 async def test_the_adapters_are_closed_only_after_the_last_task_has_ended(tmp_path: Path) -> None:
@@ -210,7 +225,7 @@ async def test_the_adapters_are_closed_if_the_application_fails(tmp_path: Path) 
     [
         (IDLE, set()),
         (IDLE | {"JANITOR_SECONDS": "60"}, {"collector"}),
-        (IDLE | {"CHAIN_FOLLOW_SECONDS": "2"}, {"follower"}),
+        (IDLE | {"CHAIN_FOLLOW_SECONDS": "2"}, {"follower", "indexer"}),
     ],
     ids=["idle", "collecting", "following"],
 )

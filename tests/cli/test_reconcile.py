@@ -20,6 +20,20 @@ async def test_posts_that_no_webhook_reported_are_found_on_the_chain(world: Worl
     assert file.state is State.ONCHAIN
 
 
+async def test_the_index_of_posts_is_rebuilt(world: World):
+    alice = world.wallet(1)
+    draft = await world.create(alice, "A draft.")
+    block = world.create_post(alice, draft["cid"])
+    environ = environment_beside(world)
+    for _ in range(2):
+        result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")
+        assert result.exit_code == 0, result.output
+        assert f"The index of posts is rebuilt up to block {block.number}." in result.output
+    state = await world.adapters.index_writer.index_state()
+    assert state is not None
+    assert (state.block and state.block.number, state.complete) == (block.number, True)
+
+
 async def test_a_node_of_another_chain_is_refused(world: World):
     environ = environment_beside(world) | {"IMPRINT_CHAIN_ID": "5"}
     result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")

@@ -118,9 +118,13 @@ class ScriptedChain:
     def _make(self, said: Sequence[Said]) -> ScriptedBlock:
         name = f"0x{next(self._hashes):064x}".replace("0x0", "0xf")
         ref = BlockRef(len(self.blocks), name)
+        # A hashtag is in the transaction of its post.
+        first = list[int]()
+        for index, (topics, _) in enumerate(said):
+            first.append(first[-1] if first and topics[0] == POST_TAGGED else index)
         logs = tuple(
-            Log(MARKET, topics, data, LogPlace(CHAIN, name, ref.number, index, tx_hash_of(index)))
-            for index, (topics, data) in enumerate(said)
+            Log(MARKET, topics, data, LogPlace(CHAIN, name, ref.number, index, tx_hash_of(begin)))
+            for index, ((topics, data), begin) in enumerate(zip(said, first, strict=True))
         )
         return ScriptedBlock(ref, logs, self.clock.now())
 

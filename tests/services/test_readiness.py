@@ -218,7 +218,7 @@ async def test_a_clock_that_is_set_back_does_not_prolong_the_cache(probed: Probe
     assert probed.database.probed == 2
 
 
-@pytest.mark.parametrize("name", ["follower", "collector", "records"])
+@pytest.mark.parametrize("name", ["follower", "indexer", "collector", "records"])
 async def test_what_a_background_task_found_is_shown(probed: Probed, name: str) -> None:
     probed.readiness.checks = [(name, lambda: False), (name, lambda: True)]
     condition = await probed.readiness.check()

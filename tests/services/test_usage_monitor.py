@@ -49,7 +49,16 @@ async def test_what_the_probe_finds_is_shown(
 
     await UsageMonitor(catalog, check).probe()
     assert value_of("imprint_ready") == readiness
-    for name in ("database", "storage", "chain", "disk", "follower", "collector", "records"):
+    for name in (
+        "database",
+        "storage",
+        "chain",
+        "disk",
+        "follower",
+        "indexer",
+        "collector",
+        "records",
+    ):
         shown = value_of("imprint_dependency_up", dependency=name)
         assert shown == (name not in down), name
     assert value_of("imprint_dependency_up", dependency="history") is None

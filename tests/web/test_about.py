@@ -58,7 +58,7 @@ async def test_a_healthy_service_is_ready(town: World) -> None:
     assert (await town.client.get("/healthz")).json() == {"status": "alive"}
     response = await town.client.get("/readyz")
     assert response.status_code == 200
-    names = ("database", "storage", "chain", "disk", "follower", "collector", "records")
+    names = ("database", "storage", "chain", "disk", "follower", "indexer", "collector", "records")
     checks = dict.fromkeys(names, "ok")
     assert response.json() == {"status": "ready", "checks": checks, "details": []}
 

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from itertools import groupby
 
 from imprint.domain.errors import Unavailable
 from imprint.domain.market_events import LOGS_PER_BLOCK, block_of
@@ -56,7 +57,7 @@ PATIENCE = timedelta(minutes=2)
 """How long a command waits for the process that fills the index."""
 
 LOGS_AT_ONCE = 800
-"""Logs of one transaction, if they are of several blocks, so that signed writes do not wait for it.
+"""Logs of one transaction, unless one block has more, so that signed writes do not wait for it.
 A block is never divided, because the index knows only whole blocks as applied."""
 
 SECONDS_PER_HEAD = 10.0
@@ -428,11 +429,12 @@ async def take_index(
 
 
 def _divide(blocks: LogRange) -> Iterator[LogRange]:
-    """The same blocks in parts of about `LOGS_AT_ONCE` logs; a block stays whole."""
+    """The same blocks in parts of up to `LOGS_AT_ONCE` logs; a block stays whole."""
     first, logs = blocks.first, list[PlacedLog]()
-    for each in blocks.logs:
-        if len(logs) >= LOGS_AT_ONCE and each.block != logs[-1].block:
+    for _, group in groupby(blocks.logs, key=lambda each: each.block.number):
+        block = list(group)
+        if logs and len(logs) + len(block) > LOGS_AT_ONCE:
             yield LogRange(first, logs[-1].block.number, logs)
             first, logs = logs[-1].block.number + 1, []
-        logs.append(each)
+        logs += block
     yield LogRange(first, blocks.last, logs)

@@ -206,15 +206,7 @@ def _routes(
         Route("/filesByNextPageToken", reads.files_by_next_page_token),
         Route("/filesMetaData", reads.files_meta_data),
         Route("/ipfs/{cid}", gateway.document),
-        Route("/posts", posts.list_posts),
-        # The first pattern that matches wins, and an id may have any characters but a slash: a
-        # pattern such as `/posts/{id}.md` stands above this one.
-        Route("/posts/{id}", posts.post),
-        Route("/posts/{id}/content", reads.post_content),
-        Route("/authors/{address}", posts.author),
-        Route("/me/library", posts.library),
-        Route("/me/sales", posts.sales),
-        Route("/stats", posts.stats),
+        *_index_routes(posts, reads),
         Route("/auth/login", writes.login, methods=["POST"]),
         Route("/create/group", writes.create, methods=["POST"]),
         Route("/update/file", writes.update, methods=["POST"]),
@@ -232,6 +224,20 @@ def _routes(
         Route("/docs", about.docs),
         Route("/healthz", about.healthz),
         Route("/readyz", about.readyz),
+    ]
+
+
+def _index_routes(posts: PostRoutes, reads: ReadRoutes) -> list[Route]:
+    return [
+        Route("/posts", posts.list_posts),
+        # The first pattern that matches wins, and an id may have any characters but a slash: a
+        # pattern such as `/posts/{id}.md` stands above this one.
+        Route("/posts/{id}", posts.post),
+        Route("/posts/{id}/content", reads.post_content),
+        Route("/authors/{address}", posts.author),
+        Route("/me/library", posts.library),
+        Route("/me/sales", posts.sales),
+        Route("/stats", posts.stats),
     ]
 
 

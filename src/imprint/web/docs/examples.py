@@ -94,7 +94,7 @@ DELIVERY_SIGNATURE = hmac.new(b"secret", TIMESTAMP.encode(), hashlib.sha256).hex
 """A text with the form of a delivery's signature; the service refuses it."""
 
 _CHECKS = dict.fromkeys(
-    ("database", "storage", "chain", "disk", "follower", "collector", "records"), "ok"
+    ("database", "storage", "chain", "disk", "follower", "indexer", "collector", "records"), "ok"
 )
 
 UNREADY = {

@@ -166,6 +166,7 @@ def _about() -> dict[str, Schema]:
         "chain": string("`ok`, `unavailable`, `disagrees` or `unknown`."),
         "disk": string("`ok`, `low` or `unknown`."),
         "follower": string("`ok`, `stopped` or `unknown`."),
+        "indexer": string("`ok`, `stopped` or `unknown`."),
         "collector": string("`ok`, `stopped` or `unknown`."),
         "records": string("`ok`, `damaged` or `unknown`."),
     }

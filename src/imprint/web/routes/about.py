@@ -113,6 +113,7 @@ def _checks(condition: Condition) -> dict[str, str]:
         "chain": _word(condition.chain),
         "disk": "ok" if condition.disk else "low",
         "follower": "ok" if condition.follower else "stopped",
+        "indexer": "ok" if condition.indexer else "stopped",
         "collector": "ok" if condition.collector else "stopped",
         "records": "ok" if condition.records else "damaged",
     }

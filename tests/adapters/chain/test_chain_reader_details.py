@@ -1,0 +1,131 @@
+"""Times of blocks and descriptions of posts over JSON-RPC, and nodes that get them wrong."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.adapters.chain.chain_node import ChainNode, block_ref, change_result, run_chain_node
+from tests.world import World
+
+from imprint.adapters.chain.chain_reader import (
+    BLOCKS_AT_ONCE,
+    DETAILS_AT_ONCE,
+    JsonRpcChainReader,
+)
+from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.domain.addresses import Address
+from imprint.domain.errors import Unavailable
+from imprint.domain.marketplace import MARKET_TOPICS
+from imprint.domain.posts import BlockRef
+
+
+@pytest.fixture
+async def node(town: World) -> AsyncIterator[ChainNode]:
+    async with run_chain_node(town.chain) as node:
+        yield node
+
+
+@pytest.fixture
+async def source(town: World, node: ChainNode) -> AsyncIterator[JsonRpcChainReader]:
+    rpc = JsonRpc([node.address])
+    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=1)
+    await rpc.close()
+
+
+def publish(town: World, count: int) -> list[str]:
+    """Posts one after another; their cids."""
+    cids = [f"cid {number}" for number in range(count)]
+    for cid in cids:
+        town.create_post(town.wallet(1), cid)
+    return cids
+
+
+async def test_the_times_of_blocks_are_read_in_few_exchanges(
+    town: World, node: ChainNode, source: JsonRpcChainReader
+) -> None:
+    publish(town, BLOCKS_AT_ONCE + 1)
+    head = block_ref(town)
+    blocks = [block_ref(town, number) for number in range(head.number + 1)]
+    node.asked = 0
+    times = await source.block_times(blocks, head)
+    assert list(times) == blocks
+    assert node.asked == -(-len(blocks) // BLOCKS_AT_ONCE)
+    expected = town.chain.head.timestamp
+    assert times[head] == datetime.fromtimestamp(expected, UTC)
+
+
+async def test_the_time_of_another_block_is_refused(
+    town: World, source: JsonRpcChainReader
+) -> None:
+    publish(town, 1)
+    head = block_ref(town)
+    with pytest.raises(Unavailable):
+        await source.block_times([BlockRef(0, "0x" + "d" * 64)], head)
+    with pytest.raises(Unavailable):
+        await source.block_times([BlockRef(head.number + 1, "0x" + "d" * 64)], head)
+
+
+@pytest.mark.parametrize("time", ["0x" + "f" * 64, "0xfffffffffffffff", "soon", None, 5])
+async def test_a_time_that_is_no_date_is_refused(
+    town: World, node: ChainNode, source: JsonRpcChainReader, time: object
+) -> None:
+    publish(town, 1)
+    first = block_ref(town, 0)
+
+    def change(block: dict[str, Any]) -> dict[str, Any]:
+        return block | {"timestamp": time} if block["hash"] == first.block_hash else block
+
+    node.change = change_result("eth_getBlockByNumber", change)
+    with pytest.raises(Unavailable):
+        await source.block_times([first], block_ref(town))
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [("0x65", 101), ("0x" + "f" * 64, None), ("soon", None), (7, None), (None, None)],
+)
+async def test_a_time_beside_a_log_is_used_if_it_is_one(
+    town: World, node: ChainNode, source: JsonRpcChainReader, sent: object, read: int | None
+) -> None:
+    publish(town, 1)
+    head = block_ref(town)
+    node.change = change_result(
+        "eth_getLogs", lambda logs: [log | {"blockTimestamp": sent} for log in logs]
+    )
+    logs = await source.logs(0, head.number, MARKET_TOPICS, head)
+    assert [log.timestamp for log in logs] == [read] * len(logs)
+    assert logs
+
+
+async def test_the_descriptions_of_posts_are_read_in_few_exchanges(
+    town: World, node: ChainNode, source: JsonRpcChainReader
+) -> None:
+    cids = publish(town, DETAILS_AT_ONCE + 1)
+    node.asked = 0
+    found = await source.post_details(range(1, len(cids) + 1), block_ref(town))
+    assert [each.spelled_cid.decode() for each in found] == cids
+    assert {each.author for each in found} == {town.wallet(1).address.lower()}
+    assert node.asked == 2
+
+
+@pytest.mark.parametrize("returned", ["0x", "0x00", "0x" + "ff" * 320, "what", None, 7])
+async def test_an_entry_that_is_malformed_is_refused(
+    town: World, node: ChainNode, source: JsonRpcChainReader, returned: object
+) -> None:
+    publish(town, 1)
+    node.change = change_result("eth_call", lambda _: returned)
+    with pytest.raises(Unavailable):
+        await source.post_details([1], block_ref(town))
+    node.change = lambda asked, sent: sent
+    assert len(await source.post_details([1], block_ref(town))) == 1
+
+
+async def test_descriptions_are_those_of_the_head(town: World, source: JsonRpcChainReader) -> None:
+    publish(town, 1)
+    head = block_ref(town)
+    publish_another = town.create_post(town.wallet(2), "another")
+    assert publish_another.number == head.number + 1
+    # The development chain has the state of its newest block only, and says so.
+    with pytest.raises(Unavailable):
+        await source.post_details([1], head)

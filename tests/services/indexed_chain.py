@@ -1,0 +1,141 @@
+"""A scripted chain with a marketplace on it, and an index of it in a database of either kind."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.adapters.catalog.databases import Database, SqliteFile, open_any
+from tests.services.scripted_chain import (
+    CHAIN,
+    MARKET,
+    Said,
+    ScriptedChain,
+    say_bought,
+    say_created,
+    say_priced,
+    say_tagged,
+    say_transferred,
+)
+from tests.world import MovableClock
+
+from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.index_writer import CatalogIndexWriter
+from imprint.domain.addresses import ZERO_ADDRESS, Address
+from imprint.domain.marketplace import Log
+from imprint.domain.posts import BlockRef
+from imprint.ports import ChainReader
+from imprint.ports.post_index import IndexSource
+from imprint.services.indexer import Indexer
+
+DEPTH = 8
+SOURCE = IndexSource(CHAIN, MARKET, 0)
+WALLETS = [Address("0x" + f"{number:02x}" * 20) for number in range(1, 6)]
+SHOWN = (
+    "posts",
+    "post_tags",
+    "purchases",
+    "price_changes",
+    "holdings",
+    "accounts",
+    "author_readers",
+    "market_days",
+    "market_totals",
+)
+"""The tables that readers are shown."""
+
+
+@dataclass
+class IndexedChain:
+    """A chain, a database, and an indexer between them."""
+
+    database: Database
+    clock: MovableClock = field(default_factory=MovableClock)
+    chain: ScriptedChain = field(init=False)
+    catalog: CatalogBase = field(init=False)
+    indexer: Indexer = field(init=False)
+    posts: int = 0
+    _fresh: "count[int]" = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        self.chain = ScriptedChain(self.clock)
+        self.catalog = open_any(self.database.address, self.clock.monotonic)
+        self.indexer = self.new_indexer()
+
+    def new_indexer(
+        self, chain: ChainReader | None = None, source: IndexSource = SOURCE, depth: int = DEPTH
+    ) -> Indexer:
+        """Another indexer, like that of another process."""
+        writer = CatalogIndexWriter(self.catalog)
+        return Indexer(
+            chain or self.chain, self.catalog, writer, source, depth, self.clock.monotonic
+        )
+
+    async def restart(self) -> None:
+        """Close the catalog and open it again, with a new indexer."""
+        await self.catalog.close()
+        self.catalog = open_any(self.database.address, self.clock.monotonic)
+        self.clock.advance(10)
+        self.indexer = self.new_indexer()
+
+    def publish(self, *hashtags: bytes) -> list[Said]:
+        """The logs of a new post."""
+        self.posts += 1
+        author = WALLETS[self.posts % len(WALLETS)]
+        tagged = [say_tagged(self.posts, hashtag) for hashtag in hashtags]
+        return [say_created(self.posts, author, f"cid {self.posts}"), *tagged]
+
+    def happen(self, random: Random) -> list[Said]:
+        """The logs of something that happens on a marketplace."""
+        kind = random.choice(["publish", "buy", "buy", "move", "price"])
+        if kind == "publish" or not self.posts:
+            return self.publish(*random.sample([b"poetry", b"law", b"\xff"], 2))
+        post_id, reader = random.randint(1, self.posts), random.choice(WALLETS)
+        if kind == "buy":
+            return [say_transferred(ZERO_ADDRESS, reader, post_id), say_bought(reader, post_id)]
+        if kind == "price":
+            return [say_priced(post_id, random.choice([0, 5, 2**255]))]
+        return [say_transferred(reader, random.choice([*WALLETS, ZERO_ADDRESS]), post_id)]
+
+    async def shown(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Everything that readers are shown."""
+        tables = {name: await self.database.rows(f"SELECT * FROM {name}") for name in SHOWN}
+        return {name: sorted(map(_plain, rows), key=repr) for name, rows in tables.items()}
+
+    async def expected(self, folder: Path) -> dict[str, list[tuple[Any, ...]]]:
+        """What an index that is filled from the beginning shows."""
+        fresh = IndexedChain(SqliteFile(folder / f"fresh-{next(self._fresh)}.db"), self.clock)
+        fresh.chain = self.chain
+        fresh.indexer = fresh.new_indexer()
+        highest = self.chain.highest
+        assert await fresh.indexer.index_once()
+        self.chain.highest = highest
+        await fresh.catalog.close()
+        return await fresh.shown()
+
+
+@dataclass
+class Omitting:
+    """A node that leaves out the logs at some indexes of its blocks."""
+
+    chain: ScriptedChain
+    omitted: set[tuple[int, int]] = field(default_factory=set)
+
+    async def logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        found = await self.chain.logs(first, last, topics, head)
+        return [
+            log
+            for log in found
+            if (log.place.block_number, log.place.log_index) not in self.omitted
+        ]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.chain, name)
+
+
+def _plain(row: Any) -> tuple[Any, ...]:
+    return tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
