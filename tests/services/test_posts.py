@@ -97,7 +97,9 @@ class Clock:
 
 
 def make_posts(index: Index, clock: Clock | None = None) -> Posts:
-    return Posts(index, PostPageTokens(b"s" * 32), clock or Clock())
+    # Nothing is searched for here.
+    nobody: Any = None
+    return Posts(index, PostPageTokens(b"s" * 32), clock or Clock(), nobody, nobody)
 
 
 async def code_of(call: Any) -> Code:
