@@ -51,6 +51,7 @@ async def publish(
     world: World,
     wallet: Wallet,
     content: str,
+    *,
     title: str = "A title",
     description: str = "",
     price: int = 0,

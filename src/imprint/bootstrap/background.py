@@ -23,6 +23,7 @@ from imprint.services.reads import Reads
 from imprint.services.scrub import Examination, Scrub, watch_files
 from imprint.services.search_texts import SearchTexts
 from imprint.services.usage_monitor import UsageMonitor
+from imprint.services.websub import HubNotices
 from imprint.settings import Settings
 
 
@@ -154,6 +155,10 @@ class BackgroundTasks:
         if self.usage is not None:
             yield self.usage.run()
             yield self.usage.run_probes()
+        if adapters.hub is not None:
+            service = self.settings.server.public_url
+            index, elapsed = adapters.index_reader, adapters.monotonic
+            yield HubNotices(catalog, index, adapters.hub, service, clock, elapsed).run()
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:

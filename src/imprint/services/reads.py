@@ -56,6 +56,13 @@ class Reads:
             raise Refusal(Code.NOT_FREE, "This post is not free.")
         return file
 
+    async def post_for(self, reader: Address, post_id: int) -> File:
+        """The post, if this reader may read it; who asks must have proved that they are they."""
+        file, access = await self._bound_post(post_id, reader)
+        if access is Access.DENIED:
+            raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
+        return file
+
     async def _bound_post(self, post_id: int, reader: Address | None) -> tuple[File, Access]:
         file = await self.catalog.file_by_post_id(post_id)
         if file is None:

@@ -16,6 +16,8 @@ class Topic(StrEnum):
     LISTS = "Lists"
     POSTS = "Posts"
     DELIVERIES = "Deliveries"
+    FEEDS = "Feeds"
+    MACHINES = "Machines"
     SERVICE = "Service"
 
 
@@ -26,6 +28,10 @@ TOPICS = {
     Topic.LISTS: "Records without their content, newest first, page by page.",
     Topic.POSTS: "What the chain says of posts, authors, readers and sales, from an index.",
     Topic.DELIVERIES: "Webhooks through which two providers deliver the marketplace's events.",
+    Topic.FEEDS: "Atom and JSON Feed: the newest 50 posts of all, of a hashtag or of an author, "
+    "and private feeds with the texts of what a reader holds or wrote.",
+    Topic.MACHINES: "Texts for programs that read the web: posts as Markdown, and what crawlers "
+    "ask for.",
     Topic.SERVICE: "Information about the service: parameters, documentation and health.",
 }
 """The description of every tag."""
@@ -52,14 +58,18 @@ class Body:
     media_type: str = "application/json"
     parts: tuple[tuple[str, str], ...] = ()
     """For a form: the media types of the parts that have one."""
+    required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The 200 response; `component` names its schema, and its example unless `example` does."""
+    """The response without an error; `component` names its schema, None without a body.
+
+    It names its example as well, unless `example` does.
+    """
 
     description: str
-    component: str
+    component: str | None
     media_types: tuple[str, ...] = ("application/json",)
     tagged: bool = False
     """Whether it carries an `ETag`, so that `If-None-Match` can give 304."""
@@ -68,6 +78,7 @@ class Response:
     ranged: bool = False
     """Whether a client can request a byte range, which gives 206."""
     example: str | None = None
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +86,7 @@ class Operation:
     """One method of one path; `codes` lists every error code it can return."""
 
     name: str
-    method: Literal["get", "post"]
+    method: Literal["get", "post", "delete"]
     path: str
     topic: Topic
     summary: str
