@@ -123,6 +123,9 @@ DAMAGED_RECORDS = Gauge(
 DAMAGED_DOCUMENTS = Gauge(
     "imprint_damaged_documents", "Documents that are missing from the store or damaged there."
 )
+HUB_NOTICES = Counter(
+    "imprint_hub_notices", "Notices of changed feeds to the WebSub hub.", ["result"]
+)
 ROUNDS_PUT_OFF = Counter(
     "imprint_chores_put_off",
     "Rounds of background tasks that failed or that a dependency did not allow.",

@@ -8,6 +8,8 @@ from contextlib import closing
 import pytest
 from tests.cli.installations import environment_of, files_in, run
 
+from imprint.adapters.catalog.derived_tables import INDEX_TABLES
+
 
 def test_a_whole_installation_stays_as_it_is(here):
     before = (here / "imprint.db").stat().st_ino
@@ -91,12 +93,60 @@ def test_an_id_that_was_lost_comes_from_the_folder_rather_than_from_a_backup(her
         ]
 
 
-def _with_damaged_index(path):
-    """The bytes of a catalog, of which the root of an index is lost."""
+@pytest.mark.parametrize("tree", ["posts", "posts_by_author", "post_search_content", "index_undo"])
+def test_damage_in_the_index_of_posts_costs_nothing_and_the_index_begins_again(here, tree):
+    feed = ("d2719f6a-0000-4000-8000-000000000001", "0x" + "1" * 40, "0" * 64, 1, None)
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO private_feeds VALUES (?, ?, ?, ?, ?)", feed)
+        connection.execute("INSERT INTO market_days VALUES (1, 1, 1, '1')")
+        connection.execute("INSERT INTO post_search (rowid, title) VALUES (1, 'words')")
+    before = files_in(here)
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", tree))
+    result = run(environment_of(here), "check", "--deep")
+    assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
+    result = run(environment_of(here), "repair")
+    assert result.exit_code == 0, result.output
+    assert "The index of posts begins again" in result.output
+    assert files_in(here) == before
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        assert connection.execute("SELECT * FROM private_feeds").fetchall() == [feed]
+        for table in INDEX_TABLES - {"market_totals"}:
+            assert connection.execute(f"SELECT * FROM {table}").fetchall() == [], table
+
+
+def test_private_feeds_that_are_lost_are_named_and_not_taken_from_a_backup(here, tmp_path):
+    """One in a backup may have been revoked since."""
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO private_feeds VALUES ('f', '0x1', 't', 1, NULL)")
+    environ = environment_of(here)
+    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", "private_feeds"))
+    result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    assert (result.exit_code, "Private feeds that could not be read" in result.output) == (1, True)
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        assert connection.execute("SELECT * FROM private_feeds").fetchall() == []
+
+
+def test_a_catalog_of_the_release_before_is_repaired_without_its_missing_tables(here):
+    path = here / "imprint.db"
+    before = files_in(here)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for table in ("private_feeds", *INDEX_TABLES):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("DELETE FROM schema_migrations WHERE number > 5")
+    path.write_bytes(_with_damaged_index(path))
+    result = run(environment_of(here), "repair")
+    assert result.exit_code == 0, result.output
+    assert "private_feeds" not in result.output
+    assert files_in(here) == before
+
+
+def _with_damaged_index(path, tree="files_by_name"):
+    """The bytes of a catalog, of which the root of a table or an index is lost."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (root,) = connection.execute(
-            "SELECT rootpage FROM sqlite_schema WHERE name = 'files_by_name'"
+            "SELECT rootpage FROM sqlite_schema WHERE name = ?", (tree,)
         ).fetchone()
     content = bytearray(path.read_bytes())
     content[(root - 1) * 4096 : root * 4096] = bytes(4096)

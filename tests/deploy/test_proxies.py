@@ -410,7 +410,8 @@ def test_neither_queries_nor_sessions_are_in_the_logs_of_the_proxy(proxy: Proxy)
         client.get(
             "/filesByNextPageToken", params=query, headers={"Authorization": "Bearer hidden"}
         )
-    wait_until(lambda: "filesByNextPageToken" in proxy.log)
+        client.get("/feeds/private/seen-by-nobody.atom", params={"a": "seen-by-nobody"})
+    wait_until(lambda: "filesByNextPageToken" in proxy.log and "/feeds/private/" in proxy.log)
     assert "seen-by-nobody" not in proxy.log
     assert "hidden" not in proxy.log
 

@@ -34,20 +34,26 @@ from imprint.ports.content import ReadProbe
 from imprint.services.chain_sync import examine_history
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
+from imprint.services.feeds import Feeds
 from imprint.services.garbage_collector import StrayScan
 from imprint.services.installation import InstallationClaim
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import LeaseMonitor
 from imprint.services.lists import Lists
 from imprint.services.login import Login
+from imprint.services.pages import Pages
 from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
+from imprint.services.search import LibrarySearch, Search
+from imprint.services.sitemap import Sitemap
+from imprint.services.totals import Totals
 from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
-from imprint.settings import Secret, Settings
+from imprint.settings import Compatibility, Secret, Settings
 from imprint.web.app import ClientRates, Facts, Services, StartingApp, WebOptions, build_app
+from imprint.web.feed_links import FeedLinks
 
 __all__ = [
     "Adapters",
@@ -85,6 +91,7 @@ def build_service(
     monitors = build_monitors(settings, adapters)
     strays, claim = build_stray_scan(settings, adapters), adapters.claim
     health = WriteHealth()
+    index, reads = adapters.index_reader, Reads(catalog, content, cipher, entitlement)
     services = Services(
         Login(
             LoginVerifier(settings.login_domains, chain.id),
@@ -94,24 +101,42 @@ def build_service(
             limits.enforced(limits.logins),
         ),
         _drafts(settings, adapters, health),
-        Reads(catalog, content, cipher, entitlement),
+        reads,
         Lists(catalog, _page_tokens(settings), clock, settings.retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
         _readiness(settings, adapters, _checks(catalog, claim, monitors, strays), health),
-        Posts(adapters.index_reader, _post_page_tokens(settings), clock),
+        Feeds(index, adapters.feed_index, reads, adapters.private_feeds, clock),
+        Pages(index, reads),
+        Sitemap(adapters.feed_index),
+        Totals(index, clock),
+        Posts(
+            index,
+            _post_page_tokens(settings),
+            clock,
+            Search(index, adapters.search),
+            LibrarySearch(index, catalog, reads),
+        ),
     )
     watched = [*monitors.values()]
     check = services.readiness.check
     usage = UsageMonitor(catalog, check, adapters.monotonic) if measures else None
-    tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays, usage)
+    tasks = BackgroundTasks(
+        settings, adapters, entitlement, labels, claim, watched, strays, usage, reads
+    )
     return build_app(
         services,
-        Facts(describe_service(settings, rpc_url), describe_marketplace(settings)),
+        _facts(settings, rpc_url),
         _web_options(settings),
         clock,
         tasks.lifespan,
         monotonic=adapters.monotonic,
     )
+
+
+def _facts(settings: Settings, rpc_url: str | None) -> Facts:
+    chain, server = settings.chain, settings.server
+    links = FeedLinks(server.public_url, chain.id, chain.marketplace, server.websub_hub)
+    return Facts(describe_service(settings, rpc_url), describe_marketplace(settings), links)
 
 
 def _readiness(
@@ -189,6 +214,7 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.trusted_proxies,
         settings.server.security_contact,
         limits.rate_limits,
+        settings.server.compatibility is Compatibility.INKDAO,
         settings.server.public_url.rstrip("/"),
     )
 

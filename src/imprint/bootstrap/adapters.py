@@ -12,10 +12,17 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.feed_index import CatalogFeedIndex
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
+from imprint.adapters.catalog.private_feeds import CatalogPrivateFeeds
 from imprint.adapters.catalog.schema import NewerSchema
-from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.adapters.catalog.search_index import (
+    CatalogSearch,
+    find_in_postgresql,
+    find_in_sqlite,
+)
+from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
@@ -46,7 +53,10 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
+from imprint.ports.feed_index import FeedIndex, Hub
 from imprint.ports.post_index import PostIndexReader, PostIndexWriter
+from imprint.ports.private_feeds import PrivateFeeds
+from imprint.ports.search import SearchIndex
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -73,6 +83,9 @@ class Adapters:
 
     catalog: Catalog
     index_reader: PostIndexReader
+    search: SearchIndex
+    feed_index: FeedIndex
+    private_feeds: PrivateFeeds
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
@@ -84,6 +97,7 @@ class Adapters:
     index_writer: PostIndexWriter
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
+    hub: Hub | None = None
 
     @property
     def claim(self) -> InstallationClaim:
@@ -132,6 +146,9 @@ def open_adapters(
     return Adapters(
         catalog=catalog,
         index_reader=CatalogIndexReader(catalog),
+        search=open_search(catalog),
+        feed_index=CatalogFeedIndex(catalog),
+        private_feeds=CatalogPrivateFeeds(catalog),
         content=content,
         cipher=cipher,
         marketplace=marketplace,
@@ -143,7 +160,22 @@ def open_adapters(
         index_writer=CatalogIndexWriter(catalog),
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
+        hub=_open_hub(settings.server.websub_hub),
     )
+
+
+def open_search(catalog: CatalogBase) -> SearchIndex:
+    """The search index in the database of a catalog."""
+    is_sqlite = isinstance(catalog, SqliteCatalog)
+    return CatalogSearch(catalog, find_in_sqlite if is_sqlite else find_in_postgresql)
+
+
+def _open_hub(address: str | None) -> Hub | None:
+    if address is None:
+        return None
+    from imprint.adapters.websub import HttpHub
+
+    return HttpHub(address)
 
 
 def open_nodes(settings: Settings, clock: Clock) -> tuple[JsonRpcMarketplace, JsonRpcChainReader]:

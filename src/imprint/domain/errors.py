@@ -49,6 +49,7 @@ class Code(StrEnum):
     NONCE_USED = "nonce_used"
     NOT_PENDING = "not_pending"
     ALREADY_ONCHAIN = "already_onchain"
+    TOO_MANY_FEEDS = "too_many_feeds"
     NOT_CACHED = "not_cached"
     TOO_LARGE = "too_large"
     QUOTA_EXCEEDED = "quota_exceeded"
@@ -118,6 +119,10 @@ class Unavailable(Problem):
     @classmethod
     def database(cls) -> "Unavailable":
         return cls(Code.DATABASE_UNAVAILABLE, "The database cannot be reached right now.")
+
+    @classmethod
+    def index(cls) -> "Unavailable":
+        return cls(Code.INDEX_UNAVAILABLE, "The index of posts is being filled.")
 
 
 class Damaged(Unavailable):

@@ -1,6 +1,59 @@
-"""Search: the words of a text, the words of a query, and snippets with marks."""
+"""Search: the words of a text, the words of a query, and snippets with marks.
 
+Texts are folded into words here, for every database: marks and case are dropped, letters and digits
+make words, and each character of a script that is written without spaces is a word of its own.
+"""
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+MAX_QUERY = 200
+"""The most characters of a query."""
+
+MAX_QUERY_WORDS = 16
+"""The most words of a query."""
+
+MAX_WORD = 64
+"""Characters of a word that count; what follows is ignored, in texts and in queries."""
+
+MAX_TEXT = 64 * 1024
+"""Characters of a text that are searchable."""
+
+MAX_FOLDED = 128 * 1024
+"""Characters of a folded text: some characters fold into many."""
+
+SNIPPET = 160
+"""About how many characters a snippet has."""
+
+_LEAD = 60
+"""Characters of a snippet before its first match."""
+
+_CHUNK = 2_000
+_OVERLAP = 100
+
+_UNSPACED = (
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai, Lao, Myanmar, Khmer
+    *((0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3021, 0x30FF), (0x31F0, 0x31FF)),  # kana, radicals
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x1B000, 0x1B16F)),  # Han, kana
+    (0x20000, 0x3FFFF),  # Han, supplements
+)
+"""Characters that are a word each, because their scripts have no spaces between words."""
+
+_STROKES = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"}
+"""Letters with strokes and ligatures, which Unicode does not decompose."""
+
+_KNOWN_CHARACTERS = 20_000
+"""Characters whose folding is remembered."""
+
+_LONG_WORD = re.compile(rf"([^ ]{{{MAX_WORD}}})[^ ]+")
+_PARTS = re.compile(r'"([^"]*)"|([^"\s]+|")')
+
+
+class NotAQuery(ValueError):
+    """The text of a query is too long, or has too many words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +69,249 @@ class SearchQuery:
     """All terms must be in a post. Without terms, nothing matches."""
 
     terms: tuple[SearchTerm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostTexts:
+    """What is searchable of a post."""
+
+    title: str
+    hashtags: tuple[str, ...]
+    description: str
+    body: str = ""
+
+    def folded(self) -> tuple[str, str, str, str]:
+        """Folded title, hashtags, description and body."""
+        return (
+            fold(self.title),
+            fold(" ".join(self.hashtags)),
+            fold(self.description),
+            fold(self.body),
+        )
+
+
+def fold(text: str) -> str:
+    """The words of a text, each between two spaces; the empty text if it has none."""
+    words = text[:MAX_TEXT].translate(_FOLDING).split()
+    if not words:
+        return ""
+    folded = f" {' '.join(words)} "
+    if len(max(words, key=len)) > MAX_WORD:
+        folded = _LONG_WORD.sub(r"\1", folded)
+    if len(folded) > MAX_FOLDED:
+        folded = folded[: folded.rindex(" ", 0, MAX_FOLDED) + 1]
+    return folded
+
+
+def words_of(text: str) -> list[str]:
+    """The folded words of a text, in order."""
+    return fold(text).split()
+
+
+def parse_query(text: str) -> SearchQuery:
+    """The terms of a query: words, and phrases in quotation marks. Everything else separates.
+
+    A word also stands for longer ones that begin with it; a phrase, a word of one letter and
+    characters of scripts without spaces are exact. Raises `NotAQuery`.
+    """
+    if len(text) > MAX_QUERY:
+        raise NotAQuery(f"A search has at most {MAX_QUERY} characters.")
+    terms: dict[SearchTerm, None] = {}
+    count = 0
+    for part in _PARTS.finditer(text):
+        words = words_of(part[0])
+        count += len(words)
+        if part[1] is not None:
+            found = [SearchTerm(tuple(words), prefix=False)] if words else []
+        else:
+            found = _terms(words)
+        terms.update(dict.fromkeys(found))
+    if count > MAX_QUERY_WORDS:
+        raise NotAQuery(f"A search has at most {MAX_QUERY_WORDS} words.")
+    return SearchQuery(tuple(terms))
+
+
+def matches(query: SearchQuery, texts: PostTexts) -> bool:
+    """Whether every term of a query is in one of the texts of a post."""
+    folded = texts.folded()
+    return bool(query.terms) and all(
+        any(pattern in text for text in folded) for pattern in map(pattern_of, query.terms)
+    )
+
+
+def score(query: SearchQuery, texts: PostTexts) -> int:
+    """How well a post fits that matches: in which of its texts the terms are.
+
+    Whole words count more than beginnings. The body is not looked at: what is not in the other
+    texts is there.
+    """
+    total = 0
+    named = (fold(texts.title), fold(" ".join(texts.hashtags)), fold(texts.description))
+    folded = tuple(zip(_WEIGHTS, named, strict=True))
+    for term in query.terms:
+        pattern = pattern_of(term)
+        best = 2
+        for weight, text in folded:
+            if pattern in text:
+                whole = not term.prefix or f"{pattern} " in text
+                best = max(best, weight + whole)
+        total += best
+    return total
+
+
+_WEIGHTS = (16, 8, 4)
+"""Weights of title, hashtags and description; a term that is only in the body counts 2."""
+
+
+def pattern_of(term: SearchTerm) -> str:
+    """The part of a folded text that a term is in."""
+    return f" {' '.join(term.words)}{'' if term.prefix else ' '}"
+
+
+def snippet(query: SearchQuery, texts: Iterable[str]) -> str:
+    """Part of the first of the texts that has a match, with marks around the matching words.
+
+    It is HTML in which everything but the marks is text. Without a match it is the beginning of
+    the first text that is not empty.
+    """
+    shown = [clean for text in texts if (clean := _displayed(text))]
+    patterns = [pattern_of(term) for term in query.terms]
+    for text in shown:
+        for start in range(0, len(text), _CHUNK):
+            part = text[start : start + _CHUNK + _OVERLAP]
+            folded = fold(part)
+            if any(pattern in folded for pattern in patterns):
+                marks = _marked(query, part)
+                if marks:
+                    return _cut(text, [(start + first, start + last) for first, last in marks])
+    return _cut(shown[0], []) if shown else ""
+
+
+def _terms(words: Sequence[str]) -> list[SearchTerm]:
+    """The terms of unquoted words that stand together."""
+    terms: list[SearchTerm] = []
+    run: list[str] = []
+    for word in words:
+        if _is_unspaced(word[0]):
+            run.append(word)
+            continue
+        if run:
+            terms.append(SearchTerm(tuple(run), prefix=False))
+            run = []
+        terms.append(SearchTerm((word,), prefix=len(word) > 1))
+    if run:
+        terms.append(SearchTerm(tuple(run), prefix=False))
+    return terms
+
+
+def _is_unspaced(char: str) -> bool:
+    code = ord(char)
+    return any(first <= code <= last for first, last in _UNSPACED)
+
+
+def _fold_character(char: str) -> str:
+    """What a character adds to folded words: letters and digits, nothing, or a space."""
+    kind = unicodedata.category(char)
+    if char == "\N{ZERO WIDTH SPACE}":
+        return " "
+    if kind[0] == "M" or kind == "Cf" or char == "\N{ARABIC TATWEEL}":
+        return ""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
+    made = []
+    for each in plain:
+        kind = unicodedata.category(each)
+        if kind[0] in "LN":
+            letter = _STROKES.get(each, each)
+            made.append(f" {letter} " if _is_unspaced(each) else letter)
+        elif kind[0] != "M":
+            made.append(" ")
+    return "".join(made)
+
+
+class _Folding(dict[int, str]):
+    """For `str.translate`: what each character folds into."""
+
+    def __missing__(self, code: int) -> str:
+        folded = _fold_character(chr(code))
+        if len(self) < _KNOWN_CHARACTERS:
+            self[code] = folded
+        return folded
+
+
+_FOLDING = _Folding()
+
+
+def _displayed(text: str) -> str:
+    """A text in one line, without control characters and marks that change its direction."""
+    if not text.isascii() or not text.isprintable():
+        text = text[:MAX_TEXT].translate(_DISPLAY)
+    return " ".join(text[:MAX_TEXT].split())
+
+
+class _Display(dict[int, str]):
+    """For `str.translate`: characters that are not displayed are dropped."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        kind = unicodedata.category(char)
+        shown = " " if char.isspace() else "" if kind in ("Cc", "Cf", "Cs", "Cn", "Co") else char
+        if len(self) < _KNOWN_CHARACTERS:
+            self[code] = shown
+        return shown
+
+
+_DISPLAY = _Display()
+
+
+def _spans(text: str) -> list[tuple[str, int, int]]:
+    """The folded words of a text, and where each begins and ends in it."""
+    spans: list[tuple[str, int, int]] = []
+    word, begin, end = "", 0, 0
+    for at, char in enumerate(text):
+        for each in _FOLDING[ord(char)]:
+            if each != " ":
+                begin = begin if word else at
+                word, end = word + each, at + 1
+            elif word:
+                spans.append((word[:MAX_WORD], begin, end))
+                word = ""
+        if word and _FOLDING[ord(char)] == "":
+            end = at + 1
+    if word:
+        spans.append((word[:MAX_WORD], begin, end))
+    return spans
+
+
+def _marked(query: SearchQuery, text: str) -> list[tuple[int, int]]:
+    """Where the matching words of a text are, in order."""
+    spans = _spans(text)
+    found: set[tuple[int, int]] = set()
+    for term in query.terms:
+        size = len(term.words)
+        for at in range(len(spans) - size + 1):
+            words = tuple(word for word, _, _ in spans[at : at + size])
+            if words == term.words or (term.prefix and words[0].startswith(term.words[0])):
+                found.update((first, last) for _, first, last in spans[at : at + size])
+    return sorted(found)
+
+
+def _cut(text: str, marks: Sequence[tuple[int, int]]) -> str:
+    """About `SNIPPET` characters around the first mark, as HTML."""
+    begin = max(0, marks[0][0] - _LEAD) if marks else 0
+    if begin:
+        space = text.find(" ", begin, marks[0][0])
+        begin = begin if space < 0 else space + 1
+    end = min(len(text), begin + SNIPPET)
+    if end < len(text):
+        space = text.rfind(" ", begin + SNIPPET // 2, end)
+        end = end if space < 0 else space
+    parts = ["…"] if begin else []
+    at = begin
+    for first, last in ((first, min(last, end)) for first, last in marks):
+        if not at <= first < last:
+            continue
+        parts += [html.escape(text[at:first], quote=False), "<mark>"]
+        parts += [html.escape(text[first:last], quote=False), "</mark>"]
+        at = last
+    parts.append(html.escape(text[at:end], quote=False))
+    return "".join(parts) + ("…" if end < len(text) else "")

@@ -9,7 +9,7 @@ from imprint.domain.access import Access
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.documents import SMALL_DOCUMENT, NotADocument, read_document
-from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.errors import Code, Damaged, Refusal
 from imprint.domain.files import File, Network, State
 from imprint.ports import Catalog, ContentStore
 from imprint.ports.content import DocumentCipher
@@ -56,6 +56,13 @@ class Reads:
             raise Refusal(Code.NOT_FREE, "This post is not free.")
         return file
 
+    async def post_for(self, reader: Address, post_id: int) -> File:
+        """The post, if this reader may read it; who asks must have proved that they are they."""
+        file, access = await self._bound_post(post_id, reader)
+        if access is Access.DENIED:
+            raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
+        return file
+
     async def _bound_post(self, post_id: int, reader: Address | None) -> tuple[File, Access]:
         file = await self.catalog.file_by_post_id(post_id)
         if file is None:
@@ -87,7 +94,7 @@ class Reads:
             return decode()
         except NotADocument as error:
             log.error("stored bytes are not a document", extra={"cid": file.cid})
-            raise Unavailable.storage() from error
+            raise Damaged.document(f"the document {file.cid}") from error
 
     async def public_size(self, cid: Cid) -> int | None:
         """The bytes of a document that everybody may fetch: the thumbnail of a live file.
@@ -104,7 +111,7 @@ class Reads:
         document = await self.content.read(cid, network)
         if document is None:
             log.error("a document named by the catalog is missing", extra={"cid": cid})
-            raise Unavailable.storage()
+            raise Damaged.document(f"the document {cid}, which is missing")
         return document
 
 

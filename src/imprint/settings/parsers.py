@@ -152,6 +152,14 @@ def parse_allowed_origin(text: str) -> str:
     return text if text == "*" else parse_origin(text)
 
 
+def parse_hub(text: str) -> str:
+    """An `http` or `https` URL that is published: without a user, and in printable ASCII."""
+    parts = parse_url(text)
+    if parts.fragment or parts.username is not None or set(text) & set('<>"'):
+        raise InvalidSetting("must be a URL without a user and a fragment")
+    return text
+
+
 def parse_contact(text: str) -> str:
     """A `mailto:` or `https:` URL."""
     parts = _split_url(text)

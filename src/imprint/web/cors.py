@@ -21,7 +21,7 @@ class PageCors(CORSMiddleware):
         super().__init__(
             app,
             allow_origins=origins,
-            allow_methods=["GET", "HEAD", "POST"],
+            allow_methods=["DELETE", "GET", "HEAD", "POST"],
             allow_headers=[
                 "Authorization",
                 "Content-Type",
@@ -35,6 +35,7 @@ class PageCors(CORSMiddleware):
                 "Accept-Ranges",
                 "Content-Range",
                 "ETag",
+                "Link",
                 "Retry-After",
                 "WWW-Authenticate",
                 "X-Ipfs-Roots",

@@ -67,6 +67,9 @@ CONTENT_PATHS = ("/create/", "/update/", "/publish/")
 LOGGED_PATH = 200
 """Characters of a path that are logged: ours are shorter, and others can be of any length."""
 
+PRIVATE_FEEDS = "/feeds/private/"
+"""Paths that contain the token of a private feed."""
+
 OTHER_PATHS = "other"
 """The metrics label of all unknown paths, so that callers cannot add labels."""
 
@@ -291,7 +294,7 @@ class RequestMiddleware:
             # Without the query, which may contain a page token.
             fields = {
                 "method": scope["method"],
-                "path": path[:LOGGED_PATH],
+                "path": _logged_path(path),
                 "status": status,
                 "code": code,
                 "milliseconds": round(seconds * 1000, 2),
@@ -312,6 +315,11 @@ def _response_histogram(path: str) -> Histogram:
 
 def _path_label(path: str) -> str:
     return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS
+
+
+def _logged_path(path: str) -> str:
+    """A path as it is logged: the token of a private feed is a secret."""
+    return f"{PRIVATE_FEEDS}…" if path.startswith(PRIVATE_FEEDS) else path[:LOGGED_PATH]
 
 
 def _choose_id(headers: Mapping[bytes, bytes]) -> str:

@@ -13,6 +13,7 @@ from tests.adapters.catalog.test_catalog_invariants import Chaos
 from tests.postgresql import Server
 
 from imprint.adapters.catalog import postgresql_migration, sql
+from imprint.adapters.catalog.derived_tables import INDEX_TABLES
 from imprint.adapters.catalog.postgresql import open_catalog
 from imprint.adapters.catalog.postgresql_migration import CannotMove, move_catalog
 from imprint.adapters.catalog.postgresql_pool import USE_LOCK, connect
@@ -243,3 +244,23 @@ async def test_who_was_idle_when_a_move_began_cannot_use_the_target_before_its_e
         await moving.close()
     await catalog.probe()
     await catalog.close()
+
+
+async def test_private_feeds_are_moved_and_the_index_begins_again(source, target):
+    feed = f"('f', '{World(None).alice}', '{'0' * 64}', 1, NULL)"
+    with closing(sqlite3.connect(source.path)) as connection, connection:
+        connection.execute(f"INSERT INTO private_feeds VALUES {feed}")
+        connection.execute("INSERT INTO market_days VALUES (1, 1, 1, '1')")
+        connection.execute("INSERT INTO post_texts VALUES (1, 'a text')")
+        connection.execute("UPDATE market_totals SET posts = 5")
+    # A service that was started too early has begun an index in the empty target.
+    await open_any(target.address).close()
+    await target.rows("INSERT INTO pending_texts VALUES (7) RETURNING place")
+    reported = []
+    rows = await move_catalog(source.path, target.address, lambda *each: reported.append(each))
+    assert reported[-1] == (rows, rows)
+    feeds = "SELECT * FROM private_feeds"
+    assert await target.rows(feeds) == await source.rows(feeds) != []
+    for table in INDEX_TABLES - {"market_totals"}:
+        assert await target.rows(f"SELECT * FROM {table}") == [], table
+    assert await target.rows("SELECT posts FROM market_totals") == [(0,)]

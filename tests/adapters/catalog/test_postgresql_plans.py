@@ -8,6 +8,7 @@ import pytest
 from tests.adapters.catalog.test_sql import WHOLE, texts
 
 from imprint.adapters.catalog import postgresql, postgresql_writes, sql
+from imprint.adapters.catalog.derived_tables import INDEX_TABLES
 from imprint.adapters.catalog.postgresql_pool import SESSION
 from imprint.adapters.catalog.postgresql_sql import LISTS, translate
 
@@ -80,7 +81,8 @@ async def find_unfilled(url):
         ROWS,
     )
     await connection.close()
-    return [row[0] for row in rows]
+    # These statements do not use the others.
+    return [row[0] for row in rows if row[0] not in INDEX_TABLES | {"private_feeds"}]
 
 
 class Everything(dict):

@@ -180,3 +180,48 @@ async def test_a_process_of_the_release_before_does_not_start_any_more(address: 
     await bring_forward(address)
     with pytest.raises(NewerSchema):
         open_any(address)
+
+
+async def test_a_catalog_of_the_release_before_the_index_keeps_everything(address: str) -> None:
+    await fill_schema(address, 5)
+    before = await read_all(address)
+    assert before["files"]
+    await open_any(address).close()
+    after = await read_all(address)
+    # The first start gives the installation its id.
+    kept = before.keys() - {"schema_migrations", "installation", "counters"}
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    assert after.keys() - before.keys() >= {"posts", "holdings", "private_feeds"}
+
+
+async def fill_schema(address: str, number: int) -> None:
+    """Make a catalog of the first schema, and bring it to a later one."""
+    await fill_first_schema(address)
+    if address.startswith(SQLITE):
+        with closing(sqlite3.connect(address.removeprefix(SQLITE), isolation_level=None)) as file:
+            schema.migrate(file, known_migrations()[:number])
+        return
+    connection = await asyncpg.connect(address)
+    try:
+        await postgresql_schema.migrate(connection, known_migrations("postgresql")[:number])
+    finally:
+        await connection.close()
+
+
+async def read_all(address: str) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every table."""
+    if address.startswith(SQLITE):
+        listed = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        with closing(sqlite3.connect(address.removeprefix(SQLITE))) as file:
+            names = [name for (name,) in file.execute(listed)]
+            return {name: sorted(file.execute(f"SELECT * FROM {name}"), key=repr) for name in names}
+    listed = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+    connection = await asyncpg.connect(address)
+    try:
+        found: dict[str, list[tuple[object, ...]]] = {}
+        for (name,) in await connection.fetch(listed):
+            rows = await connection.fetch(f"SELECT * FROM {name}")
+            found[name] = sorted(map(tuple, rows), key=repr)
+        return found
+    finally:
+        await connection.close()

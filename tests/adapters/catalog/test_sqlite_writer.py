@@ -10,7 +10,7 @@ import pytest
 from imprint.adapters.catalog.sqlite import Writer
 from imprint.adapters.catalog.transaction import Unstorable
 from imprint.adapters.sqlite_connections import OpenedFiles, connect_writer
-from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
 
 FULL, NORMAL = 2, 1
 
@@ -178,3 +178,28 @@ async def test_a_closed_writer_is_unavailable(writer):
     await writer.close()
     with pytest.raises(Unavailable):
         await commit(writer, note, "a")
+
+
+async def test_damage_that_one_rule_meets_undoes_only_that_rule(writer, connection, tmp_path):
+    connection.execute("CREATE TABLE others (other TEXT PRIMARY KEY)")
+    (root,) = connection.execute(
+        "SELECT rootpage FROM sqlite_schema WHERE name = 'others'"
+    ).fetchone()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with (tmp_path / "notes.db").open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(bytes(4096))
+    # Another page that changes makes the connection read all of them again.
+    with closing(connect_writer(tmp_path / "notes.db")) as other:
+        other.execute("INSERT INTO notes VALUES ('first')")
+
+    async def meet_damage(tx):
+        await note(tx, "undone")
+        await tx.execute("INSERT INTO others VALUES ('x')")
+
+    results = await commit_together(
+        writer, (note, ("a",), True), (meet_damage, (), True), (note, ("b",), True)
+    )
+    assert [results[0], results[2]] == ["a", "b"]
+    assert isinstance(results[1], Damaged)
+    assert notes(connection) == {"first", "a", "b"}

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.derived_tables import EMPTY_INDEX
 from imprint.adapters.catalog.index_tables import (
     ACCOUNTS,
     AUTHOR_READERS,
@@ -90,25 +91,6 @@ SELECT g.hashtags FROM files f JOIN file_groups g ON g.id = f.group_id
 WHERE f.cid = :cid AND f.owner = :owner AND f.state IN ('pending', 'onchain')"""
 """The hashtags of the author's own file."""
 
-EMPTY_TABLES = (
-    "index_state",
-    "index_logs",
-    "index_undo",
-    "posts",
-    "post_tags",
-    "purchases",
-    "price_changes",
-    "holdings",
-    "accounts",
-    "author_readers",
-    "market_days",
-    "market_totals",
-    "post_search",
-    "post_texts",
-    "pending_texts",
-)
-"""Everything that is derived from the chain."""
-
 _TABLES: tuple[IndexTable[Any, Any], ...] = (
     POSTS,
     HOLDINGS,
@@ -159,8 +141,8 @@ async def _applied_logs(tx: Transaction) -> list[AppliedLog]:
 
 
 async def _restart(tx: Transaction, source: IndexSource) -> None:
-    for table in EMPTY_TABLES:
-        await tx.execute(f"DELETE FROM {table}")  # noqa: S608
+    for statement in EMPTY_INDEX:
+        await tx.execute(statement)
     await tx.execute(
         _BEGIN,
         chain_id=source.chain_id,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imprint.adapters.catalog.derived_tables import is_of_index
+from imprint.adapters.outages import is_damage
 from imprint.adapters.sqlite_connections import connect_reader
 
 SMALL_CATALOG = 16 * 1024 * 1024
@@ -43,25 +44,26 @@ def examine_catalog(path: Path, most: int = MOST_FINDINGS) -> Findings:
     try:
         with closing(connect_reader(path, _CACHE_KILOBYTES)) as connection:
             connection.execute("PRAGMA cell_size_check = ON")
-            rows = connection.execute(f"PRAGMA integrity_check({most})").fetchall()
-            dangling = connection.execute("PRAGMA foreign_key_check").fetchone()
-            # The list can contain texts of damaged rows.
-            found = tuple(ascii(text)[1:201] for (text,) in rows if text != "ok")
-            if dangling is not None:
+            found = _check(connection, str(most))
+            if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 return Findings((*found, "A file has no group."))
             if found and not any(each in text for text in found for each in _SHARED):
-                return Findings(found) if _damaged_record(connection) else Findings((), found)
+                tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+                lasting = [name for (name,) in tables.fetchall() if not is_of_index(name)]
+                if not any(_check(connection, f"'{name}'") for name in lasting):
+                    return Findings((), found)
     except sqlite3.Error as error:
         return Findings((str(error),))
     return Findings(found)
 
 
-def _damaged_record(connection: sqlite3.Connection) -> bool:
-    """Whether a table with records, or one of its indexes, is damaged."""
-    names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-    for (name,) in names:
-        if not is_of_index(name):
-            (found,) = connection.execute(f"PRAGMA integrity_check('{name}')").fetchone()
-            if found != "ok":
-                return True
-    return False
+def _check(connection: sqlite3.Connection, what: str) -> tuple[str, ...]:
+    """The findings about a table and its indexes, or so many about all of them."""
+    try:
+        rows = connection.execute(f"PRAGMA integrity_check({what})").fetchall()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return (str(error),)
+    # The list can contain texts of damaged rows.
+    return tuple(ascii(text)[1:201] for (text,) in rows if text != "ok")

@@ -64,7 +64,7 @@ class PostgresqlTransaction:
 
     async def execute(self, sql: str, /, **values: Value) -> None:
         if not values:
-            await self._run(self._connection.execute, sql)
+            await self._run(self._connection.execute, translate(sql, values)[0])
         elif sql not in NOT_NEEDED:
             await self._run(self._connection.run, *translate(sql, values))
 

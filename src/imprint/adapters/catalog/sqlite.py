@@ -159,10 +159,11 @@ class Writer:
 
     def _commit(self, jobs: Sequence[Job[_Change]]) -> None:
         try:
-            try:
-                self._commit_once(jobs, self._run)
-            except _Spoiled:
-                self._commit_once(jobs, self._run_in_savepoint)
+            sound = self._commit_sound(jobs)
+            while len(sound) < len(jobs):
+                # A transaction that has met damage cannot go on, not even from a savepoint.
+                jobs = sound
+                sound = self._commit_sound(jobs) if jobs else jobs
         except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
             _log.error("The database refused a commit: %s: %s", type(error).__name__, error)
             with suppress(sqlite3.Error, OSError):
@@ -170,6 +171,22 @@ class Writer:
                 self._save_log()
             for job in jobs:
                 job.error = unavailable(error)
+
+    def _commit_sound(self, jobs: Sequence[Job[_Change]]) -> Sequence[Job[_Change]]:
+        """Commit all, or nothing if one of them meets a damaged page; returns the others."""
+        try:
+            try:
+                self._commit_once(jobs, self._run)
+            except _Spoiled:
+                self._commit_once(jobs, self._run_in_savepoint)
+        except sqlite3.DatabaseError as error:
+            sound = [job for job in jobs if not isinstance(job.error, Malformed)]
+            if len(sound) == len(jobs):
+                raise
+            _log.error("A change met damage in the database: %s", error)
+            self._roll_back()
+            return sound
+        return jobs
 
     def _commit_once(
         self, jobs: Sequence[Job[_Change]], run: Callable[[Job[_Change]], None]
@@ -203,10 +220,7 @@ class Writer:
     def _run(self, job: Job[_Change]) -> None:
         before = self._connection.total_changes
         self._try(job)
-        # A statement that met a damaged page may have changed others, and has counted nothing.
-        if isinstance(job.error, Malformed) or (
-            job.error is not None and self._connection.total_changes != before
-        ):
+        if job.error is not None and self._connection.total_changes != before:
             raise _Spoiled
 
     def _run_in_savepoint(self, job: Job[_Change]) -> None:
@@ -221,11 +235,11 @@ class Writer:
         try:
             job.result = run_rule(self._tx, job.work.rule, job.work.args)
         except sqlite3.Error as error:
-            if not is_damage(error):
-                # The database failed, not the rule: the whole commit fails.
-                raise
-            # The others may use other pages.
-            job.error = unavailable(error)
+            # The database failed, not the rule: the whole commit fails.
+            if is_damage(error):
+                # Without this one it may succeed: the others may use other pages.
+                job.error = unavailable(error)
+            raise
         except Problem as problem:
             job.error = problem
         except Unstorable as refused:

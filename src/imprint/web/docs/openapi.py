@@ -7,6 +7,8 @@ from typing import Any
 from imprint.domain.errors import Code
 from imprint.web.docs.errors import MEANINGS
 from imprint.web.docs.examples import EXAMPLES, UNREADY
+from imprint.web.docs.feed_examples import FEED_EXAMPLES
+from imprint.web.docs.feed_schemas import describe_feeds
 from imprint.web.docs.guide import GUIDE
 from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter
 from imprint.web.docs.operations import OPERATIONS
@@ -14,7 +16,7 @@ from imprint.web.docs.request_schemas import describe_requests
 from imprint.web.docs.response_schemas import describe_responses
 from imprint.web.docs.schema import Schema, ref
 from imprint.web.docs.service_operations import READINESS
-from imprint.web.problems import CHALLENGED, MEDIA_TYPE, STATUSES
+from imprint.web.problems import CHALLENGED, HIDDEN, MEDIA_TYPE, STATUSES
 
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": {
@@ -28,9 +30,15 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string"},
     },
     "ETag": {
-        "description": "The quoted cid; a representation other than the default has a suffix.",
+        "description": "The quoted cid, or a hash of the content; a representation other than the "
+        "default has a suffix.",
         "required": True,
         "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z]+)*"$'},
+    },
+    "Location": {
+        "description": "Where to go on.",
+        "required": True,
+        "schema": {"type": "string"},
     },
     "Content-Range": {
         "description": "The byte range and the size of the document, or only the size.",
@@ -48,6 +56,8 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": "^Bearer"},
     },
 }
+
+_EXAMPLES = {**EXAMPLES, **FEED_EXAMPLES}
 
 _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
@@ -78,7 +88,7 @@ def describe_interface(version: str) -> dict[str, Any]:
         "tags": [{"name": topic, "description": text} for topic, text in TOPICS.items()],
         "paths": paths,
         "components": {
-            "schemas": {**describe_requests(), **describe_responses()},
+            "schemas": {**describe_requests(), **describe_responses(), **describe_feeds()},
             "headers": _HEADERS,
             "securitySchemes": {
                 "session": {
@@ -100,6 +110,8 @@ def _describe(operation: Operation) -> dict[str, Any]:
         "description": operation.description,
     }
     described["security"] = [{"session": []}] if operation.needs_session else []
+    if operation.takes_session:
+        described["security"] = [{}, {"session": []}]
     if operation.parameters:
         described["parameters"] = [_describe_parameter(each) for each in operation.parameters]
     if operation.body is not None:
@@ -130,11 +142,11 @@ def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _describe_body(body: Body) -> dict[str, Any]:
-    media: dict[str, Any] = {"schema": ref(body.component), "example": EXAMPLES[body.component]}
+    media: dict[str, Any] = {"schema": ref(body.component), "example": _EXAMPLES[body.component]}
     if body.parts:
         media["encoding"] = {name: {"contentType": media_type} for name, media_type in body.parts}
     return {
-        "required": True,
+        "required": body.required,
         "description": body.description,
         "content": {body.media_type: media},
     }
@@ -142,25 +154,39 @@ def _describe_body(body: Body) -> dict[str, Any]:
 
 def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, Any]]]:
     response = operation.response
+    if response.component is None:
+        headers = ["Location"] if response.status == HTTPStatus.SEE_OTHER else []
+        yield str(response.status), _response(response.description, headers)
+        yield from _describe_refusals(operation)
+        return
     media: dict[str, Any] = {"schema": ref(response.component)}
     example = response.example or response.component
-    if example in EXAMPLES:
-        media["example"] = EXAMPLES[example]
+    if example in _EXAMPLES:
+        media["example"] = _EXAMPLES[example]
     tag = ["ETag"] if response.tagged else []
     content = dict.fromkeys(response.media_types, media)
     content |= {kind: {"schema": ref(component)} for kind, component in response.others}
-    yield "200", _response(response.description, tag, content)
+    yield str(response.status), _response(response.description, tag, content)
     if response.ranged:
         yield "206", _response("The requested byte range.", [*tag, "Content-Range"], content)
+    if operation.redirects:
+        yield "303", _response("The page for browsers is at `Location`.", ["Location"])
     if response.tagged:
         yield "304", _response("The client's copy is current. There is no body.", tag)
+    yield from _describe_refusals(operation)
+
+
+def _describe_refusals(operation: Operation) -> Iterator[tuple[str, dict[str, Any]]]:
     for status, codes in STATUSES.items():
         possible = [code for code in codes if code in operation.codes]
         if possible:
-            yield str(status), _describe_errors(operation, status, possible)
+            hidden = [code for code in operation.codes if HIDDEN.get(code) == status]
+            yield str(status), _describe_errors(operation, status, possible, hidden)
 
 
-def _describe_errors(operation: Operation, status: int, codes: list[Code]) -> dict[str, Any]:
+def _describe_errors(
+    operation: Operation, status: int, codes: list[Code], hidden: list[Code]
+) -> dict[str, Any]:
     headers = [
         *(["Retry-After"] if status in _RETRIED else []),
         *(["WWW-Authenticate"] if set(codes) <= set(CHALLENGED) else []),
@@ -169,12 +195,14 @@ def _describe_errors(operation: Operation, status: int, codes: list[Code]) -> di
     media = {"schema": ref("Problem"), "example": _example_problem(status, codes[0])}
     content = {MEDIA_TYPE: media}
     text = "\n".join(f"- `{code}`: {MEANINGS[code]}" for code in codes)
+    for code in hidden:
+        text += f"\n- `{code}`: {MEANINGS[code]}"
     if operation is READINESS and Code.OVERLOADED in codes:
         text = f"A dependency cannot be reached, or:\n\n{text}"
         content["application/json"] = {"schema": ref("Readiness"), "example": UNREADY}
         headers.remove("Retry-After")
     # One type for all problems is what clients can use; the codes of this response are beside it.
-    return {**_response(text, headers, content), CODES: codes}
+    return {**_response(text, headers, content), CODES: codes + hidden}
 
 
 def _example_problem(status: int, code: Code) -> dict[str, Any]:

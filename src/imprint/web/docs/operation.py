@@ -14,7 +14,10 @@ class Topic(StrEnum):
     DRAFTS = "Drafts"
     CONTENT = "Content"
     LISTS = "Lists"
+    POSTS = "Posts"
     DELIVERIES = "Deliveries"
+    FEEDS = "Feeds"
+    MACHINES = "Machines"
     SERVICE = "Service"
 
 
@@ -23,7 +26,12 @@ TOPICS = {
     Topic.DRAFTS: "Writes signed by the author's wallet. They need no session.",
     Topic.CONTENT: "Texts, for those who may read them, and public thumbnails.",
     Topic.LISTS: "Records without their content, newest first, page by page.",
+    Topic.POSTS: "What the chain says of posts, authors, readers and sales, from an index.",
     Topic.DELIVERIES: "Webhooks through which two providers deliver the marketplace's events.",
+    Topic.FEEDS: "Atom and JSON Feed: the newest 50 posts of all, of a hashtag or of an author, "
+    "and private feeds with the texts of what a reader holds or wrote.",
+    Topic.MACHINES: "Texts for programs that read the web: posts as Markdown, and what crawlers "
+    "ask for.",
     Topic.SERVICE: "Information about the service: parameters, documentation and health.",
 }
 """The description of every tag."""
@@ -50,14 +58,18 @@ class Body:
     media_type: str = "application/json"
     parts: tuple[tuple[str, str], ...] = ()
     """For a form: the media types of the parts that have one."""
+    required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The 200 response; `component` names its schema, and its example unless `example` does."""
+    """The response without an error; `component` names its schema, None without a body.
+
+    It names its example as well, unless `example` does.
+    """
 
     description: str
-    component: str
+    component: str | None
     media_types: tuple[str, ...] = ("application/json",)
     tagged: bool = False
     """Whether it carries an `ETag`, so that `If-None-Match` can give 304."""
@@ -66,6 +78,7 @@ class Response:
     ranged: bool = False
     """Whether a client can request a byte range, which gives 206."""
     example: str | None = None
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,7 @@ class Operation:
     """One method of one path; `codes` lists every error code it can return."""
 
     name: str
-    method: Literal["get", "post"]
+    method: Literal["get", "post", "delete"]
     path: str
     topic: Topic
     summary: str
@@ -83,6 +96,10 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     needs_session: bool = False
+    takes_session: bool = False
+    """Whether a session changes the response, and is not required."""
+    redirects: bool = False
+    """Whether browsers are sent to a page, which is 303."""
     alias: str | None = None
     """Another path of the same endpoint."""
     alias_name: str | None = None

@@ -205,8 +205,8 @@ def _responses(operation: Json, openapi: Json) -> Iterator[Markup]:
             errors.append(_error_row(status, response))
     yield element("h4", "Responses")
     yield element("dl", *successes)
-    schema = next(iter(operation["responses"]["200"]["content"].values()))["schema"]
-    if "properties" in _resolve(schema, openapi):
+    bodies = _bodies(operation)
+    if bodies and "properties" in _resolve(schema := bodies[0]["schema"], openapi):
         yield element("details", element("summary", "all fields"), _field_list(schema, openapi))
     if errors:
         yield element("h4", "Errors")
@@ -247,10 +247,18 @@ def _row(field: Field) -> Markup:
 def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
     yield element("h4", "Request")
     yield element("pre", render_code(_command(method, path, operation)), tabindex="0")
-    media = next(iter(operation["responses"]["200"]["content"].values()))
+    media = next(iter(_bodies(operation)), {})
     if "example" in media:
+        example = media["example"]
+        shown = example if isinstance(example, str) else render_json(example)
         yield element("h4", "Response")
-        yield element("pre", render_json(media["example"]), tabindex="0")
+        yield element("pre", shown, tabindex="0")
+
+
+def _bodies(operation: Json) -> list[Json]:
+    """The media types of the response without an error, if it has a body."""
+    first = next(iter(operation["responses"].values()))
+    return list(first.get("content", {}).values())
 
 
 def _resolve(schema: Json, openapi: Json) -> Json:

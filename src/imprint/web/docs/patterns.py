@@ -33,6 +33,9 @@ WITHOUT_NUL_PATTERN = "^[^\\u0000]*$"
 PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,2048}$"
 """Base64url of a nonce, a ciphertext and an authentication tag."""
 
+FEED_TOKEN_PATTERN = "^[A-Za-z0-9_-]{43}$"
+"""Base64url of 32 bytes."""
+
 DELIVERY_SIGNATURE_PATTERN = "^[0-9a-fA-F]{64}$"
 """32 bytes in hex."""
 
@@ -48,6 +51,9 @@ _SPELLING = f"[^\\u0000-,./:-@\\[-^`{{-\\u007f{_OTHER_SPACES}]{{1,256}}"
 other characters the service decides, since `\\p{L}` is not understood everywhere."""
 
 _HASHTAG = f"{_SPACE}#?{_SPELLING}{_SPACE}"
+
+HASHTAG_PATTERN = f"^{_HASHTAG}$"
+"""One hashtag."""
 
 HASHTAGS_PATTERN = f"^{_HASHTAG}(,{_HASHTAG})*$"
 """Hashtags separated by commas. Duplicates are dropped, so their number is not bounded here."""

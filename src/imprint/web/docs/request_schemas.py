@@ -19,6 +19,7 @@ from imprint.web.docs.patterns import (
     TIMESTAMP_PATTERN,
     WITHOUT_NUL_PATTERN,
 )
+from imprint.web.docs.post_schemas import describe_post_requests
 from imprint.web.docs.schema import (
     Schema,
     array,
@@ -37,6 +38,7 @@ def describe_requests() -> dict[str, Schema]:
     """The components of requests."""
     return {
         **_texts(),
+        **describe_post_requests(),
         "SigningDomain": _signing_domain(),
         "TypedDataMember": closed_structure(
             "A member of a type of the typed data.",
@@ -177,7 +179,7 @@ def _content_body(description: str, action: str) -> Schema:
 
 def _publish_form() -> Schema:
     file = string(
-        "A PNG or JPEG, sent as a file: at most `limits.thumbnail_bytes` bytes "
+        "A PNG, JPEG or WebP, sent as a file: at most `limits.thumbnail_bytes` bytes "
         f"({MAX_IMAGE_BYTES}, or less as the operator decides), {MAX_IMAGE_PIXELS} pixels, and "
         f"{MAX_IMAGE_SIDE} pixels on a side.",
         format="binary",

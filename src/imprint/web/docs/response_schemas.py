@@ -15,6 +15,7 @@ from imprint.web.docs.patterns import (
     PAGE_TOKEN_PATTERN,
     POST_ID_PATTERN,
 )
+from imprint.web.docs.post_schemas import POST_MEMBERS, POST_STRUCTS, describe_post_responses
 from imprint.web.docs.schema import (
     Schema,
     array,
@@ -25,6 +26,7 @@ from imprint.web.docs.schema import (
     string,
     structure,
 )
+from imprint.web.docs.totals_operations import describe_totals
 from imprint.web.problems import FAILURE
 
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
@@ -42,6 +44,7 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "FileRecord": responses.Record,
     "ReadRecord": responses.ReadRecord,
     "DeletedFile": responses.DeletedFile,
+    **POST_STRUCTS,
 }
 """Component names, which clients generate types from, and the structs of the response bodies."""
 
@@ -64,6 +67,7 @@ _RECORD: dict[str, Schema] = {
     "size": integer("Bytes of the stored document."),
     "created_at": _moment("When this version was stored."),
     "group_id": _UUID,
+    "keyvalues": ref("KeyValues"),
 }
 
 _MEMBERS: dict[str, dict[str, Schema]] = {
@@ -76,6 +80,7 @@ _MEMBERS: dict[str, dict[str, Schema]] = {
     "KeyValues": {
         "owner": _LOWER_ADDRESS,
         "status": ref("FileStatus"),
+        "publishedAt": _moment("When the post was published; a draft has none."),
     },
     "FileRecord": _RECORD,
     "ReadRecord": {
@@ -120,9 +125,11 @@ def describe_responses() -> dict[str, Schema]:
         "EventStatus": choice("What became of an event.", *(each.value for each in EventStatus)),
         "ReadinessStatus": choice("The state in one word.", "ready", "degraded", "not ready"),
         **_struct_schemas(),
+        **describe_post_responses(),
         **_about(),
         "Facts": _facts(),
         "Marketplace": _marketplace(),
+        **describe_totals(),
         "ProblemCode": choice(
             "What is wrong, for programs. A code never changes its meaning, and a later version "
             "may add codes.",
@@ -137,10 +144,11 @@ def _struct_schemas() -> dict[str, Schema]:
     _, generated = msgspec.json.schema_components(tuple(_STRUCTS.values()), ref_template="{name}")
     names = {struct.__name__: name for name, struct in _STRUCTS.items()}
     components = {names[name]: _rename_refs(schema, names) for name, schema in generated.items()}
-    for name, members in _MEMBERS.items():
+    for name, members in (_MEMBERS | POST_MEMBERS).items():
         components[name]["properties"] |= members
     for schema in components.values():
         del schema["title"]
+    components["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
     return components
 
 
@@ -222,6 +230,7 @@ def _facts() -> Schema:
     members = {
         "name": string("The name of the software."),
         "version": string("The version of the interface."),
+        "service": string("The public URL of the service, without a slash at its end."),
         "signing": structure(
             "The domain of typed data (EIP-712): spread it into the `domain` of `salt`.",
             {
@@ -230,6 +239,14 @@ def _facts() -> Schema:
                 "chainId": chain_id,
             },
         ),
+        "signing_forms": array(
+            "The forms of signed writes that are accepted; later versions add some.",
+            {"type": "string"},
+        ),
+        "features": array(
+            "What the service offers beyond drafts and their publication.", {"type": "string"}
+        ),
+        "now": integer("The time of the service in Unix seconds, at most 5 seconds old."),
         "login": structure(
             "What login messages (EIP-4361) are checked against.",
             {

@@ -1,0 +1,53 @@
+"""Feeds: posts with the texts that the one who asks may read, and how amounts are written."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from imprint.domain.indexed_posts import IndexedPost
+
+FEED_SIZE = 50
+"""Posts of a feed, the newest first."""
+
+MAX_ENTRY_BYTES = 64 * 1024
+"""Bytes of the largest document whose text is in a feed; of a larger one there is the link."""
+
+MAX_FEED_BYTES = 1024 * 1024
+"""Bytes of all documents whose texts are in one feed; the newest are taken first."""
+
+_WEI_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """A post in a feed; `text` is None where whoever asks may not read it, or it is too large."""
+
+    post: IndexedPost
+    updated_at: datetime
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed; `name` tells it apart from all others of the same contract, and never changes.
+
+    `path` is its address without the ending of the format. A private one has the addresses of
+    nothing but itself, and no hub.
+    """
+
+    name: str
+    title: str
+    path: str
+    entries: tuple[FeedEntry, ...]
+    is_private: bool = False
+
+    @property
+    def updated_at(self) -> datetime | None:
+        """When the newest change was; None without entries."""
+        return max((entry.updated_at for entry in self.entries), default=None)
+
+
+def format_ether(wei: int) -> str:
+    """An amount in ether, exactly: `0.01 ETH`."""
+    whole, rest = divmod(wei, 10**_WEI_DIGITS)
+    digits = f"{rest:0{_WEI_DIGITS}d}".rstrip("0")
+    return f"{whole}.{digits} ETH" if digits else f"{whole} ETH"

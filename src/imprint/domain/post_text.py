@@ -1,0 +1,292 @@
+"""Readable text of a document: Markdown, or the JSON of blocks that the earlier front end stores.
+
+Content comes from anybody, so nothing here raises for any text, and time grows with its length.
+"""
+
+import html
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+MAX_JSON = 2 * 1024 * 1024
+"""Characters of JSON without its pictures above which it is not parsed: memory is 30 times that."""
+
+MAX_DEPTH = 8
+"""Levels of nested lists; items that are deeper are shown at this level."""
+
+_DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})([^<>]*)>|<[!/?][^<>]*>")
+_HREF = re.compile(r"""\bhref\s{0,4}=\s{0,4}["']?((?:https?://|mailto:)[^\s"'<>()\\]{1,2000})""")
+_LONG_REFERENCE = re.compile(r"&#[0-9]{8,};?")
+"""A character reference with more digits than any character has; `int` refuses thousands."""
+
+_BREAKS = frozenset({"br", "p", "div", "li", "tr", "td", "th", "ul", "ol", "h1", "h2", "h3"})
+_MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*"}
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_SPACES = re.compile(r"[ \t\u00a0]+")
+_BLANK_LINES = re.compile(r"\n[\n ]*")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>#|~&]")
+_LIST_MARK = re.compile(r"^( *)([-+=]|[0-9]{1,9}[.)])", re.MULTILINE)
+
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t]\"[^\"()\n]*\")?\)")
+_LINE_MARK = re.compile(r"^[ \t]{0,3}(?:#{1,6}|>|[-*+]|```[a-z]*|---+)(?:[ \t]+|$)", re.MULTILINE)
+_EMPHASIS = re.compile(r"\*\*|__|~~|`|(?<!\w)\*|\*(?!\w)")
+
+Block = dict[str, Any]
+
+
+def readable_text(content: str) -> str:
+    """The words of a document for search and snippets, one paragraph per line."""
+    document = _parse(content)
+    if document is None:
+        text = _DATA_URL.sub(" ", _LINK.sub(r"\1", content))
+        text = _EMPHASIS.sub("", _LINE_MARK.sub("", text))
+    else:
+        title, blocks = document
+        text = "\n".join([title, *_converted(blocks, _PLAIN)])
+    text = _SPACES.sub(" ", _CONTROLS.sub(" ", text))
+    return _BLANK_LINES.sub("\n", text).strip()
+
+
+def markdown_text(content: str) -> str:
+    """The document as Markdown; of blocks without the title, which the post has itself."""
+    document = _parse(content)
+    if document is None:
+        return content
+    text = "\n\n".join(part for part in _converted(document[1], _MARKDOWN) if part)
+    return _CONTROLS.sub(" ", text)
+
+
+def _parse(content: str) -> tuple[str, list[Block]] | None:
+    """Title and blocks of a document of the earlier front end; None for any other content."""
+    if not content.lstrip().startswith("{"):
+        return None
+    found = _decode(content)
+    if not isinstance(found, dict):
+        return None
+    if isinstance(found.get("blocks"), list):
+        return "", _blocks_of(found["blocks"])
+    inner = found.get("content")
+    if isinstance(inner, str):
+        inner = _decode(inner) if inner.lstrip()[:1] in ("{", "[") else inner
+        if not isinstance(inner, (dict, list)):
+            inner = [{"type": "paragraph", "data": {"text": found["content"]}}]
+    if isinstance(inner, dict):
+        inner = inner.get("blocks")
+    if not isinstance(inner, list) or not isinstance(found.get("title", ""), str):
+        return None
+    return _inline_text(found.get("title", "")), _blocks_of(inner)
+
+
+def _decode(content: str) -> Any:
+    """The value of JSON without its pictures; None if it is none."""
+    small = _DATA_URL.sub("", content)
+    if len(small) > MAX_JSON:
+        return None
+    try:
+        return json.loads(small)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _blocks_of(items: list[Any]) -> list[Block]:
+    return [item for item in items if isinstance(item, dict)]
+
+
+def _converted(blocks: list[Block], converters: dict[str, Callable[[Block], str]]) -> Iterator[str]:
+    for block in blocks:
+        kind, data = block.get("type"), block.get("data")
+        if not isinstance(data, dict):
+            data = {}
+        convert = converters.get(kind, converters["paragraph"]) if isinstance(kind, str) else None
+        if convert is not None:
+            yield convert(data)
+
+
+def _text(data: Any, member: str) -> str:
+    """A text member of a block; empty if it is something else."""
+    value = data.get(member) if isinstance(data, dict) else data
+    return value if isinstance(value, str) else ""
+
+
+def _unescape(text: str) -> str:
+    return html.unescape(_LONG_REFERENCE.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+def _inline_text(text: str) -> str:
+    """The text of inline HTML without its tags."""
+
+    def replaced(tag: "re.Match[str]") -> str:
+        return " " if (tag[2] or "").lower() in _BREAKS else ""
+
+    return _unescape(_TAG.sub(replaced, text))
+
+
+def _inline_markdown(text: str) -> str:
+    """Markdown of inline HTML: emphasis and links stay, everything else is text."""
+    parts: list[str] = []
+    link: str | None = None
+    end = 0
+    for tag in _TAG.finditer(text):
+        parts.append(_escape(_unescape(text[end : tag.start()])))
+        end = tag.end()
+        name = (tag[2] or "").lower()
+        if name == "a":
+            if link is not None:
+                parts.append(f"]({link})")
+            found = None if tag[1] else _HREF.search(tag[3])
+            link = None if found is None else _unescape(found[1])
+            parts.append("" if link is None else "[")
+        else:
+            parts.append(_MARKS.get(name, " " if name in _BREAKS else ""))
+    parts.append(_escape(_unescape(text[end:])))
+    if link is not None:
+        parts.append(f"]({link})")
+    return "".join(parts)
+
+
+def _escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _LIST_MARK.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", text))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _walk(items: Any) -> Iterator[tuple[int, int, Any]]:
+    """Items of a list with their depth and number, in order; a nested list follows its item."""
+    if not isinstance(items, list):
+        return
+    stack: list[tuple[int, Iterator[tuple[int, Any]]]] = [(0, enumerate(items, 1))]
+    while stack:
+        depth, rest = stack[-1]
+        for number, item in rest:
+            yield min(depth, MAX_DEPTH), number, item
+            nested = item.get("items") if isinstance(item, dict) else None
+            if isinstance(nested, list):
+                stack.append((depth + 1, enumerate(nested, 1)))
+                break
+        else:
+            stack.pop()
+
+
+def _item_text(item: Any) -> str:
+    if isinstance(item, dict):
+        return _text(item, "content") or _text(item, "text")
+    return _text(item, "")
+
+
+def _is_checked(item: Any) -> bool:
+    if not isinstance(item, dict):
+        return False
+    meta = item.get("meta")
+    return item.get("checked") is True or (isinstance(meta, dict) and meta.get("checked") is True)
+
+
+def _rows(data: Block) -> list[list[str]]:
+    rows = data.get("content")
+    if not isinstance(rows, list):
+        return []
+    return [[_text(cell, "text") for cell in row] for row in rows if isinstance(row, list)]
+
+
+def _plain_list(data: Block) -> str:
+    return "\n".join(_inline_text(_item_text(item)) for _, _, item in _walk(data.get("items")))
+
+
+def _plain_table(data: Block) -> str:
+    return "\n".join(" ".join(map(_inline_text, row)) for row in _rows(data))
+
+
+def _plain_members(*members: str) -> Callable[[Block], str]:
+    def convert(data: Block) -> str:
+        return "\n".join(_inline_text(_text(data, member)) for member in members)
+
+    return convert
+
+
+def _markdown_header(data: Block) -> str:
+    level = data.get("level")
+    marks = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 2)
+    return f"{marks} {_line(_inline_markdown(_text(data, 'text')))}"
+
+
+def _markdown_list(data: Block) -> str:
+    ordered, checks = data.get("style") == "ordered", data.get("style") == "checklist"
+    lines = []
+    for depth, number, item in _walk(data.get("items")):
+        mark = f"{number}." if ordered else "-"
+        if checks:
+            mark = "- [x]" if _is_checked(item) else "- [ ]"
+        lines.append(f"{'   ' * depth}{mark} {_line(_inline_markdown(_item_text(item)))}")
+    return "\n".join(lines)
+
+
+def _markdown_checklist(data: Block) -> str:
+    return _markdown_list({**data, "style": "checklist"})
+
+
+def _markdown_quote(data: Block) -> str:
+    lines = _inline_markdown(_text(data, "text")).split("\n")
+    if caption := _line(_inline_markdown(_text(data, "caption"))):
+        lines += ["", caption]
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
+def _markdown_code(data: Block) -> str:
+    code = _text(data, "code")
+    # A fence longer than any in the code, so that the code cannot end it.
+    longest = max(map(len, re.findall("`{3,}", code)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{code}\n{fence}"
+
+
+def _markdown_table(data: Block) -> str:
+    rows = [[_line(_inline_markdown(cell)) for cell in row] for row in _rows(data)]
+    if not rows:
+        return ""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines.insert(1, "|" + " --- |" * max(1, len(rows[0])))
+    return "\n".join(lines)
+
+
+def _markdown_embed(data: Block) -> str:
+    caption = _line(_inline_markdown(_text(data, "caption")))
+    source = _HREF.match(f"href={_text(data, 'source')}")
+    return caption if source is None else f"[{caption or _escape(source[1])}]({source[1]})"
+
+
+_PLAIN: dict[str, Callable[[Block], str]] = {
+    "paragraph": _plain_members("text"),
+    "quote": _plain_members("text", "caption"),
+    "image": _plain_members("caption"),
+    "embed": _plain_members("caption"),
+    "warning": _plain_members("title", "message"),
+    "raw": _plain_members("html"),
+    "code": lambda data: _text(data, "code"),
+    "list": _plain_list,
+    "checklist": _plain_list,
+    "table": _plain_table,
+    "delimiter": lambda data: "",
+}
+"""Plain text of each kind of block; an unknown kind is read as a paragraph."""
+
+_MARKDOWN: dict[str, Callable[[Block], str]] = {
+    "paragraph": lambda data: _inline_markdown(_text(data, "text")),
+    "header": _markdown_header,
+    "quote": _markdown_quote,
+    "image": lambda data: _line(_inline_markdown(_text(data, "caption"))),
+    "embed": _markdown_embed,
+    "warning": lambda data: "\n\n".join(
+        _inline_markdown(_text(data, member)) for member in ("title", "message")
+    ),
+    "raw": lambda data: _escape(_inline_text(_text(data, "html"))),
+    "code": _markdown_code,
+    "list": _markdown_list,
+    "checklist": _markdown_checklist,
+    "table": _markdown_table,
+    "delimiter": lambda data: "---",
+}
+"""Markdown of each kind of block; an unknown kind is read as a paragraph."""

@@ -1,0 +1,52 @@
+"""Pages for machines: one post with its text if it is free, and the newest posts."""
+
+from dataclasses import dataclass
+
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.indexed_posts import IndexedPost, PostFilter
+from imprint.ports.post_index import PostIndexReader
+from imprint.services.reads import Reads
+
+NEWEST = 20
+"""Posts that the page about the service names."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostText:
+    """A post, with its text if it is free and stored here.
+
+    `price` is None if the chain says that the post is not free any more, and the index does not
+    know its price yet.
+    """
+
+    post: IndexedPost
+    text: str | None
+    price: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The posts of pages. The chain decides whether a text is shown."""
+
+    index: PostIndexReader
+    reads: Reads
+
+    async def post(self, post_id: int) -> PostText:
+        """A post. Refuses an unknown one."""
+        post = await self.index.indexed_post(post_id)
+        if post is None:
+            if not await self.index.is_complete():
+                raise Unavailable.index()
+            raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+        if not (post.free and post.hosted):
+            return PostText(post, None, post.price)
+        try:
+            file = await self.reads.free_post(post_id)
+        except Refusal as refusal:
+            is_paid = refusal.code is Code.NOT_FREE
+            return PostText(post, None, None if is_paid else post.price)
+        return PostText(post, await self.reads.content_of(file), post.price)
+
+    async def newest(self) -> tuple[IndexedPost, ...]:
+        """The newest posts of all authors."""
+        return (await self.index.list_posts(PostFilter(), None, NEWEST)).posts

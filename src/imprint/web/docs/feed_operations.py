@@ -1,0 +1,172 @@
+"""The operations of feeds: for everybody, and of one reader."""
+
+from imprint.domain.errors import Code
+from imprint.web.docs.examples import OWNER
+from imprint.web.docs.feed_examples import FEED_ID, FEED_TOKEN, TAG
+from imprint.web.docs.operation import (
+    IF_NONE_MATCH,
+    MIDDLEWARE_CODES,
+    SESSION_CODES,
+    Body,
+    Operation,
+    Parameter,
+    Response,
+    Topic,
+)
+
+_FEED_CODES = (
+    Code.CHAIN_UNAVAILABLE,
+    Code.STORAGE_UNAVAILABLE,
+    Code.DATABASE_UNAVAILABLE,
+    *MIDDLEWARE_CODES,
+)
+_OWN_CODES = (*SESSION_CODES, Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
+_BODY_CODES = (Code.INVALID_JSON, Code.REQUEST_TIMEOUT, Code.TOO_LARGE)
+
+_FORMATS = {
+    "atom": ("Atom", "AtomFeed", "application/atom+xml"),
+    "json": ("JSON Feed", "JsonFeed", "application/feed+json"),
+}
+
+_SINCE = Parameter(
+    "If-Modified-Since",
+    "HttpDate",
+    "The `Last-Modified` of the copy that the client has; `If-None-Match` takes precedence.",
+    place="header",
+    required=False,
+)
+_TAG = Parameter("tag", "Hashtag", "One hashtag, in any spelling.", TAG, "path")
+_AUTHOR = Parameter("address", "Address", "The address of an author.", OWNER, "path")
+_TOKEN = Parameter("token", "FeedToken", "The token of the feed, a secret.", FEED_TOKEN, "path")
+_ID = Parameter("id", "FeedId", "The id of a private feed.", FEED_ID, "path")
+_EMPTY = Body("EmptyBody", "Nothing, or an empty object.", required=False)
+
+
+def _public(ending: str) -> tuple[Operation, ...]:
+    name, component, media_type = _FORMATS[ending]
+    response = Response(f"The feed, as {name}.", component, (media_type,), tagged=True)
+    suffix = ending.capitalize()
+    return (
+        Operation(
+            f"getFeed{suffix}",
+            "get",
+            f"/feeds/posts.{ending}",
+            Topic.FEEDS,
+            f"Get the newest posts ({name})",
+            "Returns the newest 50 posts with title, description, price, author and hashtags. A "
+            "post that is free now and stored here has its text, if that is not too long; the "
+            "chain is asked, and if it cannot be, the response is 503. The ids of posts never "
+            "change.\n\n"
+            "With a WebSub hub, the feed and its `Link` header name it.",
+            response,
+            _FEED_CODES,
+            parameters=(IF_NONE_MATCH, _SINCE),
+        ),
+        Operation(
+            f"getTagFeed{suffix}",
+            "get",
+            f"/feeds/tags/{{tag}}.{ending}",
+            Topic.FEEDS,
+            f"Get the newest posts with a hashtag ({name})",
+            "Returns the same for one hashtag. The feed of a hashtag that nobody has used is "
+            "empty.",
+            response,
+            (Code.INVALID_TAGS, *_FEED_CODES),
+            parameters=(_TAG, IF_NONE_MATCH, _SINCE),
+        ),
+        Operation(
+            f"getAuthorFeed{suffix}",
+            "get",
+            f"/feeds/authors/{{address}}.{ending}",
+            Topic.FEEDS,
+            f"Get the newest posts of an author ({name})",
+            "Returns the same for one author. An address that has published nothing is 404.",
+            response,
+            (Code.INVALID_ADDRESS, Code.NOT_FOUND, Code.INDEX_UNAVAILABLE, *_FEED_CODES),
+            parameters=(_AUTHOR, IF_NONE_MATCH, _SINCE),
+        ),
+    )
+
+
+def _private(ending: str) -> Operation:
+    name, component, media_type = _FORMATS[ending]
+    return Operation(
+        f"getPrivateFeed{ending.capitalize()}",
+        "get",
+        f"/feeds/private/{{token}}.{ending}",
+        Topic.FEEDS,
+        f"Get a private feed ({name})",
+        "Returns the newest 50 posts that the owner of the feed holds or wrote. Each has its text "
+        "if the chain entitles the owner at this moment, it is stored here and not too long. The "
+        "token in the path authorizes the request; no cache may keep the response.",
+        Response(f"The feed, as {name}.", component, (media_type,)),
+        (Code.NOT_FOUND, *_FEED_CODES),
+        parameters=(_TOKEN,),
+    )
+
+
+ADD_FEED = Operation(
+    "addPrivateFeed",
+    "post",
+    "/me/feeds",
+    Topic.FEEDS,
+    "Make a private feed",
+    "Makes a feed of what the reader holds or wrote, at most 10. Its addresses contain a token "
+    "that is shown only now: whoever knows them can read the feed, until it is rotated or removed.",
+    Response("The addresses of the feed.", "FeedAccess", status=201),
+    (Code.TOO_MANY_FEEDS, *_BODY_CODES, *_OWN_CODES),
+    body=_EMPTY,
+    needs_session=True,
+)
+
+LIST_FEEDS = Operation(
+    "listPrivateFeeds",
+    "get",
+    "/me/feeds",
+    Topic.FEEDS,
+    "List your private feeds",
+    "Returns the reader's private feeds, the oldest first, without their addresses. `fetchedAt` "
+    "is exact to a minute.",
+    Response("The feeds.", "FeedList"),
+    _OWN_CODES,
+    needs_session=True,
+)
+
+ROTATE_FEED = Operation(
+    "rotatePrivateFeed",
+    "post",
+    "/me/feeds/{id}",
+    Topic.FEEDS,
+    "Give a private feed other addresses",
+    "Replaces the token of a feed. Its old addresses are 404 at once.",
+    Response("The new addresses of the feed.", "FeedAccess"),
+    (Code.NOT_FOUND, *_BODY_CODES, *_OWN_CODES),
+    parameters=(_ID,),
+    body=_EMPTY,
+    needs_session=True,
+)
+
+REMOVE_FEED = Operation(
+    "removePrivateFeed",
+    "delete",
+    "/me/feeds/{id}",
+    Topic.FEEDS,
+    "Remove a private feed",
+    "Removes a feed. Its addresses are 404 at once.",
+    Response("The feed is removed. There is no body.", None, status=204),
+    (Code.NOT_FOUND, *_OWN_CODES),
+    parameters=(_ID,),
+    needs_session=True,
+)
+
+FEED_OPERATIONS = (
+    *_public("atom"),
+    *_public("json"),
+    ADD_FEED,
+    LIST_FEEDS,
+    ROTATE_FEED,
+    REMOVE_FEED,
+    _private("atom"),
+    _private("json"),
+)
+"""Every operation of feeds, in the order in which the docs show them."""

@@ -1,0 +1,55 @@
+"""Escapes for texts of strangers in XML, HTML and Markdown."""
+
+import re
+
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 forbids, even escaped."""
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that change the direction of the text after them."""
+
+_XML = {
+    ord("&"): "&amp;",
+    ord("<"): "&lt;",
+    ord(">"): "&gt;",
+    ord('"'): "&quot;",
+    ord("\r"): "&#xD;",
+    **{ord(char): f"&#x{ord(char):X};" for char in _BIDI},
+}
+"""Escapes of characters with a meaning in XML, of those that parsers normalize, and of those that
+would show the source of a page in another order than it has."""
+
+_MARKDOWN = re.compile(r"[\\`*_\[\]#|~!$^=@]|(?<=[a-zA-Z]):(?=//)|(?<=\b[wW]{3})\.")
+"""Punctuation with a meaning within a line of Markdown, and what makes an address a link."""
+
+_LINE_START = re.compile(r"^(?:[-+]|\d{1,9}(?=[.)]))")
+"""What begins a list, or underlines a heading."""
+
+_HTML = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
+
+_CONTROLS = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_BIDI}\ufffe\uffff\ud800-\udfff]")
+
+
+def xml_text(text: str) -> str:
+    """A text as the content of an XML element, or of an attribute in double quotes."""
+    return _FORBIDDEN.sub(_REPLACEMENT, text).translate(_XML)
+
+
+def html_paragraphs(text: str) -> str:
+    """A text as HTML with nothing but paragraphs, one for each line."""
+    lines = _FORBIDDEN.sub(_REPLACEMENT, text).translate(_XML).split("\n")
+    return "".join(f"<p>{line}</p>" for line in map(str.strip, lines) if line)
+
+
+def markdown_line(text: str) -> str:
+    """A text as one line of Markdown that is nothing but text: no link, no HTML, no list."""
+    line = " ".join(_CONTROLS.sub(_REPLACEMENT, text).split())
+    line = _MARKDOWN.sub(r"\\\g<0>", line.translate(_HTML))
+    return _LINE_START.sub(_escape_start, line)
+
+
+def _escape_start(found: re.Match[str]) -> str:
+    start = found[0]
+    return f"{start}\\" if start.isdecimal() else f"\\{start}"

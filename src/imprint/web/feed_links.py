@@ -1,0 +1,65 @@
+"""The addresses and ids that feeds and pages for machines name."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from imprint.domain.addresses import Address
+from imprint.domain.feeds import Feed, FeedEntry, format_ether
+from imprint.domain.indexed_posts import IndexedPost
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLinks:
+    """The addresses of a service with this public URL, and ids that do not depend on it."""
+
+    service: str
+    chain_id: int
+    contract: Address
+    hub: str | None = None
+
+    @property
+    def home(self) -> str:
+        """Where a stranger begins."""
+        return f"{self.service}/llms.txt"
+
+    def address(self, feed: Feed, ending: str) -> str:
+        """The address of a feed in one of its formats."""
+        return f"{self.service}{quote(feed.path)}.{ending}"
+
+    def hub_of(self, feed: Feed) -> str | None:
+        """The hub that tells subscribers about a feed."""
+        return None if feed.is_private else self.hub
+
+    def header(self, feed: Feed, ending: str) -> str | None:
+        """The `Link` header of a feed, which subscribers of a hub look at first."""
+        if self.hub_of(feed) is None:
+            return None
+        return f'<{self.hub}>; rel="hub", <{self.address(feed, ending)}>; rel="self"'
+
+    def page(self, post: IndexedPost) -> str:
+        """The page of a post."""
+        return f"{self.service}/p/{post.post_id}"
+
+    def author(self, post: IndexedPost) -> str:
+        """The address of an author."""
+        return f"{self.service}/authors/{post.author}"
+
+    def feed_id(self, feed: Feed) -> str:
+        """The id of a feed."""
+        return f"urn:imprint:feed:{self.chain_id}:{self.contract}:{quote(feed.name, safe=':')}"
+
+    def post_id(self, post: IndexedPost) -> str:
+        """The id of a post in every feed: chain and contract make it unique, and never change."""
+        return f"urn:imprint:post:{self.chain_id}:{self.contract}:{post.post_id}"
+
+
+def teaser(entry: FeedEntry) -> str:
+    """What stands for a text that is not in the feed: the description, and how to read on."""
+    post = entry.post
+    if not post.free:
+        rest = f"Price: {format_ether(post.price)}"
+    elif post.hosted:
+        rest = "Read it on its page."
+    else:
+        rest = "The text is not stored at this service."
+    return f"{post.description}\n\n{rest}" if post.description else rest

@@ -1,0 +1,160 @@
+"""The endpoints of feeds: for everybody, and of one reader."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.auth.sessions import Session
+from imprint.domain.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.feeds import MAX_FEED_BYTES, Feed
+from imprint.services.feeds import FeedAccess, Feeds
+from imprint.services.login import Login
+from imprint.web import atom, json_feed
+from imprint.web.feed_links import FeedLinks
+from imprint.web.large_responses import LargeResponse, Lease, ResponseBudget
+from imprint.web.requests import SMALL_BODY, BodyReader, client_of, parse_json, parse_tags
+from imprint.web.responses import FREE_POST, encode_json
+from imprint.web.routes.posts import OWN, check_parameters
+from imprint.web.validators import is_unchanged, validators
+
+FEED_MEMORY = 8 * MAX_FEED_BYTES
+"""Bytes that a feed may take while it is made: its texts, escaped, and once more as a document."""
+
+Ending = Literal["atom", "json"]
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_WRITERS = {"atom": atom.write_atom, "json": json_feed.write_json_feed}
+
+_MEDIA_TYPES = {"atom": atom.MEDIA_TYPE, "json": json_feed.MEDIA_TYPE}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedRoutes:
+    """Each endpoint parses its path, calls one method of `Feeds`, and writes the result."""
+
+    login: Login
+    feeds: Feeds
+    links: FeedLinks
+    bodies: BodyReader
+    budget: ResponseBudget
+
+    def newest(self, ending: Ending) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            return await self._public(request, ending, self.feeds.newest)
+
+        return endpoint
+
+    def tagged(self, ending: Ending) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            tag = _tag(request)
+            return await self._public(request, ending, lambda: self.feeds.tagged(tag))
+
+        return endpoint
+
+    def authored(self, ending: Ending) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            author = _address(request)
+            return await self._public(request, ending, lambda: self.feeds.authored(author))
+
+        return endpoint
+
+    def private(self, ending: Ending) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            token = request.path_params["token"]
+            lease, _ = await self._write(request, ending, lambda: self.feeds.private(token))
+            headers = {"Cache-Control": OWN, "X-Robots-Tag": "noindex"}
+            return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
+
+        return endpoint
+
+    async def all_of_reader(self, request: Request) -> Response:
+        """`/me/feeds`: the feeds of the session, or a new one."""
+        check_parameters(request, frozenset())
+        session = self._session(request)
+        if request.method == "POST":
+            await self._check_body(request)
+            return self._access(await self.feeds.add(session.address), 201)
+        feeds = [
+            {"id": each.id, "createdAt": each.created_at, "fetchedAt": each.fetched_at}
+            for each in await self.feeds.owned(session.address)
+        ]
+        return _private_json({"feeds": feeds}, 200)
+
+    async def one_of_reader(self, request: Request) -> Response:
+        """`/me/feeds/{id}`: another token for a feed, or its end."""
+        check_parameters(request, frozenset())
+        session = self._session(request)
+        feed_id = request.path_params["id"]
+        if request.method == "POST":
+            await self._check_body(request)
+            return self._access(await self.feeds.rotate(session.address, feed_id), 200)
+        await self.feeds.remove(session.address, feed_id)
+        return Response(status_code=204, headers={"Cache-Control": OWN})
+
+    def _session(self, request: Request) -> Session:
+        return self.login.recognize(request.headers.get("authorization"))
+
+    async def _check_body(self, request: Request) -> None:
+        """Refuse a body other than none and an empty object: there is nothing to choose."""
+        body = await self.bodies.open(request, SMALL_BODY).read()
+        if body.strip() and parse_json(body) != {}:
+            raise Refusal(Code.INVALID_REQUEST, "The body is empty, or an empty object.")
+
+    def _access(self, access: FeedAccess, status: int) -> Response:
+        path = f"{self.links.service}/feeds/private/{access.token}"
+        body = {"id": access.id, "atom": f"{path}.atom", "json": f"{path}.json"}
+        return _private_json(body, status)
+
+    async def _public(
+        self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
+    ) -> Response:
+        lease, feed = await self._write(request, ending, load)
+        headers = {**validators(lease.body, feed.updated_at), "Cache-Control": FREE_POST}
+        if (link := self.links.header(feed, ending)) is not None:
+            headers["Link"] = link
+        if is_unchanged(request, headers):
+            lease.close()
+            return Response(status_code=304, headers=headers)
+        return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
+
+    async def _write(
+        self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
+    ) -> tuple[Lease, Feed]:
+        check_parameters(request, frozenset())
+        found: list[Feed] = []
+
+        async def write() -> bytes:
+            feed = await load()
+            found.append(feed)
+            if sum(len(entry.text or "") for entry in feed.entries) > SMALL_DOCUMENT:
+                return await asyncio.to_thread(_WRITERS[ending], feed, self.links)
+            return _WRITERS[ending](feed, self.links)
+
+        lease = await self.budget.reserve(client_of(request), FEED_MEMORY, write)
+        return lease, found[0]
+
+
+def _private_json(body: object, status: int) -> Response:
+    headers = {"Cache-Control": OWN}
+    return Response(encode_json(body), status, headers, "application/json")
+
+
+def _tag(request: Request) -> str:
+    tags = parse_tags(request.path_params["tag"])
+    if len(tags) != 1:
+        raise Refusal(Code.INVALID_TAGS, "A feed is of one hashtag.")
+    return tags[0]
+
+
+def _address(request: Request) -> Address:
+    try:
+        return parse_address(request.path_params["address"])
+    except NotAnAddress as error:
+        raise Refusal(Code.INVALID_ADDRESS, str(error)) from None

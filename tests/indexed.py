@@ -1,0 +1,13 @@
+"""The index of a world, brought up to its chain."""
+
+from tests.world import World
+
+from imprint.bootstrap.background import build_indexer
+
+
+async def fill_index(world: World) -> None:
+    """Index every block of the chain, as a running service does in the background."""
+    indexer = build_indexer(world.settings, world.adapters)
+    # The same holder each time: the lease of the round before has not ended.
+    indexer.holder = "a test"
+    assert await indexer.index_once()

@@ -1,0 +1,193 @@
+"""A stranger follows every address that the service names, and finds no word of a paid post."""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpx2
+import pytest
+from tests.indexed import fill_index
+from tests.web.described import DOCUMENT
+from tests.world import ORIGIN, Wallet, World
+
+pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+
+PAID = "The canary of a paid post sings at midnight."
+RAISED = "The canary of a post that was free sings at noon."
+DRAFT = "The canary of a draft sings at dawn."
+REPLACED = "The canary of a replaced block sings at dusk."
+FREE = "A free bird sings for everybody."
+CANARIES = (PAID, RAISED, DRAFT, REPLACED)
+
+HOSTILE = "</title>]]>\u202e [x](/posts/2/content) <a href='/posts/2.md'>\x01 \"--><script>"
+
+ABSOLUTE = re.compile(rf"{re.escape(ORIGIN)}(/[^\s\"'<>\\)\]`]*)?")
+HREF = re.compile(r"""href=["']([^"'>]+)["']""")
+CID = re.compile(r"\bbaf[a-z2-7]{56}\b")
+PAGE_TOKEN = re.compile(r'"next_page_token":"([A-Za-z0-9_-]+)"')
+LINK = re.compile(r"<([^<>]+)>")
+
+MAX_REQUESTS = 3_000
+"""Where a crawl that does not end is stopped."""
+
+
+def addresses_in(response: httpx2.Response) -> Iterator[str]:
+    """Every address on this service that a response names, in its body or its headers."""
+    text = response.text.replace("&amp;", "&")
+    path = response.request.url.path
+    named = [match[0] for match in ABSOLUTE.finditer(text)]
+    named += HREF.findall(text)
+    named += [response.headers.get("location", "")]
+    named += LINK.findall(response.headers.get("link", ""))
+    for cid in CID.findall(text):
+        named += [f"/ipfs/{cid}", f"/ipfs/{cid}?format=car", f"/fileByCid?cid={cid}"]
+        named += [f"/filesMetaData?cid={cid}"]
+    for token in PAGE_TOKEN.findall(text):
+        lists = ("/posts", "/me/library", "/me/sales", "/filesByNextPageToken")
+        named += [f"{each}?next_page_token={token}" for each in lists]
+    for each in filter(None, named):
+        parts = urlsplit(urljoin(f"{ORIGIN}{path}", each))
+        if f"{parts.scheme}://{parts.netloc}" == ORIGIN:
+            yield f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+
+
+@dataclass
+class Crawl:
+    """Everything that one stranger was told, by method of asking."""
+
+    world: World
+    headers: dict[str, str]
+    seen: dict[str, httpx2.Response] = field(default_factory=dict)
+
+    async def run(self, seeds: list[str]) -> None:
+        waiting = deque(seeds)
+        known = set(seeds)
+        while waiting and len(self.seen) < MAX_REQUESTS:
+            address = waiting.popleft()
+            response = await self.world.client.get(address, headers=self.headers)
+            self.seen[address] = response
+            for found in addresses_in(response):
+                if found not in known:
+                    known.add(found)
+                    waiting.append(found)
+        assert not waiting, "The crawl does not end."
+
+
+def seeds(world: World, author: Wallet) -> list[str]:
+    """Every described path, with parameters that a stranger can know."""
+    given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
+    query = {
+        "tags": "ink",
+        "postId": "2",
+        "user": author.address,
+        "owner": author.address,
+        "userAddress": author.address,
+        "q": "canary sings",
+        "cid": "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy",
+        "next_page_token": "x" * 40,
+    }
+    found = ["/"]
+    for path, methods in DOCUMENT["paths"].items():
+        if "get" not in methods:
+            continue
+        filled = path.format_map({**query, **given})
+        found.append(filled)
+        wanted = [each for each in methods["get"].get("parameters", ()) if each["in"] == "query"]
+        pairs = [f"{each['name']}={quote(query.get(each['name'], '1'))}" for each in wanted]
+        found += [f"{filled}?{pair}" for pair in pairs]
+        if pairs:
+            found.append(f"{filled}?{'&'.join(pairs)}")
+        if "{id}" in path:
+            found += [path.replace("{id}", str(number)) for number in range(1, 9)]
+    for word in ("canary", "midnight", '"sings at noon"', "dawn"):
+        found.append(f"/posts?q={quote(word)}")
+    for post_id in range(1, 9):
+        found.append(f"/fileByPostId?user={author.address}&postId={post_id}")
+        found.append(f"/freeFileByPostId?postId={post_id}")
+    return found
+
+
+async def populate(world: World) -> Wallet:
+    """Posts of every kind, and a draft; their author."""
+    author = world.wallet(1)
+    await world.post(author, FREE, 0)
+    await world.post(author, PAID)
+    raised, _ = await world.post(author, RAISED, 0)
+    world.set_price(author, raised, 10**15)
+    world.create_post(author, "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
+    hostile = await world.create(author, f"{PAID} {HOSTILE}")
+    post = (hostile["cid"], HOSTILE, "bafkreithumbnail", HOSTILE, 7, ["ink"])
+    await world.deliver_a(world.create_post_with(author, post))
+    draft = await world.create(author, DRAFT)
+    await world.publish(author, draft["cid"], "ink")
+    await world.create(author, DRAFT)
+    await fill_index(world)
+    return author
+
+
+async def replace_a_post(world: World, author: Wallet) -> None:
+    """A post that is indexed and then replaced by another block without it."""
+    file = await world.create(author, REPLACED)
+    before = world.chain.snapshot()
+    world.create_post(author, file["cid"], 0)
+    await fill_index(world)
+    assert world.chain.restore(before)
+    world.clock.advance(5)
+    world.chain.mine()
+    world.chain.mine()
+    await fill_index(world)
+
+
+@pytest.mark.parametrize("way", ["plain", "browser", "session"])
+async def test_a_stranger_finds_no_word_of_a_paid_post_or_a_draft(world: World, way: str) -> None:
+    author = await populate(world)
+    await replace_a_post(world, author)
+    headers = {"Accept": "text/html,application/xhtml+xml"} if way == "browser" else {}
+    if way == "session":
+        headers = await world.login(world.stranger())
+    world.clock.advance(10)
+    crawl = Crawl(world, headers)
+    await crawl.run(seeds(world, author))
+    for address, response in crawl.seen.items():
+        told = response.text + str(response.headers)
+        # What the stranger sent may come back; the canaries were never sent in full.
+        assert [canary for canary in CANARIES if canary in told] == [], address
+    assert any(FREE in response.text for response in crawl.seen.values())
+    assert_every_route_was_reached(world, crawl)
+
+
+def assert_every_route_was_reached(world: World, crawl: Crawl) -> None:
+    app: Any = world.app
+    patterns = {
+        route.path: route.path_regex for route in app.routes if "GET" in (route.methods or ())
+    }
+    paths = [urlsplit(address).path for address in crawl.seen]
+    unreached = {
+        path
+        for path, pattern in patterns.items()
+        if not any(pattern.match(visited) for visited in paths)
+    }
+    assert unreached == set()
+    # Following links must have found more than what the crawl began with.
+    assert any(path.startswith("/posts/") and path.endswith(".md") for path in paths)
+    statuses = {response.status_code for response in crawl.seen.values()}
+    assert 200 in statuses
+    assert not [each for each, response in crawl.seen.items() if response.status_code >= 500]
+
+
+async def test_those_who_may_read_find_the_words_in_their_private_feeds(world: World) -> None:
+    author, holder = await populate(world), world.wallet(2)
+    world.buy(holder, 2)
+    await fill_index(world)
+    for wallet, canaries in ((author, {PAID, RAISED}), (holder, {PAID})):
+        session = await world.login(wallet)
+        feed = (await world.client.post("/me/feeds", headers=session)).json()
+        text = (await world.client.get(feed["json"])).text
+        assert {canary for canary in CANARIES if canary in text} == canaries
+        await world.client.delete(f"/me/feeds/{feed['id']}", headers=session)
+        revoked = await world.client.get(feed["json"])
+        assert revoked.status_code == 404
+        assert not any(canary in revoked.text for canary in CANARIES)

@@ -1,0 +1,200 @@
+"""Feeds for everybody: what is in them, for whom, and how long copies of them are current."""
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx2
+import pytest
+from tests.indexed import fill_index
+from tests.world import World, open_world, problem
+
+pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+PUBLIC = ("/feeds/posts", "/feeds/tags/ink", "/feeds/authors/{author}")
+
+
+def entries(response: httpx2.Response) -> list[ElementTree.Element]:
+    """The entries of an Atom document, which is checked to have what Atom demands."""
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/atom+xml"
+    feed = ElementTree.fromstring(response.content)
+    for part in (feed, *feed.findall(f"{ATOM}entry")):
+        for name in ("id", "title", "updated"):
+            assert len(part.findall(f"{ATOM}{name}")) == 1
+    found = feed.findall(f"{ATOM}entry")
+    for entry in found:
+        assert entry.find(f"{ATOM}author/{ATOM}name") is not None
+        links = [link.get("rel") for link in entry.findall(f"{ATOM}link")]
+        assert links == ["alternate"]
+    ids = [entry.findtext(f"{ATOM}id") for entry in found]
+    assert len(set(ids)) == len(ids)
+    return found
+
+
+def items(response: httpx2.Response) -> list[dict[str, Any]]:
+    """The items of a JSON Feed."""
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/feed+json"
+    feed = response.json()
+    assert feed["version"] == "https://jsonfeed.org/version/1.1"
+    assert all({"id", "content_text"} <= item.keys() for item in feed["items"])
+    return list(feed["items"])
+
+
+async def publish(
+    world: World, content: str, price: int, title: str = "A title", text: str = "About it."
+) -> int:
+    """A post of the first wallet with the hashtag ink; its id."""
+    author = world.wallet(1)
+    file = await world.create(author, content)
+    post = (file["cid"], title, "bafkreithumbnail", text, price, ["ink"])
+    response = await world.deliver_a(world.create_post_with(author, post))
+    await fill_index(world)
+    return int(response.json()["events"][0]["postId"])
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+async def test_a_feed_has_the_text_of_a_free_post_and_only_the_price_of_another(
+    world: World, path: str
+) -> None:
+    path = path.format(author=world.wallet(1).address)
+    await publish(world, "Words for everybody.", 0)
+    await publish(world, "Words for sale.", 10**16)
+    paid, free = entries(await world.client.get(f"{path}.atom"))
+    assert free.findtext(f"{ATOM}content") == "<p>Words for everybody.</p>"
+    assert paid.find(f"{ATOM}content") is None
+    assert paid.findtext(f"{ATOM}summary") == "About it.\n\nPrice: 0.01 ETH"
+    price = paid.find("{urn:imprint:feed}price")
+    assert price is not None
+    assert (price.get("wei"), price.text) == (str(10**16), "0.01 ETH")
+    assert [tag.get("term") for tag in paid.findall(f"{ATOM}category")] == ["ink"]
+    paid_item, free_item = items(await world.client.get(f"{path}.json"))
+    assert free_item["content_text"] == "Words for everybody."
+    assert paid_item["content_text"] == "About it.\n\nPrice: 0.01 ETH"
+    assert paid_item["_imprint"]["price"] == str(10**16)
+    assert [paid_item["id"], free_item["id"]] == [
+        entry.findtext(f"{ATOM}id") for entry in (paid, free)
+    ]
+
+
+async def test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows(
+    world: World,
+) -> None:
+    post_id = await publish(world, "Words for everybody.", 0)
+    assert "everybody" in (await world.client.get("/feeds/posts.json")).text
+    world.set_price(world.wallet(1), post_id, 5)
+    world.clock.advance(10)
+    assert "everybody" not in (await world.client.get("/feeds/posts.json")).text
+    assert "everybody" not in (await world.client.get(f"/posts/{post_id}.md")).text
+
+
+async def test_a_feed_without_texts_needs_no_chain(world: World) -> None:
+    await publish(world, "Words for sale.", 10**16)
+    world.node.fault = lambda said: b"nonsense"
+    assert len(entries(await world.client.get("/feeds/posts.atom"))) == 1
+
+
+async def test_a_feed_with_a_free_post_is_unavailable_without_a_chain(world: World) -> None:
+    await publish(world, "Words for everybody.", 0)
+    world.node.fault = lambda said: b"nonsense"
+    for path in ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/1.md"):
+        assert problem(await world.client.get(path)) == (503, "chain_unavailable")
+
+
+async def test_a_copy_is_current_until_something_changes(world: World) -> None:
+    post_id = await publish(world, "Words for everybody.", 0)
+    for path in ("/feeds/posts.atom", "/feeds/posts.json"):
+        first = await world.client.get(path)
+        tagged = {"If-None-Match": first.headers["etag"]}
+        dated = {"If-Modified-Since": first.headers["last-modified"]}
+        for headers in (tagged, dated):
+            again = await world.client.get(path, headers=headers)
+            assert (again.status_code, again.content) == (304, b"")
+            assert again.headers["etag"] == first.headers["etag"]
+        both = dated | {"If-None-Match": '"other"'}
+        assert (await world.client.get(path, headers=both)).status_code == 200
+    world.clock.advance(60)
+    world.set_price(world.wallet(1), post_id, 5)
+    await fill_index(world)
+    for headers in (tagged, dated):
+        assert (await world.client.get(path, headers=headers)).status_code == 200
+
+
+async def test_a_hashtag_that_nobody_uses_has_an_empty_feed(world: World) -> None:
+    await fill_index(world)
+    assert entries(await world.client.get("/feeds/tags/unused.atom")) == []
+    assert items(await world.client.get("/feeds/tags/unused.json")) == []
+
+
+async def test_every_spelling_of_a_hashtag_has_the_same_feed(world: World) -> None:
+    await publish(world, "Words.", 0)
+    one, other = [await world.client.get(f"/feeds/tags/{tag}.atom") for tag in ("ink", "%23INK")]
+    assert one.content == other.content
+
+
+async def test_an_address_that_published_nothing_has_no_feed(world: World) -> None:
+    path = f"/feeds/authors/{world.stranger().address}.atom"
+    assert problem(await world.client.get(path)) == (503, "index_unavailable")
+    await fill_index(world)
+    assert problem(await world.client.get(path)) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/feeds/tags/a,b.atom", "invalid_tags"),
+        ("/feeds/tags/a.b.json", "invalid_tags"),
+        ("/feeds/authors/0x12.atom", "invalid_address"),
+        ("/feeds/posts.atom?page=2", "invalid_request"),
+        ("/feeds/private/abc.atom?token=1", "invalid_request"),
+        ("/posts/01.md", "invalid_post_id"),
+        ("/p/x", "invalid_post_id"),
+        ("/llms.txt?a=b", "invalid_request"),
+    ],
+)
+async def test_bad_parameters_are_refused(world: World, path: str, code: str) -> None:
+    assert problem(await world.client.get(path)) == (400, code)
+
+
+HOSTILE = [
+    "</title><script>alert(1)</script>",
+    "]]> &amp; & \" ' <!--",
+    "\x00\x01\x08\x0b\x1b\x7f\x85",
+    "\u202eevil\u2066\u2069\ufffe\uffff\U0001fffe",
+    "\ud7ff\ue000\U0010ffff 👻",
+    "[x](javascript:alert(1)) ![y](https://evil.example/z) <img src=x>",
+]
+
+
+@pytest.mark.parametrize("title", HOSTILE)
+async def test_any_title_and_description_leave_feeds_well_formed(world: World, title: str) -> None:
+    await publish(world, "Words.", 0, title, title[::-1])
+    (entry,) = entries(await world.client.get("/feeds/posts.atom"))
+    shown = entry.findtext(f"{ATOM}title") or ""
+    kept = [char for char in title if char >= " " and char not in "\ufffe\uffff"]
+    assert [char for char in shown if char != "\ufffd"] == kept
+    (item,) = items(await world.client.get("/feeds/posts.json"))
+    assert item["title"] == title
+    ElementTree.fromstring((await world.client.get("/sitemaps/0.xml")).content)
+
+
+async def test_a_hub_is_named_in_the_feed_and_its_headers(tmp_path: Any, records: None) -> None:
+    hub = "https://hub.example/publish"
+    async with open_world(tmp_path, WEBSUB_HUB=hub) as world:
+        await fill_index(world)
+        for ending in ("atom", "json"):
+            response = await world.client.get(f"/feeds/posts.{ending}")
+            own = f"http://imprint.test/feeds/posts.{ending}"
+            assert response.headers["link"] == f'<{hub}>; rel="hub", <{own}>; rel="self"'
+            assert hub in response.text
+        assert json.loads(response.text)["hubs"] == [{"type": "WebSub", "url": hub}]
+
+
+async def test_a_large_text_is_left_out(world: World) -> None:
+    await publish(world, "Long. " * 20_000, 0)
+    await publish(world, "Short.", 0)
+    short, long = items(await world.client.get("/feeds/posts.json"))
+    assert short["content_text"] == "Short."
+    assert long["content_text"] == "About it.\n\nRead it on its page."

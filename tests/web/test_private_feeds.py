@@ -1,0 +1,166 @@
+"""Private feeds: made, listed, rotated and removed by their reader, and read with their token."""
+
+import logging
+
+import httpx2
+import pytest
+from prometheus_client import REGISTRY, generate_latest
+from tests.indexed import fill_index
+from tests.world import Wallet, World, problem
+
+pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+
+
+async def make(world: World, wallet: Wallet) -> tuple[dict[str, str], dict[str, str]]:
+    """A private feed of a wallet, and the session that made it."""
+    session = await world.login(wallet)
+    response = await world.client.post("/me/feeds", headers=session)
+    assert response.status_code == 201, response.text
+    return response.json(), session
+
+
+async def fetch(world: World, address: str) -> httpx2.Response:
+    """What a program gets that was given an address."""
+    return await world.client.get(address)
+
+
+async def test_a_holder_reads_what_they_hold_and_an_author_what_they_wrote(world: World) -> None:
+    author, holder, other = world.wallet(1), world.wallet(2), world.wallet(3)
+    post_id, _ = await world.post(author, "Words for sale.")
+    world.buy(holder, post_id)
+    await fill_index(world)
+    for wallet, reads in ((author, True), (holder, True), (other, False)):
+        feed, _ = await make(world, wallet)
+        for ending in ("atom", "json"):
+            response = await fetch(world, feed[ending])
+            assert response.status_code == 200, response.text
+            assert ("Words for sale." in response.text) is reads
+            assert response.headers["cache-control"] == "private, no-store"
+            assert response.headers["x-robots-tag"] == "noindex"
+            assert "etag" not in response.headers
+
+
+async def test_a_former_holder_reads_nothing_even_before_the_index_knows(world: World) -> None:
+    author, holder, other = world.wallet(1), world.wallet(2), world.wallet(3)
+    post_id, _ = await world.post(author, "Words for sale.")
+    world.buy(holder, post_id)
+    await fill_index(world)
+    feed, _ = await make(world, holder)
+    assert "Words for sale." in (await fetch(world, feed["atom"])).text
+    world.transfer(holder, other, post_id)
+    world.clock.advance(10)
+    assert "Words for sale." not in (await fetch(world, feed["atom"])).text
+    await fill_index(world)
+    assert "<entry>" not in (await fetch(world, feed["atom"])).text
+
+
+async def test_a_rotated_feed_has_other_addresses_and_the_old_ones_end(world: World) -> None:
+    await fill_index(world)
+    feed, session = await make(world, world.wallet(1))
+    response = await world.client.post(f"/me/feeds/{feed['id']}", headers=session, json={})
+    assert response.status_code == 200
+    rotated = response.json()
+    assert rotated["id"] == feed["id"]
+    assert problem(await fetch(world, feed["atom"])) == (404, "not_found")
+    assert (await fetch(world, rotated["json"])).status_code == 200
+
+
+async def test_a_removed_feed_is_not_found(world: World) -> None:
+    await fill_index(world)
+    feed, session = await make(world, world.wallet(1))
+    gone = await world.client.delete(f"/me/feeds/{feed['id']}", headers=session)
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert problem(await fetch(world, feed["atom"])) == (404, "not_found")
+    again = await world.client.delete(f"/me/feeds/{feed['id']}", headers=session)
+    assert problem(again) == (404, "not_found")
+
+
+async def test_feeds_are_listed_without_their_addresses(world: World) -> None:
+    await fill_index(world)
+    feed, session = await make(world, world.wallet(1))
+    listed = await world.client.get("/me/feeds", headers=session)
+    (found,) = listed.json()["feeds"]
+    assert found["id"] == feed["id"]
+    assert found["fetchedAt"] is None
+    assert listed.headers["cache-control"] == "private, no-store"
+    await fetch(world, feed["atom"])
+    (found,) = (await world.client.get("/me/feeds", headers=session)).json()["feeds"]
+    assert found["fetchedAt"] is not None
+
+
+async def test_a_reader_has_at_most_ten_feeds(world: World) -> None:
+    wallet = world.wallet(1)
+    session = await world.login(wallet)
+    for _ in range(10):
+        assert (await world.client.post("/me/feeds", headers=session)).status_code == 201
+    refused = await world.client.post("/me/feeds", headers=session)
+    assert problem(refused) == (409, "too_many_feeds")
+
+
+async def test_nobody_reaches_the_feed_of_another_reader(world: World) -> None:
+    feed, _ = await make(world, world.wallet(1))
+    session = await world.login(world.wallet(2))
+    path = f"/me/feeds/{feed['id']}"
+    assert problem(await world.client.post(path, headers=session)) == (404, "not_found")
+    assert problem(await world.client.delete(path, headers=session)) == (404, "not_found")
+    assert (await world.client.get("/me/feeds", headers=session)).json() == {"feeds": []}
+
+
+async def test_feeds_of_a_reader_need_a_session(world: World) -> None:
+    for method, path in (
+        ("GET", "/me/feeds"),
+        ("POST", "/me/feeds"),
+        ("POST", "/me/feeds/x"),
+        ("DELETE", "/me/feeds/x"),
+    ):
+        assert problem(await world.client.request(method, path)) == (401, "session_missing")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [(b"[]", "invalid_request"), (b'{"a":1}', "invalid_request"), (b"{", "invalid_json")],
+)
+async def test_a_body_that_asks_for_something_is_refused(
+    world: World, body: bytes, code: str
+) -> None:
+    session = await world.login(world.wallet(1))
+    response = await world.client.post("/me/feeds", headers=session, content=body)
+    assert problem(response) == (400, code)
+
+
+@pytest.mark.parametrize("token", ["x", "A" * 43, "A" * 5_000, "%00", "..%2f"])
+async def test_an_unknown_token_is_not_found(world: World, token: str) -> None:
+    response = await world.client.get(f"/feeds/private/{token}.atom")
+    assert problem(response) == (404, "not_found")
+
+
+async def test_without_a_chain_a_private_feed_is_unavailable(world: World) -> None:
+    await world.post(world.wallet(1), "Words for sale.")
+    await fill_index(world)
+    feed, _ = await make(world, world.wallet(1))
+    world.node.fault = lambda said: b"nonsense"
+    assert problem(await fetch(world, feed["atom"])) == (503, "chain_unavailable")
+
+
+async def test_the_token_is_in_no_log_metric_or_problem(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.post(world.wallet(1), "Words for sale.")
+    await fill_index(world)
+    feed, session = await make(world, world.wallet(1))
+    token = feed["atom"].rpartition("/")[2].removesuffix(".atom")
+    assert len(token) == 43
+    with caplog.at_level(logging.DEBUG):
+        await fetch(world, feed["atom"])
+        world.clock.advance(10)
+        world.node.fault = lambda said: b"nonsense"
+        failed = await fetch(world, feed["json"])
+        await world.client.delete(f"/me/feeds/{feed['id']}", headers=session)
+        refused = await fetch(world, feed["atom"])
+        unrouted = await fetch(world, feed["atom"].removesuffix(".atom"))
+    own = [record for record in caplog.records if record.name.startswith("imprint")]
+    assert any(record.__dict__.get("path") == "/feeds/private/…" for record in own)
+    assert not any(token in str(record.__dict__) for record in own)
+    for response in (failed, refused, unrouted):
+        assert token not in response.text
+    assert token not in generate_latest(REGISTRY).decode()
