@@ -13,10 +13,9 @@ from typing import Protocol
 import asyncpg
 from tests.postgresql import Server
 
-from bench.filled_catalog import fill_sqlite
+from bench.filled_catalog import fill_postgresql, fill_sqlite
+from bench.fixture import ALICE
 from bench.processes import SERVICE_CORE, pinned
-from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.adapters.sqlite_connections import connect_writer
 
 COMMITS = 300
 """Commits that are timed."""
@@ -37,6 +36,14 @@ class Database(Protocol):
         """The URL of a new empty database."""
         ...
 
+    def fill(self, url: str, files: int) -> None:
+        """Add this many files and posts, some of them held by Alice, to an empty catalog."""
+        ...
+
+    def bytes_of(self, url: str) -> int:
+        """The size of a database."""
+        ...
+
 
 @dataclass(slots=True)
 class SqliteFiles:
@@ -51,13 +58,11 @@ class SqliteFiles:
     def make(self) -> str:
         return f"sqlite:///{self.folder}/{next(_numbers)}.db"
 
-    def fill(self, files: int) -> Path:
-        """A database with this many files."""
-        path = self.folder / f"filled-{files}.db"
-        with closing(connect_writer(path)) as connection:
-            migrate(connection, known_migrations())
-        fill_sqlite(path, files)
-        return path
+    def fill(self, url: str, files: int) -> None:
+        fill_sqlite(Path(url.removeprefix("sqlite:///")), files, ALICE)
+
+    def bytes_of(self, url: str) -> int:
+        return Path(url.removeprefix("sqlite:///")).stat().st_size
 
     def time_commit(self) -> float:
         path = self.folder / f"floor-{next(_numbers)}.db"
@@ -81,6 +86,19 @@ class PostgresqlServer:
 
     def make(self) -> str:
         return asyncio.run(self.server.create_database(f"bench_{next(_numbers)}"))
+
+    def fill(self, url: str, files: int) -> None:
+        asyncio.run(fill_postgresql(url, files, ALICE))
+
+    def bytes_of(self, url: str) -> int:
+        return asyncio.run(self._bytes_of(url))
+
+    async def _bytes_of(self, url: str) -> int:
+        connection = await asyncpg.connect(url)
+        try:
+            return int(await connection.fetchval("SELECT pg_database_size(current_database())"))
+        finally:
+            await connection.close()
 
     def time_commit(self) -> float:
         with pinned(SERVICE_CORE):

@@ -1,75 +1,113 @@
-"""A SQLite catalog with many files, to measure how its size affects reads."""
+"""Catalogs with many files and posts, to measure how their size affects reads."""
 
 import json
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from imprint.domain.cids import Codec, cid_of
+import asyncpg
 
-OWNERS = 1_000
-"""Owners of the drafts."""
+from bench.filled_index import SUMS, index_tables, words_of_postgresql, words_of_sqlite
+from bench.filled_posts import EPOCH, Row, Table, cid_of_file, is_draft, owner_of, tags_of
 
-FILES_OF_A_RARE_TAG = 10
-"""Files with the same rare hashtag: a million files have 100 000 rare hashtags."""
+_LINES = 2_000
+"""Rows in one piece of a COPY."""
 
-TOPICS = 100
-"""Hashtags that one file in a hundred has."""
+_GROUP_COLUMNS = ("id", "owner", "hashtags", "thumbnail_cid", "created_at")
 
-EPOCH = 1_700_000_000_000_000
-"""Creation time of the first file, in microseconds."""
+_FILE_COLUMNS = (
+    "id",
+    "group_id",
+    "owner",
+    "name",
+    "cid",
+    "size",
+    "created_at",
+    "state",
+    "position",
+    "post_id",
+    "published_at",
+)
 
-Row = tuple[str | int | None, ...]
 
+def fill_sqlite(path: Path, count: int, reader: str) -> None:
+    """Add `count` files and posts to an existing catalog that is not in use.
 
-def fill_sqlite(path: Path, count: int) -> None:
-    """Add `count` files, nine posts for each draft, to an existing catalog that is not in use."""
+    Of ten files nine are posts; `reader` holds some posts.
+    """
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")
     connection.execute("BEGIN")
-    connection.executemany(
-        "INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at)"
-        " VALUES (?, ?, ?, NULL, ?)",
-        _groups(count),
-    )
-    connection.executemany(
-        "INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, position,"
-        " post_id, published_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        _files(count),
-    )
-    connection.executemany(
-        "INSERT INTO file_tags (tag, position, state) VALUES (?, ?, ?)", _file_tags(count)
-    )
+    for table in (*_tables(count), *index_tables(count, reader), words_of_sqlite(count)):
+        names, marks = ", ".join(table.columns), ", ".join("?" * len(table.columns))
+        # S608: names of this module.
+        insert = f"INSERT INTO {table.name} ({names}) VALUES ({marks})"
+        connection.executemany(insert, table.rows)
     connection.execute(
         "INSERT INTO tags (tag, posts, drafts) SELECT tag, sum(state = 'onchain'),"
         " sum(state = 'pending') FROM file_tags GROUP BY tag"
     )
     connection.execute("UPDATE counters SET value = ? WHERE name = 'position'", (count,))
+    for statement in SUMS:
+        connection.execute(statement)
     connection.execute("COMMIT")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
 
-def is_draft(number: int) -> bool:
-    """Whether the file with this number is a draft."""
-    return number % 10 == 0
+async def fill_postgresql(url: str, count: int, reader: str) -> None:
+    """Add the same files and posts to a database of PostgreSQL whose schema is complete."""
+    connection = await asyncpg.connect(url)
+    try:
+        # Building the index of words afterwards takes a fraction of the time.
+        (build,) = await connection.fetchrow(
+            "SELECT indexdef FROM pg_indexes WHERE indexname = 'post_search_by_word'"
+        )
+        await connection.execute("DROP INDEX post_search_by_word")
+        tables = (*_tables(count), *index_tables(count, reader), words_of_postgresql(count))
+        for table in tables:
+            await connection.copy_to_table(
+                table.name, source=_copy_lines(table.rows), columns=table.columns
+            )
+        await connection.execute("SELECT setval('positions', $1)".replace("$1", str(count)))
+        for statement in SUMS:
+            await connection.execute(statement)
+        await connection.execute(build)
+        await connection.execute("VACUUM ANALYZE")
+    finally:
+        await connection.close()
 
 
-def owner_of(number: int) -> str:
-    """The owner of the file with this number."""
-    return f"0x{number // 10 % OWNERS:040x}"
+async def _copy_lines(rows: Iterable[Row]) -> AsyncIterator[bytes]:
+    """Rows in the text format of COPY, many in one piece."""
+    lines: list[str] = []
+    for row in rows:
+        lines.append("\t".join(map(_copy_value, row)))
+        if len(lines) == _LINES:
+            yield ("\n".join(lines) + "\n").encode()
+            lines.clear()
+    if lines:
+        yield ("\n".join(lines) + "\n").encode()
 
 
-def tags_of(number: int, count: int) -> list[str]:
-    """The hashtags of this file among `count`: a common one, one in a hundred, and a rare one."""
-    return ["all", f"topic{number % TOPICS}", f"rare{number % rare_tags(count)}"]
+def _copy_value(value: str | bytes | int | None) -> str:
+    if value is None:
+        return "\\N"
+    return f"\\\\x{value.hex()}" if isinstance(value, bytes) else str(value)
 
 
-def rare_tags(count: int) -> int:
-    """Number of rare hashtags among `count` files; the files of one are far from each other."""
-    return count // FILES_OF_A_RARE_TAG
+def _tables(count: int) -> tuple[Table, ...]:
+    return (
+        Table(
+            "file_groups",
+            ("id", "owner", "hashtags", "thumbnail_cid", "created_at"),
+            _groups(count),
+        ),
+        Table("files", _FILE_COLUMNS, _files(count)),
+        Table("file_tags", ("tag", "position", "state"), _file_tags(count)),
+    )
 
 
 def _groups(count: int) -> Iterator[Row]:
@@ -78,6 +116,7 @@ def _groups(count: int) -> Iterator[Row]:
             _id("group", number),
             owner_of(number),
             json.dumps(tags_of(number, count)),
+            None,
             EPOCH + number,
         )
 
@@ -90,7 +129,7 @@ def _files(count: int) -> Iterator[Row]:
             _id("group", number),
             owner_of(number),
             f"{owner_of(number)}_{number}",
-            cid_of(Codec.RAW, sha256(str(number).encode()).digest()),
+            cid_of_file(number),
             4096,
             EPOCH + number,
             "pending" if draft else "onchain",

@@ -23,6 +23,9 @@ from imprint.domain.marketplace import POST_CREATED
 ALICE_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 """The private key of the second development account."""
 
+ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+"""Its address."""
+
 AUTHORS = 64
 """Authors who write concurrently."""
 

@@ -20,11 +20,14 @@ from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.report import Report
 from bench.rounds import Samples, cut, take_turns
 from bench.scenarios import WITHOUT_CACHE, cold_reads, warm_reads, writes
-from bench.sizes import measure_sizes
+from bench.sizes import Sizes
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
 """Rounds of one worker and two; they vary more, with what the scheduler does."""
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+"""Files and posts of the catalogs that are compared."""
 
 RESPONSE_BYTES = {
     "gated read, warm": 5120,
@@ -52,13 +55,12 @@ def main() -> None:
         rpc_url = stack.enter_context(run_chain(folder / "chain"))
         peer = find_peer(folder)
         bench = Bench(report, folder, floors, peer, rpc_url, 1_300 if options.quick else 3_900)
+        sizes = Sizes(report, folder, rpc_url, floors, bench.count)
         bench.measure_machine()
         for database in open_databases(stack, folder, options.only):
             bench.measure_scenarios(database)
             bench.measure_workers(database)
-        if options.only != "postgresql":
-            sizes = (1_000, 10_000) if options.quick else (1_000, 10_000, 100_000, 1_000_000)
-            measure_sizes(report, folder, rpc_url, sizes)
+            sizes.measure(database, (1_000, 10_000) if options.quick else SIZES)
     report.print()
     report.write(options.out / "bench.json")
     _draw(report, options.out)

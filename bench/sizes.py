@@ -1,22 +1,27 @@
-"""How the number of files affects reads: the same requests to catalogs of several sizes, in turns.
+"""How the number of files and posts affects reads: the same requests to catalogs of several sizes.
 
-Measured twice: without writes, so that responses come from the cache, and during writes, which
-invalidate it, so that every request reads the catalog.
+Measured in turns, and twice: without writes, so that responses come from the cache, and during
+writes, which invalidate it, so that every request reads the catalog. What the index of posts shows
+is also compared with its floor, at the smallest size.
 """
 
 import asyncio
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count, permutations
 from pathlib import Path
 from statistics import median
 
-from bench.databases import SqliteFiles
-from bench.filled_catalog import TOPICS
+from bench.databases import Database
+from bench.filled_posts import TOPICS, WORDS, word
 from bench.fixture import Fixture
+from bench.floors import Floors
 from bench.loads import send_load
 from bench.processes import run_service
 from bench.report import Report
-from bench.rounds import ROUNDS
+from bench.rounds import ROUNDS, take_turns
 from bench.wallets import Wallet, get_request
 
 REQUESTS, CONNECTIONS = 150, 4
@@ -28,58 +33,100 @@ RARE = 100
 WRITES = 10
 """Drafts that are created meanwhile, one after another."""
 
-
-def measure_sizes(report: Report, folder: Path, rpc_url: str, sizes: tuple[int, ...]) -> None:
-    """Measure the median latency of every kind of read, on SQLite."""
-    database = SqliteFiles(folder / "sizes")
-    with ExitStack() as stack:
-        loads: dict[int, dict[str, Iterator[bytes]]] = {}
-        fixtures: dict[int, Fixture] = {}
-        for size in sizes:
-            path = database.fill(size)
-            report.facts["catalog bytes for each file"] = path.stat().st_size / size
-            url, content = f"sqlite:///{path}", folder / f"size-{size}"
-            service = stack.enter_context(run_service(content, rpc_url, url))
-            fixtures[size] = Fixture(service, rpc_url)
-            loads[size] = _loads(fixtures[size])
-            key = f"memory of a worker at {size} files, MB"
-            report.facts[key] = service.memory_megabytes
-        for scenario in loads[sizes[0]]:
-            load = {size: loads[size][scenario] for size in sizes}
-            _measure(report, scenario, load, fixtures, 0)
-            _measure(report, f"{scenario} while somebody writes", load, fixtures, WRITES)
+COMMON = 24
+"""Frequent words: even the smallest catalog has posts with three of them."""
 
 
-def _measure(
-    report: Report,
-    scenario: str,
-    loads: dict[int, Iterator[bytes]],
-    fixtures: dict[int, Fixture],
-    writes: int,
-) -> None:
-    medians: dict[int, list[float]] = {size: [] for size in loads}
-    for _ in range(ROUNDS):
-        for size, load in loads.items():
-            reads = [next(load) for _ in range(REQUESTS)]
-            medians[size].append(asyncio.run(_time_reads(fixtures[size], reads, writes)))
-    for size, found in medians.items():
-        report.sizes.append({"files": size, "scenario": scenario, "p50_ms": median(found)})
-    smallest, largest = min(loads), max(loads)
-    pairs = zip(medians[largest], medians[smallest], strict=True)
-    name = f"{scenario}: p50 at {largest:,} files / at {smallest:,}"
-    report.ratios[name] = median(large / small for large, small in pairs)
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Catalogs of several sizes on one database; `count` requests are compared with a floor."""
+
+    report: Report
+    folder: Path
+    rpc_url: str
+    floors: Floors
+    count: int
+
+    def measure(self, database: Database, sizes: tuple[int, ...]) -> None:
+        """Measure the latency of every kind of read, and the rate of those of the index."""
+        report, smallest = self.report, min(sizes)
+        with ExitStack() as stack:
+            loads: dict[int, dict[str, Iterator[bytes]]] = {}
+            fixtures: dict[int, Fixture] = {}
+            for size in sizes:
+                url, content = database.make(), self.folder / f"size-{database.name}-{size}"
+                with run_service(content, self.rpc_url, url):
+                    # It makes the schema, and marks the content store as its own.
+                    pass
+                database.fill(url, size)
+                if database.name == "sqlite":
+                    report.facts["catalog bytes for each file"] = database.bytes_of(url) / size
+                service = stack.enter_context(run_service(content, self.rpc_url, url))
+                fixtures[size] = Fixture(service, self.rpc_url)
+                loads[size] = {**_file_loads(fixtures[size]), **_post_loads(fixtures[size], size)}
+                key = f"memory of a worker at {size} files on {database.name}, MB"
+                report.facts[key] = service.memory_megabytes
+            for scenario in _post_loads(fixtures[smallest], smallest):
+                load = loads[smallest][scenario]
+                self._compare_with_floor(database, fixtures[smallest], scenario, load)
+            for scenario in loads[smallest]:
+                some = {size: (fixtures[size], loads[size][scenario]) for size in sizes}
+                self._compare_sizes(f"{scenario} on {database.name}", some, 0)
+                name = f"{scenario} while somebody writes on {database.name}"
+                self._compare_sizes(name, some, WRITES)
+
+    def _compare_with_floor(
+        self, database: Database, fixture: Fixture, scenario: str, load: Iterator[bytes]
+    ) -> None:
+        floor = self.floors.response(_response_size(fixture, next(load)))
+        take_turns(fixture.service, [next(load) for _ in range(self.count // 4)], [])
+        requests = [next(load) for _ in range(self.count)]
+        samples = take_turns(fixture.service, requests, [floor])
+        measured = self.report.add(database.name, scenario, samples, floor.name)
+        self.report.ratios[f"{scenario} on {database.name} / its floor"] = measured.share
+
+    def _compare_sizes(
+        self, scenario: str, loads: dict[int, tuple[Fixture, Iterator[bytes]]], writes: int
+    ) -> None:
+        medians: dict[int, list[float]] = {size: [] for size in loads}
+        for _ in range(ROUNDS):
+            for size, (fixture, load) in loads.items():
+                reads = [next(load) for _ in range(REQUESTS)]
+                medians[size].append(asyncio.run(_time_reads(fixture, reads, writes)))
+        for size, found in medians.items():
+            row = {"files": size, "scenario": scenario, "p50_ms": median(found)}
+            self.report.sizes.append(row)
+        smallest, largest = min(loads), max(loads)
+        pairs = zip(medians[largest], medians[smallest], strict=True)
+        name = f"{scenario}: p50 at {largest:,} files / at {smallest:,}"
+        self.report.ratios[name] = median(large / small for large, small in pairs)
+        if scenario.startswith("search"):
+            key = f"{scenario}: p50 at {largest:,} posts, ms"
+            self.report.facts[key] = median(medians[largest])
+
+
+def _response_size(fixture: Fixture, request: bytes) -> int:
+    head, _, _ = request.decode().partition("\r\n\r\n")
+    line, *lines = head.split("\r\n")
+    headers = dict(each.split(": ", 1) for each in lines if each)
+    url = f"http://{fixture.authority}{line.split()[1]}"
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
+        return len(response.read())
 
 
 async def _time_reads(fixture: Fixture, reads: list[bytes], writes: int) -> float:
     """The median latency of the reads in milliseconds, while this many drafts are created."""
     port = fixture.service.port
-    outcome, _ = await asyncio.gather(
+    outcome, written = await asyncio.gather(
         send_load(port, reads, CONNECTIONS), send_load(port, fixture.creates(writes), 1)
     )
+    bad = {status for status in (*outcome.statuses, *written.statuses) if status != 200}
+    if bad:
+        raise RuntimeError(f"Unexpected statuses: {bad}.")
     return outcome.percentile(0.5)
 
 
-def _loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
+def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
     """Endless requests; where it matters, successive ones request different things."""
     cids = [fixture.create()["cid"] for _ in range(REQUESTS)]
     session, stranger = fixture.session(fixture.alice), Wallet(fixture.domain)
@@ -96,7 +143,40 @@ def _loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
     }
 
 
+def _post_loads(fixture: Fixture, posts: int) -> dict[str, Iterator[bytes]]:
+    """Endless requests to the index of posts: lists, single posts, searches, and a library."""
+    step = max(1, posts // REQUESTS)
+    session = fixture.session(fixture.alice)
+    return {
+        "posts": _over(["/posts"]),
+        "posts of a common tag": _over(["/posts?tag=all"]),
+        "posts of a rare tag": _over([f"/posts?tag=rare{n}" for n in range(RARE)]),
+        "posts by price": _over(["/posts?sort=price"]),
+        "post": _over([f"/posts/{n}" for n in range(1, posts + 1, step)]),
+        "search, repeated": _over([f"/posts?q={word(n)}+{word(n + 1)}" for n in range(0, 20, 2)]),
+        "search, new, common words": _over_common_words(),
+        "search, new, rare words": _over_rare_words(),
+        "library": _over(["/me/library"], session),
+    }
+
+
 def _over(paths: list[str], headers: str = "") -> Iterator[bytes]:
     while True:
         for path in paths:
             yield get_request(path, headers)
+
+
+def _over_common_words() -> Iterator[bytes]:
+    """Three frequent words, no three of them twice in the same order; a page is full."""
+    orders = list(permutations(range(COMMON), 3))
+    for number in count():
+        words = "+".join(map(word, orders[number * 5_003 % len(orders)]))
+        yield get_request(f"/posts?q={words}&limit=5")
+
+
+def _over_rare_words() -> Iterator[bytes]:
+    """A frequent word and one of any rank, of which every third is only begun."""
+    for number in count():
+        common, other = word(number % 10), word(COMMON + number * 7_919 % (WORDS - COMMON))
+        wanted = other if number % 3 else other[:-1]
+        yield get_request(f"/posts?q={common}+{wanted}&limit=5")

@@ -11,6 +11,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const TARGETS = [
   { source: "Marketplace.sol", contract: "Marketplace", artifact: "../src/imprint/marketplace/Marketplace.json" },
   { source: "test/LegacyMarketplace.sol", contract: "LegacyMarketplace", artifact: "../tests/contracts/LegacyMarketplace.json" },
+  { source: "test/OpenMarketplace.sol", contract: "OpenMarketplace", artifact: "../tests/simulation/OpenMarketplace.json" },
   { source: "test/TransferFlood.sol", contract: "TransferFlood", artifact: "../tests/anvil/TransferFlood.json" },
 ];
 

@@ -421,7 +421,7 @@ DESCRIBED = {
 
 
 TEMPLATES = [
-    (re.compile(re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(path))), path)
+    (re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))), path)
     for _, path in DESCRIBED
     if "{" in path
 ]

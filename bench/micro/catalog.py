@@ -13,6 +13,7 @@ from typing import Any, cast
 import uvloop
 
 from bench.filled_catalog import fill_sqlite
+from bench.fixture import ALICE
 from bench.micro.timing import time_calls
 from imprint.adapters.catalog import files
 from imprint.adapters.catalog.sqlite import open_catalog
@@ -124,7 +125,7 @@ async def _measure_lists() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "catalog.db"
         await open_catalog(path).close()
-        fill_sqlite(path, FILES)
+        fill_sqlite(path, FILES, ALICE)
         catalog = open_catalog(path)
         plan = await catalog.read(files.plan_list, PublicList(), None, 10)
         assert plan is not None

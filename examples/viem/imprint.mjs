@@ -82,7 +82,7 @@ export class Imprint {
     return (await this.send(`/update/file?cid=${cid}`, body)).upload;
   }
 
-  /** Give the draft its thumbnail (a Blob or File: PNG or JPEG) and hashtags; the thumbnail's cid. */
+  /** Give the draft its thumbnail (a Blob or File: PNG, JPEG or WebP) and hashtags; the thumbnail's cid. */
   async publishDraft(wallet, cid, image, hashtags = []) {
     const { salt, address, signature } = await this.signWrite(wallet, "publish");
     const form = new FormData();

@@ -54,7 +54,11 @@ async def test_a_storm_of_deliveries_applies_each_event_once(
     assert statuses.keys() == {"onchain", "already_onchain", "dead_letter"}
     for author, cid in posts:
         found = client.metadata(cid)
-        assert found["keyvalues"] == {"owner": author.address.lower(), "status": "onchain"}
+        assert found["keyvalues"] == {
+            "owner": author.address.lower(),
+            "status": "onchain",
+            "publishedAt": found["published_at"],
+        }
         assert found["post_id"] == str(by_transaction[found["tx_hash"]])
     assert count_events(service) == (POSTS, POSTS)
     client.http.close()

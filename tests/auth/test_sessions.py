@@ -39,13 +39,18 @@ def test_another_implementation_reads_an_issued_session() -> None:
     claims = jwt.decode(
         token, KEY, algorithms=["HS256"], audience=AUDIENCE, issuer=ISSUER, options=options
     )
-    assert claims == {**CLAIMS, "jti": "07" * 16}
+    assert claims == {**CLAIMS, "jti": "07" * 16, "address": READER}
     assert jwt.get_unverified_header(token) == HEADER
 
 
 def test_a_session_of_another_implementation_is_read() -> None:
     token = jwt.encode(CLAIMS, KEY, algorithm="HS256", headers={"kid": key_id(KEY)})
     assert read(token) == Session(READER, datetime.fromtimestamp(AT + 7200, UTC))
+
+
+@pytest.mark.parametrize("added", [{}, {"address": READER}])
+def test_a_session_of_an_older_release_without_the_address_is_read(added: dict[str, str]) -> None:
+    assert read(sign(claims=CLAIMS | added)).address == READER
 
 
 def test_no_two_sessions_are_the_same() -> None:

@@ -119,3 +119,25 @@ def test_rows_as_they_were_before_are_taken_once(ledger):
     ledger.apply([PriceChanged(at(1), 1, 6), PriceChanged(at(2), 1, 7)])
     assert ledger.posts.take_before() == {1: PostRow(at(0).place, AUTHOR, 5)}
     assert ledger.posts.take_before() == {}
+
+
+def test_a_gift_in_the_transaction_of_a_purchase_does_not_count_as_bought(ledger):
+    def in_one(index: int) -> Origin:
+        return Origin(place_of(1, index), BlockRef(1, "0x00"), "0x1", START)
+
+    ledger.apply(
+        [
+            TokensMoved(in_one(0), 1, ZERO_ADDRESS, READER, 1),
+            PostPurchased(in_one(1), 1, READER, 5),
+            TokensMoved(in_one(2), 1, ZERO_ADDRESS, READER, 1),
+        ]
+    )
+    bought = ledger.holdings.get((READER, 1))
+    assert (bought.balance, bought.arrived, bought.paid) == (2, place_of(1, 0), 5)
+    ledger.apply(
+        [
+            TokensMoved(in_one(3), 1, READER, ZERO_ADDRESS, 2),
+            TokensMoved(in_one(4), 1, ZERO_ADDRESS, READER, 1),
+        ]
+    )
+    assert ledger.holdings.get((READER, 1)).paid is None

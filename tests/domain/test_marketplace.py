@@ -29,6 +29,7 @@ from imprint.domain.marketplace import (
     decode_access_changed,
     decode_market_event,
     decode_post_created,
+    decode_post_details,
     decode_post_info,
     stand_in_block_hash,
 )
@@ -333,3 +334,24 @@ def test_a_text_is_cut_between_characters(text, length):
 
 def test_bytes_that_are_no_text_are_cut_too():
     assert cut_text(b"\x80" * 101, 100) == b"\x80" * 100
+
+
+@pytest.mark.parametrize("wrapped", [True, False], ids=["struct", "values"])
+def test_the_details_of_a_post_are_bytes_cut_at_a_character(wrapped: bool) -> None:
+    types = ["address", "bytes", "bytes", "bytes", "bytes", "uint256"]
+    about = b"\xff\0" + "ä".encode() * 300
+    values = [AUTHOR, b"x" * 600, b"title", b"thumb", about, 5]
+    data = encode([f"({','.join(types)})"], [values]) if wrapped else encode(types, values)
+    details = decode_post_details(data)
+    assert details.author == AUTHOR
+    assert details.spelled_cid == b"x" * 512
+    assert details.description == b"\xff\0" + "ä".encode() * 249
+
+
+@given(st.binary(max_size=400))
+def test_details_are_decoded_or_not_abi(returned: bytes) -> None:
+    try:
+        details = decode_post_details(returned)
+    except NotAbi:
+        return
+    assert len(details.description) <= 500

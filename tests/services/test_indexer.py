@@ -308,6 +308,24 @@ async def test_a_block_whose_logs_are_refused_is_read_from_receipts(
     assert market.chain.asked.count("logs_by_receipts") == 1
 
 
+async def test_a_block_with_12_000_logs_is_applied_and_undone_at_once(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    market.chain.mine(*market.publish())
+    moves = [say_transferred(ZERO_ADDRESS, WALLETS[n % 5], 1) for n in range(12_000)]
+    block = market.chain.mine(*moves)
+    market.chain.oversized = {block.ref.number}
+    await market.indexer.index_once()
+    assert await market.database.rows("SELECT sum(CAST(balance AS INTEGER)) FROM holdings") == [
+        (12_000,)
+    ]
+    market.chain.oversized.clear()
+    market.chain.fork(1)
+    market.chain.mine(*moves[:7], blocks=2)
+    await market.indexer.index_once()
+    assert await market.shown() == await market.expected(tmp_path)
+
+
 async def test_a_receipt_that_is_never_readable_does_not_stop_the_index(
     market: IndexedChain, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,6 +7,7 @@ from tests.settings.environments import JWT, KEY, MARKETPLACE, PINATA, REQUIRED,
 
 from imprint.settings import (
     DEVELOPMENT,
+    Compatibility,
     EmbeddedContent,
     KuboContent,
     PinataContent,
@@ -32,6 +33,23 @@ def test_the_four_required_settings_are_enough():
     assert settings.storage.database == SqliteDatabase(Path("data/imprint.db"))
     assert settings.storage.content == EmbeddedContent()
     assert settings.limits.content_bytes == 4 * 1024 * 1024
+
+
+def test_a_compatible_service_accepts_larger_contents_for_longer():
+    limits = read(COMPATIBILITY="InkDAO").limits
+    assert limits.content_bytes == 16 * 1024 * 1024
+    assert limits.body_seconds == 60
+
+
+def test_given_limits_win_over_those_of_a_compatible_service():
+    limits = read(COMPATIBILITY="inkdao", MAX_CONTENT_BYTES="1000", BODY_TIMEOUT_SECONDS="9").limits
+    assert (limits.content_bytes, limits.body_seconds) == (1000, 9)
+
+
+def test_compatibility_is_with_a_known_service():
+    assert read(COMPATIBILITY="").server.compatibility is Compatibility.NONE
+    (problem,) = problems_of(COMPATIBILITY="medium")
+    assert "must be one of: none, inkdao" in problem
 
 
 def test_every_missing_setting_is_reported_at_once():

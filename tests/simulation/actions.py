@@ -1,20 +1,23 @@
 """The actions of a simulation; each draws its details from the one random source."""
 
+import json
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from eth_abi.abi import encode
-from tests.simulation.market import CREATED, DEPTH
+from tests.simulation.market import CREATED, DEPTH, Call
 from tests.simulation.model import GONE, LIVE, Model, Version
 from tests.simulation.universe import Universe
 from tests.world import respell
 
 from imprint.devchain.blocks import Block
+from imprint.domain.cids import Codec, cid_of
 
 Action = Callable[[Universe, Model], Awaitable[None]]
 
 
 async def create(universe: Universe, model: Model) -> None:
-    author, content = universe.author(), f"Words {universe.random.random()}"
+    author, content = universe.author(), _content(universe)
     file = await universe.world.create(author, content)
     model.add(file["cid"], author.address, content)
     universe.say(f"create {file['cid'][-6:]}")
@@ -24,13 +27,13 @@ async def update(universe: Universe, model: Model) -> None:
     version = _choose(universe, model, LIVE)
     if version is None:
         return
-    owner, content = _wallet(universe, version.owner), f"Other words {universe.random.random()}"
+    owner, content = _wallet(universe, version.owner), _content(universe)
     response = await universe.world.send_update(owner, version.cid, content)
     universe.say(f"update {version.cid[-6:]}: {response.status_code}")
     if response.status_code == 200:
         _check_not_published(model, version)
         model.retire(version.cid, universe.clock.now())
-        model.add(response.json()["upload"]["cid"], version.owner, content)
+        model.add(response.json()["upload"]["cid"], version.owner, content, version)
     else:
         assert response.json()["code"] in ("not_pending", "not_found")
 
@@ -58,6 +61,7 @@ async def dress(universe: Universe, model: Model) -> None:
     if version is None:
         return
     tags = universe.random.choice(["", "ink", "ink,paper", "paper"])
+    version.worn.add(tuple(tags.split(",")) if tags else ())
     response = await universe.world.send_publish(
         _wallet(universe, version.owner), version.cid, tags
     )
@@ -76,7 +80,7 @@ async def post(universe: Universe, model: Model) -> None:
     spelled = respell(version.cid) if universe.random.random() < 0.15 else version.cid
     model.spellings[spelled.encode()] = version.cid
     price = universe.random.choice([0, 10**15, 10**16])
-    block = universe.market.create(author, spelled, price)
+    block = universe.market.send(author, universe.market.creation(spelled, price, universe.texts()))
     universe.say(f"post {version.cid[-6:]} by {author[:6]} {spelled[:1]}: {_outcome(block)}")
     _note_posts(universe, model, block)
 
@@ -84,37 +88,88 @@ async def post(universe: Universe, model: Model) -> None:
 async def post_poison(universe: Universe, model: Model) -> None:
     """Publish what is no cid, or no text at all."""
     spelled = universe.random.choice([b"\xff\xfe", b"a\0b", b"x" * 600, b"no cid"])
-    block = universe.market.create(universe.anybody().address, spelled, 0)
+    call = universe.market.creation(spelled, 0, universe.texts())
+    block = universe.market.send(universe.anybody().address, call)
     universe.say(f"post poison: {_outcome(block)}")
+    universe.spread(block)
+
+
+async def post_foreign(universe: Universe, model: Model) -> None:
+    """Publish what is nobody's file here."""
+    block = universe.market.send(universe.anybody().address, _foreign(universe, model))
+    universe.say(f"post of another service: {_outcome(block)}")
     universe.spread(block)
 
 
 async def buy(universe: Universe, model: Model) -> None:
     reader, post_id = universe.anybody().address, _choose_post(universe)
-    block = universe.market.buy(reader, post_id)
+    block = universe.market.send(reader, universe.market.purchase(post_id))
     universe.say(f"buy {post_id} by {reader[:6]}: {_outcome(block)}")
     model.note_admission(reader, post_id)
 
 
 async def transfer(universe: Universe, model: Model) -> None:
-    holder, receiver = universe.anybody().address, universe.anybody().address
-    post_id = _choose_post(universe)
-    block = universe.market.transfer(holder, receiver, post_id)
-    universe.say(f"transfer {post_id} {holder[:6]} to {receiver[:6]}: {_outcome(block)}")
-    if block is not None and block.receipt is not None and block.receipt.success:
-        model.note_admission(receiver, post_id)
+    """Move tokens, to oneself and to the contract as well, and none at all, also of no post."""
+    holder, receiver, post_id, amount = _movement(universe)
+    block = universe.market.send(holder, universe.market.transfer(receiver, post_id, amount))
+    universe.say(
+        f"transfer {amount} of {post_id}, {holder[:6]} to {receiver[:6]}: {_outcome(block)}"
+    )
+    _note_holders(universe, model)
+
+
+async def give(universe: Universe, model: Model) -> None:
+    _, receiver, post_id, amount = _movement(universe)
+    block = universe.market.send(
+        _someone(universe), universe.market.gift(receiver, post_id, amount)
+    )
+    universe.say(f"give {amount} of {post_id} to {receiver[:6]}: {_outcome(block)}")
+    _note_holders(universe, model)
+
+
+async def burn(universe: Universe, model: Model) -> None:
+    holder, _, post_id, amount = _movement(universe)
+    block = universe.market.send(holder, universe.market.burning(post_id, amount))
+    universe.say(f"burn {amount} of {post_id} by {holder[:6]}: {_outcome(block)}")
 
 
 async def set_price(universe: Universe, model: Model) -> None:
     post_id = _choose_post(universe)
     author, _ = universe.market.entry(post_id)
-    block = universe.market.set_price(
+    block = universe.market.send(
         author if author in universe.market.chain.wallet.addresses else _someone(universe),
-        post_id,
-        universe.random.choice([0, 10**15]),
+        universe.market.pricing(post_id, universe.random.choice([0, 10**15])),
     )
     universe.say(f"price of {post_id}: {_outcome(block)}")
     _note_free(universe, model)
+
+
+async def batch(universe: Universe, model: Model) -> None:
+    """Several things in one transaction, often about one post, so that one block has many logs."""
+    market, random = universe.market, universe.random
+    holder, receiver, post_id, amount = _movement(universe)
+    author, _ = market.entry(post_id)
+    sender = author if author in market.chain.wallet.addresses and random.random() < 0.4 else holder
+
+    def draw() -> Call:
+        one = post_id if random.random() < 0.7 else _choose_post(universe)
+        return random.choice(
+            [
+                lambda: _foreign(universe, model),
+                lambda: market.purchase(one),
+                lambda: market.transfer(receiver, one, random.choice([0, 1])),
+                lambda: market.gift(random.choice([sender, receiver]), one, amount),
+                lambda: market.burning(one, 1),
+                lambda: market.pricing(one, random.choice([0, 10**15])),
+            ]
+        )()
+
+    calls = [draw() for _ in range(random.randint(2, 5))]
+    block = market.send(sender, market.batch(calls))
+    universe.say(f"{len(calls)} calls about {post_id} by {sender[:6]}: {_outcome(block)}")
+    universe.spread(block)
+    _note_free(universe, model)
+    _note_holders(universe, model)
 
 
 async def mine(universe: Universe, model: Model) -> None:
@@ -195,18 +250,71 @@ async def follow_in_trouble(universe: Universe, model: Model) -> None:
         if kind == "dies" and left < 0:
             return b""
         if kind == "moves" and left == 0:
-            if random.random() < 0.5:
-                universe.market.mine(random.randint(1, 3))
-            else:
-                _, blocks = universe.market.reorganize(random, random.randint(1, 5))
-                for block in blocks:
-                    _note_posts(universe, model, block)
+            _move_chain(universe, model)
         return said
 
     turn = await universe.follow(trouble)
     universe.say(f"follow while the node {kind}: {turn}")
     _note_holders(universe, model)
     if kind == "dies" and random.random() < 0.5:
+        await restart(universe, model)
+
+
+async def index(universe: Universe, model: Model) -> None:
+    turn = await universe.index(indexer=universe.random.choice([0, 0, 1]))
+    universe.say(f"index: {turn}")
+
+
+async def index_twice(universe: Universe, model: Model) -> None:
+    turns = await universe.index_twice()
+    universe.say(f"two index: {turns}")
+    assert sum(turns) <= 1
+
+
+async def index_behind(universe: Universe, model: Model) -> None:
+    """A round with a node that has not seen the newest blocks."""
+    behind = universe.random.choice([1, 2, 5, 20, 70])
+    turn = await universe.index(indexer=universe.random.choice([0, 1]), behind=behind)
+    universe.say(f"index with a node {behind} behind: {turn}")
+
+
+async def index_texts(universe: Universe, model: Model) -> None:
+    """Make the texts of free posts searchable, as far as they are here."""
+    for pending in await universe.search.pending_texts(-1, 100):
+        contents = [
+            model.versions[cid].content
+            for event in universe.market.created()
+            if event.post_id == pending.post_id
+            and (cid := model.spellings.get(event.spelled)) is not None
+        ]
+        if contents and universe.random.random() < 0.8:
+            await universe.search.store_text(pending.place, contents[0])
+            universe.say(f"text of {pending.post_id}")
+
+
+async def index_in_trouble(universe: Universe, model: Model) -> None:
+    """A round of the indexer during which the node fails, omits logs, or has another chain."""
+    random = universe.random
+    kind = random.choice(["errors", "dies", "omits", "repeats", "moves"])
+    left = random.randint(0, 8)
+
+    def trouble(said: bytes) -> bytes:
+        nonlocal left
+        left -= 1
+        if kind == "errors" and random.random() < 0.2:
+            return _spoil(universe, said)
+        if kind == "dies" and left < 0:
+            return b""
+        if kind in ("omits", "repeats"):
+            return json.dumps(_change_logs(universe, json.loads(said), kind)).encode()
+        if kind == "moves" and left == 0:
+            _move_chain(universe, model)
+        return said
+
+    turn = await universe.index(trouble, random.choice([0, 0, 1]))
+    universe.say(f"index while the node {kind}: {turn}")
+    _note_holders(universe, model)
+    if random.random() < 0.2:
         await restart(universe, model)
 
 
@@ -251,15 +359,24 @@ ACTIONS: dict[Action, int] = {
     dress: 2,
     post: 16,
     post_poison: 1,
-    buy: 6,
-    transfer: 3,
-    set_price: 2,
+    post_foreign: 2,
+    buy: 8,
+    transfer: 4,
+    give: 2,
+    burn: 2,
+    batch: 3,
+    set_price: 3,
     mine: 4,
     reorganize: 5,
     deliver: 16,
     lie: 8,
     follow: 5,
     follow_in_trouble: 5,
+    index: 5,
+    index_in_trouble: 5,
+    index_behind: 2,
+    index_twice: 2,
+    index_texts: 3,
     restart: 1,
     jump: 2,
     collect: 2,
@@ -275,6 +392,56 @@ def _choose(universe: Universe, model: Model, state: str) -> Version | None:
 
 def _choose_post(universe: Universe) -> int:
     return universe.random.randint(1, max(1, len(universe.market.created())))
+
+
+def _content(universe: Universe) -> str:
+    """A text with a word that no other text has."""
+    return f"Words canary{universe.random.getrandbits(64):x} end"
+
+
+def _foreign(universe: Universe, model: Model) -> Call:
+    cid = cid_of(Codec.RAW, universe.random.randbytes(32))
+    spelled = respell(cid) if universe.random.random() < 0.3 else cid
+    model.foreign[spelled.encode()] = cid
+    price = universe.random.choice([0, 10**15])
+    return universe.market.creation(spelled, price, universe.texts())
+
+
+def _movement(universe: Universe) -> tuple[str, str, int, int]:
+    """A sender, a receiver, a post and an amount; mostly such that the sender has the tokens."""
+    random, market = universe.random, universe.market
+    post_id = _choose_post(universe) if random.random() < 0.95 else 10**30
+    everybody = market.chain.wallet.addresses[1:6]
+    holders = [each for each in everybody if market.balance(each, post_id)]
+    sender = random.choice(holders) if holders and random.random() < 0.9 else _someone(universe)
+    receiver = market.address.lower() if random.random() < 0.1 else _someone(universe)
+    amount = random.choice([0, 1, 1, 1, 1, 2, market.balance(sender, post_id), 2**128])
+    return sender, receiver, post_id, amount
+
+
+def _move_chain(universe: Universe, model: Model) -> None:
+    """The chain goes on, or is reorganized."""
+    random = universe.random
+    if random.random() < 0.5:
+        universe.market.mine(random.randint(1, 3))
+        return
+    _, blocks = universe.market.reorganize(random, random.randint(1, 5))
+    for block in blocks:
+        _note_posts(universe, model, block)
+
+
+def _change_logs(universe: Universe, said: Any, kind: str) -> Any:
+    """Lists of logs in a response, with some of them left out, or twice."""
+    if isinstance(said, list):
+        if said and all(isinstance(each, dict) and "topics" in each for each in said):
+            chance = universe.random.random
+            if kind == "omits":
+                return [each for each in said if chance() > 0.2]
+            return [again for each in said for again in [each] * (2 if chance() < 0.2 else 1)]
+        return [_change_logs(universe, each, kind) for each in said]
+    if isinstance(said, dict) and isinstance(said.get("result"), list):
+        return {**said, "result": _change_logs(universe, said["result"], kind)}
+    return said
 
 
 def _someone(universe: Universe) -> str:

@@ -1,7 +1,9 @@
 """The chain's side of a simulation: posts and purchases, and a chain that reorganizes."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,7 +13,7 @@ from tests.world import MovableClock
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
-from imprint.devchain.deployment import deploy_marketplace
+from imprint.devchain.deployment import locate_marketplace
 from imprint.devchain.evm import Message
 from imprint.devchain.transactions import TransactionRefused
 from imprint.domain.addresses import keccak256
@@ -21,8 +23,28 @@ DEPTH = 64
 
 CREATED = keccak256(b"PostCreated(uint256,string,string,string,address,uint256)")
 POST = "(string,string,string,string,uint256,string[])"
-POST_IN_BYTES = "(bytes,string,string,string,uint256,string[])"
+POST_IN_BYTES = "(bytes,bytes,bytes,bytes,uint256,bytes[])"
 ZERO = "0x" + "00" * 20
+
+CONTRACT = Path(__file__).with_name("OpenMarketplace.json")
+"""The marketplace of the simulation, on which tokens are also given away and burned."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What an author writes about a post."""
+
+    title: bytes = b"A title"
+    description: bytes = b""
+    hashtags: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the marketplace."""
+
+    data: bytes
+    value: int = 0
 
 
 @dataclass(frozen=True)
@@ -34,6 +56,35 @@ class Created:
     spelled: bytes
     block: Block
     index: int
+
+
+@dataclass(frozen=True)
+class ChainBehind:
+    """The chain, as a node shows it that has not seen its newest blocks."""
+
+    chain: Chain
+    last: int
+
+    @property
+    def head(self) -> Block:
+        block = self.block(min(self.last, self.chain.head.number))
+        assert block is not None
+        return block
+
+    def block(self, number: int) -> Block | None:
+        return self.chain.block(number) if number <= self.last else None
+
+    def block_by_hash(self, block_hash: bytes) -> Block | None:
+        return self._known(self.chain.block_by_hash(block_hash))
+
+    def block_of(self, transaction_hash: bytes) -> Block | None:
+        return self._known(self.chain.block_of(transaction_hash))
+
+    def _known(self, block: Block | None) -> Block | None:
+        return block if block is not None and block.number <= self.last else None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.chain, name)
 
 
 @dataclass
@@ -49,7 +100,10 @@ class Market:
 
     def __post_init__(self) -> None:
         self.chain = Chain.open(None, lambda: self.clock.seconds)
-        self.address = deploy_marketplace(self.chain)
+        self.address = locate_marketplace(self.chain)
+        code = bytes.fromhex(json.loads(CONTRACT.read_text())["bytecode"][2:])
+        deployer = self.chain.wallet.addresses[0]
+        self.chain.submit(sign_request(self.chain, Request(sender=deployer, data=code)))
         self._note()
 
     def mine(self, blocks: int = 1) -> None:
@@ -61,23 +115,44 @@ class Market:
         """Grow past every block there ever was, as the branch that wins does in the end."""
         self.mine(max(1, self.highest + 1 - self.chain.head.number))
 
-    def create(self, author: str, spelled: str | bytes, price: int) -> Block | None:
-        kind = POST if isinstance(spelled, str) else POST_IN_BYTES
-        post = (spelled, "A title", "bafkreithumbnail", "", price, [])
-        return self._call(author, f"createPost({POST})", [kind], [post])
+    def creation(self, spelled: str | bytes, price: int, texts: Texts) -> Call:
+        cid = spelled.encode() if isinstance(spelled, str) else spelled
+        tags = list(texts.hashtags)
+        post = (cid, texts.title, b"bafkreithumbnail", texts.description, price, tags)
+        return _call(f"createPost({POST})", [POST_IN_BYTES], [post])
 
-    def buy(self, reader: str, post_id: int) -> Block | None:
+    def purchase(self, post_id: int) -> Call:
         _, price = self.entry(post_id)
-        return self._call(reader, "subscribePost(uint256)", ["uint256"], [post_id], price)
+        return _call("subscribePost(uint256)", ["uint256"], [post_id], price)
 
-    def transfer(self, holder: str, receiver: str, post_id: int) -> Block | None:
+    def transfer(self, receiver: str, post_id: int, amount: int) -> Call:
         kinds = ["address", "uint256", "uint256"]
-        values = [receiver, post_id, 1]
-        return self._call(holder, "transfer(address,uint256,uint256)", kinds, values)
+        return _call("transfer(address,uint256,uint256)", kinds, [receiver, post_id, amount])
 
-    def set_price(self, author: str, post_id: int, price: int) -> Block | None:
-        name, kinds = "updatePostPrice(uint256,uint256)", ["uint256"] * 2
-        return self._call(author, name, kinds, [post_id, price])
+    def gift(self, receiver: str, post_id: int, amount: int) -> Call:
+        kinds = ["address", "uint256", "uint256"]
+        return _call("give(address,uint256,uint256)", kinds, [receiver, post_id, amount])
+
+    def burning(self, post_id: int, amount: int) -> Call:
+        return _call("burn(uint256,uint256)", ["uint256"] * 2, [post_id, amount])
+
+    def pricing(self, post_id: int, price: int) -> Call:
+        return _call("updatePostPrice(uint256,uint256)", ["uint256"] * 2, [post_id, price])
+
+    def batch(self, calls: list[Call]) -> Call:
+        """Several calls in one transaction, which has one value for all of them."""
+        data = [call.data for call in calls]
+        return _call("batch(bytes[])", ["bytes[]"], [data], max(call.value for call in calls))
+
+    def send(self, sender: str, call: Call) -> Block | None:
+        """The block of a transaction, which may have failed; None if it was refused."""
+        request = Request(
+            sender=sender, to=self.address.lower(), data=call.data, value=call.value, gas=6_000_000
+        )
+        try:
+            return self._take(sign_request(self.chain, request))
+        except TransactionRefused:
+            return None
 
     def reorganize(self, random: Random, depth: int) -> tuple[int, list[Block]]:
         """Replace the newest blocks: their transactions come back shuffled, late, or never.
@@ -120,8 +195,7 @@ class Market:
 
     def created(self) -> list[Created]:
         """Every PostCreated of the chain as it is now, in order."""
-        blocks = (self.chain.block(n) for n in range(self.chain.head.number + 1))
-        return [each for block in blocks if block for each in self.created_in(block)]
+        return [each for block in self.blocks() for each in self.created_in(block)]
 
     def created_in(self, block: Block) -> list[Created]:
         if block.hash not in self._created:
@@ -147,22 +221,25 @@ class Market:
             return False
         return price == 0 or author == reader or self.balance(reader, post_id) > 0
 
+    def description(self, post_id: int) -> bytes:
+        kinds = ["(address,bytes,bytes,bytes,bytes,uint256)"]
+        ((*_, description, _),) = decode(
+            kinds, self._ask("getPostInfo(uint256)", ["uint256"], [post_id])
+        )
+        return description
+
+    def blocks(self) -> Iterator[Block]:
+        """Every block of the chain as it is now."""
+        for number in range(self.chain.head.number + 1):
+            block = self.chain.block(number)
+            assert block is not None
+            yield block
+
     def _ask(self, signature: str, kinds: list[str], values: list[Any]) -> bytes:
         data = keccak256(signature.encode())[:4] + encode(kinds, values)
         sender = self.chain.wallet.addresses[9]
         message = Message(sender=sender, to=self.address.lower(), data=data, gas=1_000_000)
         return bytes(self.chain.run(message).output)
-
-    def _call(
-        self, sender: str, signature: str, kinds: list[str], values: list[Any], value: int = 0
-    ) -> Block | None:
-        data = keccak256(signature.encode())[:4] + encode(kinds, values)
-        to = self.address.lower()
-        request = Request(sender=sender, to=to, data=data, value=value, gas=3_000_000)
-        try:
-            return self._take(sign_request(self.chain, request))
-        except TransactionRefused:
-            return None
 
     def _take(self, raw: bytes) -> Block:
         block = self.chain.submit(raw)
@@ -172,6 +249,10 @@ class Market:
     def _note(self) -> None:
         self._heights[self.chain.head.number] = self.chain.snapshot()
         self.highest = max(self.highest, self.chain.head.number)
+
+
+def _call(signature: str, kinds: list[str], values: list[Any], value: int = 0) -> Call:
+    return Call(keccak256(signature.encode())[:4] + encode(kinds, values), value)
 
 
 def _read_created(block: Block) -> list[Created]:

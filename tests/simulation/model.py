@@ -21,6 +21,8 @@ class Version:
     detached_at: datetime | None = None
     published: bool = False
     perhaps_destroyed: bool = False
+    worn: set[tuple[str, ...]] = field(default_factory=lambda: {()})
+    """All hashtags that the file has had, which its versions share."""
 
 
 @dataclass
@@ -33,9 +35,13 @@ class Model:
     admitted: set[tuple[str, str]] = field(default_factory=set)
     posts: dict[str, int] = field(default_factory=dict)
     post_blocks: dict[str, set[bytes]] = field(default_factory=dict)
+    foreign: dict[bytes, str] = field(default_factory=dict)
+    """CIDs that are no file's here, by their spellings."""
 
-    def add(self, cid: str, owner: str, content: str) -> None:
+    def add(self, cid: str, owner: str, content: str, replaced: Version | None = None) -> None:
         self.versions[cid] = Version(cid, owner, content)
+        if replaced is not None:
+            self.versions[cid].worn = replaced.worn
         self.spellings[cid.encode()] = cid
 
     def retire(self, cid: str, at: datetime) -> None:
@@ -61,6 +67,10 @@ class Model:
             if cid is not None and self.versions[cid].owner == event.author:
                 found.setdefault(cid, []).append(event)
         return found
+
+    def cid_of(self, spelled: bytes) -> str | None:
+        """The CID that a text on the chain is, if it is one."""
+        return self.spellings.get(spelled) or self.foreign.get(spelled)
 
     def note_admission(self, reader: str, post_id: int) -> None:
         """Remember for what the chain has ever let this reader read."""

@@ -23,6 +23,9 @@ ROUNDS = 6
 STEPS = 24
 """How many things happen between two rests, on average."""
 
+POSTGRESQL = 5
+"""Every fifth seed keeps its records on PostgreSQL."""
+
 FEW_SEEDS = 3
 """How many seeds run if nobody says otherwise."""
 
@@ -47,14 +50,18 @@ def folder() -> AsyncIterator[Path]:
 
 @pytest.mark.parametrize("seed", choose_seeds())
 async def test_a_history_ends_as_the_chain_says(
-    seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    database = None
+    if seed % POSTGRESQL == 0:
+        server = request.getfixturevalue("postgresql")
+        database = await server.create_database(f"seed_{seed}")
     chance = random.Random(seed)
     # Salts, ids and nonces come from the operating system; here they come from the seed as well.
     entropy = random.Random(seed)
     monkeypatch.setattr(os, "urandom", entropy.randbytes)
     monkeypatch.setattr(random, "_urandom", entropy.randbytes)
-    universe = Universe(chance, folder)
+    universe = Universe(chance, folder, database)
     await universe.open()
     model = Model(universe.market)
     weights = choose_weights(chance)

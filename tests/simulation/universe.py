@@ -1,5 +1,6 @@
 """One simulated world: a chain, a node with faults, both providers, and a service that restarts."""
 
+import asyncio
 import json
 import secrets
 from collections.abc import Callable
@@ -7,18 +8,21 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import httpx2
-from tests.simulation.market import DEPTH, Market
+from tests.simulation.market import DEPTH, ChainBehind, Market, Texts
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
-from imprint.bootstrap import Adapters, build_service, open_adapters
+from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
 from imprint.devchain.blocks import Block
+from imprint.devchain.chain import Chain
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
+from imprint.ports.search import SearchIndex
 from imprint.services.chain_sync import Follower
 from imprint.services.garbage_collector import GarbageCollector
+from imprint.services.indexer import Indexer
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -26,6 +30,33 @@ GRACE = timedelta(hours=24)
 SESSION = timedelta(hours=1, minutes=50)
 AUTHORS, READERS = (1, 2, 3), (4, 5)
 """The accounts that write, and those that only read."""
+
+TITLES = (b"Amber", b"birch", b"cedar", b"delta", "Émeraude".encode(), b"fjord")
+"""Words of titles, and of nothing else."""
+
+DESCRIPTIONS = (b"granite", b"harbour", b"island", "日本".encode())
+"""Words of descriptions, and of nothing else."""
+
+HOSTILE = (b"", b"\xff\xfe", b"\x00\x07", "\u202e".encode(), b"<script>", b'" OR *')
+"""What is between words now and then: no UTF-8, control characters, marks, and syntax."""
+
+TAGS: dict[bytes, str | None] = {
+    b"ink": "ink",
+    b"#Paper": "paper",
+    b" quill ": "quill",
+    "\u00c4hre".encode(): "\u00e4hre",
+    "A\u0308hre".encode(): "\u00e4hre",
+    b"two words": None,
+    b"one,two": None,
+    b"": None,
+    b"\xff": None,
+    b"x" * 33: None,
+}
+"""Hashtags as they are on the chain, and what the index makes of them."""
+
+
+TURNS = 12
+"""Rounds in which the index reaches the head of a chain that rests."""
 
 
 class PlainRecoder:
@@ -44,12 +75,14 @@ class Universe:
 
     random: Random
     folder: Path
+    database: str | None = None
     clock: MovableClock = field(default_factory=lambda: MovableClock(START))
     market: Market = field(init=False)
     node: Node = field(init=False)
     settings: Settings = field(init=False)
     world: World = field(init=False)
     follower: Follower = field(init=False)
+    indexers: tuple[Indexer, Indexer] = field(init=False)
     undelivered: list[tuple[str, Block]] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
     latest: datetime = START
@@ -66,6 +99,8 @@ class Universe:
             "IMPRINT_DATA_DIR": str(self.folder),
             "IMPRINT_PUBLIC_URL": ORIGIN,
         }
+        if self.database is not None:
+            environ["IMPRINT_DATABASE_URL"] = self.database
         defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": self.market.address}
         self.settings = read_settings(environ, defaults=defaults, check_secrets=False)
         self._start()
@@ -90,6 +125,8 @@ class Universe:
             chain_settings.reorg_depth,
             monotonic=self.clock.monotonic,
         )
+        one, other = (build_indexer(self.settings, adapters) for _ in range(2))
+        self.indexers = one, replace(other, holder="another process")
 
     async def restart(self) -> None:
         """End the service and start it anew on the same data."""
@@ -105,6 +142,10 @@ class Universe:
         await self.world.adapters.close()
 
     @property
+    def search(self) -> SearchIndex:
+        return self.adapters.search
+
+    @property
     def adapters(self) -> Adapters:
         return self.world.adapters
 
@@ -117,6 +158,18 @@ class Universe:
 
     def anybody(self) -> Wallet:
         return self.world.wallet(self.random.choice(AUTHORS + READERS))
+
+    def texts(self) -> Texts:
+        """What an author writes about a post."""
+        chance = self.random
+        title = [chance.choice(TITLES) for _ in range(chance.randint(1, 3))]
+        if chance.random() < 0.3:
+            title.insert(chance.randint(0, len(title)), chance.choice(HOSTILE))
+        description = [
+            chance.choice((*DESCRIPTIONS, *HOSTILE)) for _ in range(chance.randint(0, 4))
+        ]
+        tags = chance.choices(list(TAGS), k=chance.choice([0, 0, 1, 3, 10]))
+        return Texts(b" ".join(title), b" ".join(description), tuple(tags))
 
     async def session(self, wallet: Wallet) -> dict[str, str]:
         """The headers of a session that has not expired."""
@@ -175,6 +228,30 @@ class Universe:
         finally:
             self.node.fault = None
 
+    async def index(
+        self,
+        trouble: Callable[[bytes], bytes | None] | None = None,
+        indexer: int = 0,
+        behind: int = 0,
+    ) -> bool:
+        """Run a round of an indexer, which may fail if the node is in trouble or behind."""
+        chain = self.market.chain
+        self.node.fault = trouble
+        if behind:
+            last = max(1, chain.head.number - behind)
+            self.node.chain = cast(Chain, ChainBehind(chain, last))
+        try:
+            return await self.indexers[indexer].index_once()
+        except Unavailable:
+            assert trouble is not None or behind
+            return False
+        finally:
+            self.node.fault, self.node.chain = None, chain
+
+    async def index_twice(self) -> list[bool]:
+        """Run a round of both indexers at once."""
+        return await asyncio.gather(*(each.index_once() for each in self.indexers))
+
     async def collect(self) -> None:
         collector = GarbageCollector(
             self.adapters.catalog, self.adapters.content, self.clock, GRACE
@@ -193,4 +270,16 @@ class Universe:
             while not await self.follow():
                 # The clock went back, and the lease of the one before has not run out again.
                 self.clock.advance(7)
+            await self._index_to_head()
         assert not self.follower.deep_reorg
+
+    async def _index_to_head(self) -> None:
+        for _ in range(TURNS):
+            if not await self.index(indexer=self.random.choice([0, 1])):
+                self.clock.advance(7)
+                continue
+            state = await self.adapters.index_writer.index_state()
+            reached = state.block if state else None
+            if reached and reached.block_hash == "0x" + self.market.chain.head.hash.hex():
+                return
+        raise AssertionError("the index does not reach the head")

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from tests.simulation.index_verdict import check_index
 from tests.simulation.market import Created
 from tests.simulation.model import DESTROYED, GONE, LIVE, Model, Version
+from tests.simulation.posts_verdict import check_posts
 from tests.simulation.universe import AUTHORS, READERS, Universe
 
 Record = dict[str, Any]
@@ -15,6 +17,9 @@ SAMPLE = 3
 
 async def check(universe: Universe, model: Model, whole: bool) -> None:
     """Fails where the service and the model differ. The universe must have come to rest."""
+    ledger = await check_index(universe, model)
+    if whole or universe.random.random() < 0.3:
+        await check_posts(universe, model, ledger)
     claims = model.claims()
     model.posts, model.post_blocks = {}, {}
     for version in model.versions.values():

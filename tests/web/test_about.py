@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from starlette.types import Receive, Scope, Send
-from tests.world import World, open_world, problem
+from tests.world import ORIGIN, World, open_world, problem
 
 from imprint.web.routes.about import DRAINING
 
@@ -22,6 +22,26 @@ async def test_the_facts_contain_what_a_client_needs(town: World) -> None:
     assert facts["chain"] == {"id": 31337, "marketplace": town.marketplace}
     assert facts["limits"]["content_bytes"] == 4 * 1024 * 1024
     assert set(facts["page_sizes"].values()) == {9, 12}
+
+
+async def test_the_facts_name_the_service_its_forms_and_its_features(town: World) -> None:
+    facts = (await town.client.get("/.well-known/imprint.json")).json()
+    assert facts["service"] == ORIGIN
+    assert facts["signing_forms"] == ["imprint-1"]
+    assert facts["features"] == ["posts", "feeds", "search"]
+    # Clients spread this object into the domain of their typed data.
+    assert facts["signing"].keys() == {"name", "version", "chainId"}
+
+
+async def test_the_facts_tell_the_time_and_are_cached_for_seconds_only(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        first = await world.client.get("/.well-known/imprint.json")
+        world.clock.advance(100)
+        second = await world.client.get("/.well-known/imprint.json")
+        assert first.json()["now"] + 100 == second.json()["now"] == world.clock.seconds
+        assert first.json() | {"now": 0} == second.json() | {"now": 0}
+        assert first.headers["cache-control"] == "public, max-age=5"
+        assert "etag" not in first.headers
 
 
 async def test_a_front_end_finds_the_marketplace_and_its_abi(town: World) -> None:

@@ -37,8 +37,8 @@ async def test_a_session_has_the_promised_header_and_claims(town: World) -> None
     )
     assert (header["alg"], header["typ"]) == ("HS256", "JWT")
     assert header.keys() == {"alg", "typ", "kid"}
-    assert claims.keys() == {"sub", "iss", "aud", "iat", "exp", "jti"}
-    assert claims["sub"] == alice.address
+    assert claims.keys() == {"sub", "iss", "aud", "iat", "exp", "jti", "address"}
+    assert claims["sub"] == claims["address"] == alice.address
     assert claims["exp"] - claims["iat"] == 7200
 
 

@@ -16,6 +16,7 @@ from imprint.web.docs.html import Markup, element, render_json, render_line, ren
 from imprint.web.docs.operation import Operation
 from imprint.web.docs.operations import OPERATIONS
 from imprint.web.docs.page import DOCS_POLICY, docs_page
+from imprint.web.problems import HIDDEN
 
 PAGE = docs_page(DOCUMENT, FACTS)
 VOID = {"meta"}
@@ -77,7 +78,9 @@ def test_an_article_shows_the_method_path_and_alias_of_its_operation(operation: 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 def test_an_article_lists_exactly_the_codes_of_its_operation(operation: Operation) -> None:
     errors = section_of(article_of(operation), '<dl class="errors">')
-    assert sorted(re.findall(r"<li><code>(\w+)</code>", errors)) == sorted(operation.codes)
+    # Some codes have another status in compatibility, and are listed under both.
+    codes = [*operation.codes, *(code for code in operation.codes if code in HIDDEN)]
+    assert sorted(re.findall(r"<li><code>(\w+)</code>", errors)) == sorted(codes)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)

@@ -1,13 +1,18 @@
 """Posts over HTTP: what lists, posts, authors and contents show, and what is refused."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.web.conftest import EVERY_DATABASE
+from tests.web.test_outages import Breakable
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
+
+from imprint.bootstrap import Adapters
+from imprint.domain.errors import Unavailable
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), *EVERY_DATABASE]
 
@@ -333,3 +338,30 @@ async def test_nothing_of_a_draft_is_in_the_index(town: World) -> None:
     assert post["cid"] == draft["cid"]
     assert post["hosted"] is False
     assert "Nobody has read" not in json.dumps(post)
+
+
+@pytest.mark.parametrize(
+    ("step", "path"),
+    [
+        ("list_posts", "/posts"),
+        ("indexed_post", "/posts/1"),
+        ("account", "/authors/0x" + "1" * 40),
+        ("library", "/me/library"),
+        ("sales_of", "/me/sales"),
+        ("totals", "/stats"),
+        ("is_complete", "/stats"),
+    ],
+)
+async def test_without_a_database_the_index_is_an_outage(
+    tmp_path: Path, records: None, step: str, path: str
+) -> None:
+    def adapt(parts: Adapters) -> Adapters:
+        broken: Any = Breakable(parts.index_reader, Unavailable.database, {step})
+        return replace(parts, index_reader=broken)
+
+    async with open_world(tmp_path, adapt=adapt) as world:
+        await world.index()
+        session = await world.login(world.wallet(1))
+        response = await world.client.get(path, headers=session)
+        assert problem(response) == (503, "database_unavailable")
+        assert int(response.headers["retry-after"]) >= 1

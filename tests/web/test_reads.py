@@ -47,7 +47,12 @@ async def test_a_post_is_read_with_what_publishing_added(town: World) -> None:
     response = await town.read_post(alice, event["postId"])
     record = response.json()["file"]
     assert record.keys() == READ_RECORD
-    assert record["keyvalues"] == {"owner": alice.address, "status": "onchain"}
+    assert record["keyvalues"] == {
+        "owner": alice.address,
+        "status": "onchain",
+        "publishedAt": record["published_at"],
+        "essays": "essays",
+    }
     assert record["hashtags"] == ["essays"]
     assert record["thumbnail_cid"] == thumbnail
     assert record["post_id"] == event["postId"]

@@ -40,12 +40,15 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`address` repeats `sub` for pages that decode it; sessions of older releases have none."""
+
     sub: str
     iss: str
     aud: str
     iat: int
     exp: int
     jti: str
+    address: str | None = None
 
 
 _encode = msgspec.json.Encoder().encode
@@ -113,7 +116,7 @@ class Sessions:
         issued = int(now.timestamp())
         expires = issued + SESSION_SECONDS
         jti = self._random_bytes(16).hex()
-        claims = _Claims(address, self._issuer, self._audience, issued, expires, jti)
+        claims = _Claims(address, self._issuer, self._audience, issued, expires, jti, address)
         signed = f"{self._header}.{encode_base64url(_encode(claims))}"
         token = f"{signed}.{_sign(self._key, signed)}"
         return IssuedSession(token, datetime.fromtimestamp(expires, UTC))
@@ -150,6 +153,8 @@ class Sessions:
         lasts = claims.exp - claims.iat
         ours = claims.iss == self._issuer and claims.aud == self._audience
         if not ours or address != claims.sub or not 0 < lasts <= SESSION_SECONDS:
+            raise _invalid()
+        if claims.address not in (None, claims.sub):
             raise _invalid()
         if claims.iat > now.timestamp() + CLOCK_SKEW_SECONDS:
             raise _invalid()

@@ -45,11 +45,13 @@ from imprint.services.pages import Pages
 from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
+from imprint.services.search import LibrarySearch, Search
 from imprint.services.sitemap import Sitemap
+from imprint.services.totals import Totals
 from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
-from imprint.settings import Secret, Settings
+from imprint.settings import Compatibility, Secret, Settings
 from imprint.web.app import ClientRates, Facts, Services, StartingApp, WebOptions, build_app
 from imprint.web.feed_links import FeedLinks
 
@@ -106,12 +108,21 @@ def build_service(
         Feeds(index, adapters.feed_index, reads, adapters.private_feeds, clock),
         Pages(index, reads),
         Sitemap(adapters.feed_index),
-        Posts(adapters.index_reader, _post_page_tokens(settings), clock),
+        Totals(index, clock),
+        Posts(
+            index,
+            _post_page_tokens(settings),
+            clock,
+            Search(index, adapters.search),
+            LibrarySearch(index, catalog, reads),
+        ),
     )
     watched = [*monitors.values()]
     check = services.readiness.check
     usage = UsageMonitor(catalog, check, adapters.monotonic) if measures else None
-    tasks = BackgroundTasks(settings, adapters, entitlement, labels, claim, watched, strays, usage)
+    tasks = BackgroundTasks(
+        settings, adapters, entitlement, labels, claim, watched, strays, usage, reads
+    )
     return build_app(
         services,
         _facts(settings, rpc_url),
@@ -203,6 +214,7 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.trusted_proxies,
         settings.server.security_contact,
         limits.rate_limits,
+        settings.server.compatibility is Compatibility.INKDAO,
         settings.server.public_url.rstrip("/"),
     )
 

@@ -17,7 +17,12 @@ from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.private_feeds import CatalogPrivateFeeds
 from imprint.adapters.catalog.schema import NewerSchema
-from imprint.adapters.catalog.sqlite import open_catalog
+from imprint.adapters.catalog.search_index import (
+    CatalogSearch,
+    find_in_postgresql,
+    find_in_sqlite,
+)
+from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
@@ -51,6 +56,7 @@ from imprint.ports.content import DocumentCipher, Inventory
 from imprint.ports.feed_index import FeedIndex, Hub
 from imprint.ports.post_index import PostIndexReader, PostIndexWriter
 from imprint.ports.private_feeds import PrivateFeeds
+from imprint.ports.search import SearchIndex
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -77,6 +83,7 @@ class Adapters:
 
     catalog: Catalog
     index_reader: PostIndexReader
+    search: SearchIndex
     feed_index: FeedIndex
     private_feeds: PrivateFeeds
     content: ContentStore
@@ -139,6 +146,7 @@ def open_adapters(
     return Adapters(
         catalog=catalog,
         index_reader=CatalogIndexReader(catalog),
+        search=open_search(catalog),
         feed_index=CatalogFeedIndex(catalog),
         private_feeds=CatalogPrivateFeeds(catalog),
         content=content,
@@ -154,6 +162,12 @@ def open_adapters(
         monotonic=seconds or monotonic,
         hub=_open_hub(settings.server.websub_hub),
     )
+
+
+def open_search(catalog: CatalogBase) -> SearchIndex:
+    """The search index in the database of a catalog."""
+    is_sqlite = isinstance(catalog, SqliteCatalog)
+    return CatalogSearch(catalog, find_in_sqlite if is_sqlite else find_in_postgresql)
 
 
 def _open_hub(address: str | None) -> Hub | None:

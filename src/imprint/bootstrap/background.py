@@ -19,7 +19,9 @@ from imprint.services.indexer import INDEXER_LEASE, LEASE_LENGTH, Indexer
 from imprint.services.installation import InstallationClaim
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, LeaseMonitor
+from imprint.services.reads import Reads
 from imprint.services.scrub import Examination, Scrub, watch_files
+from imprint.services.search_texts import SearchTexts
 from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.websub import HubNotices
 from imprint.settings import Settings
@@ -120,6 +122,7 @@ class BackgroundTasks:
     monitors: Sequence[LeaseMonitor] = ()
     strays: StrayScan | None = None
     usage: UsageMonitor | None = None
+    reads: Reads | None = None
 
     @asynccontextmanager
     async def lifespan(self, app: ASGIApp) -> AsyncIterator[None]:
@@ -161,4 +164,7 @@ class BackgroundTasks:
         if interval := self.settings.chain.follow_seconds:
             yield build_follower(self.settings, adapters, self.labels).run(interval)
             yield build_indexer(self.settings, adapters).run(interval)
+            if self.reads is not None:
+                texts = SearchTexts(catalog, adapters.search, self.reads, clock)
+                yield texts.run(interval)
             yield EntitlementWatcher(adapters.chain, self.entitlement).run(interval)

@@ -16,9 +16,18 @@ from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.marketplace import artifact
 from imprint.settings import Settings
 
+SIGNING_FORMS = ("imprint-1",)
+"""The forms of signed writes that are accepted."""
+
+FEATURES = ("posts", "feeds", "search")
+"""What the service offers beyond drafts and their publication."""
+
 
 def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
-    """The members of `/.well-known/imprint.json`; `rpc_url` is given under `dev` only."""
+    """The members of `/.well-known/imprint.json`; `rpc_url` is given under `dev` only.
+
+    The member `now` is added when the document is requested.
+    """
     chain: dict[str, Any] = {
         "id": settings.chain.id,
         "marketplace": checksum_address(settings.chain.marketplace),
@@ -28,11 +37,14 @@ def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
     return {
         "name": "Imprint",
         "version": __version__,
+        "service": settings.server.public_url,
         "signing": {
             "name": settings.signing.name,
             "version": settings.signing.version,
             "chainId": settings.chain.id,
         },
+        "signing_forms": list(SIGNING_FORMS),
+        "features": list(FEATURES),
         "login": {
             "domains": list(settings.login_domains),
             "freshness_seconds": int(LOGIN_FRESHNESS.total_seconds()),

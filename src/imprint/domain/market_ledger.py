@@ -154,18 +154,14 @@ class Ledger:
             self._apply_transaction(list(group))
 
     def _apply_transaction(self, events: Sequence[MarketEvent]) -> None:
-        bought = {
-            (event.buyer, event.post_id): event.price
-            for event in events
-            if isinstance(event, PostPurchased)
-        }
+        paid = _payments(events)
         for event in events:
             # First, because a contract may mint a token before it reports the post.
             if isinstance(event, PostPublished):
                 self._publish(event)
         for event in events:
             if isinstance(event, TokensMoved):
-                self._move(event, bought)
+                self._move(event, paid.get(event.origin.place))
             elif isinstance(event, PostPurchased):
                 self._purchase(event)
             elif isinstance(event, PriceChanged):
@@ -230,14 +226,14 @@ class Ledger:
         if post is not None:
             self.posts.put(event.post_id, replace(post, price=event.price))
 
-    def _move(self, event: TokensMoved, bought: dict[HoldingKey, int]) -> None:
+    def _move(self, event: TokensMoved, paid: int | None) -> None:
         if event.sender == event.receiver or not event.amount:
             return
         if event.sender != ZERO_ADDRESS:
             self._change_balance((event.sender, event.post_id), -event.amount, event, None)
         if event.receiver != ZERO_ADDRESS:
             key = (event.receiver, event.post_id)
-            self._change_balance(key, event.amount, event, bought.get(key))
+            self._change_balance(key, event.amount, event, paid)
 
     def _change_balance(
         self, key: HoldingKey, amount: int, event: TokensMoved, paid: int | None
@@ -291,6 +287,30 @@ class Ledger:
     def _day(self, at: datetime) -> tuple[int, DayRow]:
         day = day_of(at)
         return day, self.days.get(day) or DayRow()
+
+
+def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
+    """What was paid for tokens in one transaction, by the place at which they were minted.
+
+    A purchase mints its token just before its event, or after it; other mints are gifts.
+    """
+    paid: dict[int, int] = {}
+    minted: dict[HoldingKey, int] = {}
+    owed: dict[HoldingKey, int] = {}
+    for event in events:
+        if isinstance(event, TokensMoved) and event.sender == ZERO_ADDRESS:
+            key = (event.receiver, event.post_id)
+            if key in owed:
+                paid[event.origin.place] = owed.pop(key)
+            else:
+                minted[key] = event.origin.place
+        elif isinstance(event, PostPurchased):
+            key = (event.buyer, event.post_id)
+            if key in minted:
+                paid[minted.pop(key)] = event.price
+            else:
+                owed[key] = event.price
+    return paid
 
 
 def day_of(at: datetime) -> int:

@@ -48,7 +48,7 @@ _STROKES = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i", "�
 _KNOWN_CHARACTERS = 20_000
 """Characters whose folding is remembered."""
 
-_LONG_WORD = re.compile(r"([^ ]{%d})[^ ]+" % MAX_WORD)
+_LONG_WORD = re.compile(rf"([^ ]{{{MAX_WORD}}})[^ ]+")
 _PARTS = re.compile(r'"([^"]*)"|([^"\s]+|")')
 
 
@@ -72,7 +72,7 @@ class SearchQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchTexts:
+class PostTexts:
     """What is searchable of a post."""
 
     title: str
@@ -131,7 +131,7 @@ def parse_query(text: str) -> SearchQuery:
     return SearchQuery(tuple(terms))
 
 
-def matches(query: SearchQuery, texts: SearchTexts) -> bool:
+def matches(query: SearchQuery, texts: PostTexts) -> bool:
     """Whether every term of a query is in one of the texts of a post."""
     folded = texts.folded()
     return bool(query.terms) and all(
@@ -139,14 +139,15 @@ def matches(query: SearchQuery, texts: SearchTexts) -> bool:
     )
 
 
-def score(query: SearchQuery, texts: SearchTexts) -> int:
+def score(query: SearchQuery, texts: PostTexts) -> int:
     """How well a post fits that matches: in which of its texts the terms are.
 
     Whole words count more than beginnings. The body is not looked at: what is not in the other
     texts is there.
     """
     total = 0
-    folded = tuple(zip(_WEIGHTS, SearchTexts.folded(texts)[:3], strict=True))
+    named = (fold(texts.title), fold(" ".join(texts.hashtags)), fold(texts.description))
+    folded = tuple(zip(_WEIGHTS, named, strict=True))
     for term in query.terms:
         pattern = pattern_of(term)
         best = 2
@@ -220,8 +221,8 @@ def _fold_character(char: str) -> str:
     for each in plain:
         kind = unicodedata.category(each)
         if kind[0] in "LN":
-            each = _STROKES.get(each, each)
-            made.append(f" {each} " if _is_unspaced(each[0]) else each)
+            letter = _STROKES.get(each, each)
+            made.append(f" {letter} " if _is_unspaced(each) else letter)
         elif kind[0] != "M":
             made.append(" ")
     return "".join(made)
@@ -306,9 +307,8 @@ def _cut(text: str, marks: Sequence[tuple[int, int]]) -> str:
         end = end if space < 0 else space
     parts = ["…"] if begin else []
     at = begin
-    for first, last in marks:
-        first, last = max(first, at), min(last, end)
-        if first >= last:
+    for first, last in ((first, min(last, end)) for first, last in marks):
+        if not at <= first < last:
             continue
         parts += [html.escape(text[at:first], quote=False), "<mark>"]
         parts += [html.escape(text[first:last], quote=False), "</mark>"]

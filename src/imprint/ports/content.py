@@ -106,7 +106,7 @@ class ImageRecoder(Protocol):
     """Checks that bytes are an image, and encodes it again without metadata."""
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        """The image, encoded again in its own format (PNG or JPEG), without metadata.
+        """The image, encoded again as PNG or JPEG, without metadata.
 
         Images of one signer are recoded one after the other. Refuses `unsupported_media_type`,
         `too_large`, `invalid_image`, and `rate_limited` if too many of this signer are waiting.

@@ -28,6 +28,7 @@ from imprint.domain.indexed_posts import (
 )
 from imprint.ports import Clock
 from imprint.ports.post_index import PostIndexReader
+from imprint.services.search import LibrarySearch, Search, parse_search
 
 PAGE_SIZE = 20
 """Posts or sales on a page, unless a request asks for another number."""
@@ -60,6 +61,7 @@ class ListRequest:
     given: Mapping[str, Any] = field(default_factory=dict)
     page_token: str | None = None
     limit: int | None = None
+    search: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class ListedPosts:
 
     posts: tuple[IndexedPost, ...]
     next_page_token: str | None
+    snippets: Mapping[int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Library:
 
     held: tuple[HeldPost, ...]
     next_page_token: str | None
+    snippets: Mapping[int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,8 @@ class Posts:
     index: PostIndexReader
     tokens: PostPageTokens
     clock: Clock
+    search: Search
+    library_search: LibrarySearch
     _listed: Derived[ListedPosts] = field(default_factory=Derived)
     _libraries: Derived[Library] = field(default_factory=Derived)
     _sales: Derived[SalesPage] = field(default_factory=Derived)
@@ -130,6 +136,9 @@ class Posts:
     async def list(self, request: ListRequest) -> ListedPosts:
         """A page of posts. Refuses a token that belongs to another list."""
         start = self._posts_start(request)
+        text = request.search if start is None else start.query
+        if text is not None:
+            return await self._search(text, request, start)
         if start is None:
             which, after = PostFilter(**request.given), None
             limit = request.limit or PAGE_SIZE
@@ -147,6 +156,30 @@ class Posts:
             return ListedPosts(page.posts, self.tokens.encode(following, expires))
 
         return self._listed.of(page, expires, make)
+
+    async def _search(
+        self, text: str, request: ListRequest, start: PostsPage | None
+    ) -> ListedPosts:
+        """A page of the posts that have all words of a text."""
+        query = parse_search(text)
+        if start is None:
+            which, after = PostFilter(**request.given), None
+            limit = request.limit or PAGE_SIZE
+        else:
+            which, after, limit = start.which, start.position, request.limit or start.limit
+        by_score = "order" not in request.given
+        found = await self.search.find(query, which, after, limit, by_score=by_score)
+        if not found.posts and found.next is None and after is None:
+            await self._expect_complete()
+        expires = token_expiry(self.clock())
+
+        def make() -> ListedPosts:
+            if found.next is None:
+                return ListedPosts(found.posts, None, found.snippets)
+            token = self.tokens.encode(PostsPage(which, found.next, limit, text), expires)
+            return ListedPosts(found.posts, token, found.snippets)
+
+        return self._listed.of(found, expires, make)
 
     async def post(self, post_id: int) -> IndexedPost:
         """The post with this id. Refuses one that does not exist."""
@@ -167,7 +200,9 @@ class Posts:
     async def library(self, session: Session, request: ListRequest) -> Library:
         """What the session's address holds, the latest arrival first."""
         holder = session.address
-        before, limit = self._own_start(OwnList.LIBRARY, holder, request, PAGE_SIZE)
+        before, limit, text = self._own_start(OwnList.LIBRARY, holder, request, PAGE_SIZE)
+        if text is not None:
+            return await self._search_library(session, text, before, limit)
         rows = await self.index.library(holder, before, limit + 1)
         if not rows and before is None:
             await self._expect_complete()
@@ -182,12 +217,25 @@ class Posts:
 
         return self._libraries.of(rows, expires, make)
 
+    async def _search_library(
+        self, session: Session, text: str, before: int | None, limit: int
+    ) -> Library:
+        query = parse_search(text)
+        found = await self.library_search.find(session, query, before, limit)
+        if not found.held and found.before is None and before is None:
+            await self._expect_complete()
+        if found.before is None:
+            return Library(found.held, None, found.snippets)
+        following = OwnPage(OwnList.LIBRARY, session.address, found.before, limit, text)
+        token = self.tokens.encode(following, token_expiry(self.clock()))
+        return Library(found.held, token, found.snippets)
+
     async def sales(
         self, session: Session, request: ListRequest, size: int = PAGE_SIZE
     ) -> SalesPage:
         """Purchases of the posts of the session's address, the newest first."""
         author = session.address
-        before, limit = self._own_start(OwnList.SALES, author, request, size)
+        before, limit, _ = self._own_start(OwnList.SALES, author, request, size)
         rows = await self.index.sales_of(author, before, limit + 1)
         if not rows and before is None:
             await self._expect_complete()
@@ -221,7 +269,9 @@ class Posts:
         if request.page_token is None:
             return None
         start = self.tokens.decode(request.page_token, self.clock())
-        if not isinstance(start, PostsPage) or start.query is not None:
+        if not isinstance(start, PostsPage):
+            raise invalid_page_token()
+        if request.search is not None and request.search != start.query:
             raise invalid_page_token()
         for name, value in request.given.items():
             if getattr(start.which, name) != value:
@@ -230,16 +280,17 @@ class Posts:
 
     def _own_start(
         self, name: OwnList, address: Address, request: ListRequest, size: int
-    ) -> tuple[int | None, int]:
-        """Before which place a list of an address goes on, and its limit."""
+    ) -> tuple[int | None, int, str | None]:
+        """Before which place a list of an address goes on, its limit, and what is searched for."""
         if request.page_token is None:
-            return None, request.limit or size
+            return None, request.limit or size, request.search
         start = self.tokens.decode(request.page_token, self.clock())
         if not isinstance(start, OwnPage) or (start.name, start.address) != (name, address):
             raise invalid_page_token()
-        if start.query is not None:
+        if request.search is not None and request.search != start.query:
             raise invalid_page_token()
-        return start.before, request.limit or min(start.limit, max(size, MAX_PAGE_SIZE))
+        limit = request.limit or min(start.limit, max(size, MAX_PAGE_SIZE))
+        return start.before, limit, start.query
 
     async def _expect_complete(self) -> None:
         """Raise `Unavailable` if what was not found may still be on the chain."""

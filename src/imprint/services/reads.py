@@ -94,7 +94,7 @@ class Reads:
             return decode()
         except NotADocument as error:
             log.error("stored bytes are not a document", extra={"cid": file.cid})
-            raise Damaged.document(f"document {file.cid}") from error
+            raise Damaged.document(f"the document {file.cid}") from error
 
     async def public_size(self, cid: Cid) -> int | None:
         """The bytes of a document that everybody may fetch: the thumbnail of a live file.
@@ -111,7 +111,7 @@ class Reads:
         document = await self.content.read(cid, network)
         if document is None:
             log.error("a document named by the catalog is missing", extra={"cid": cid})
-            raise Damaged.document(f"document {cid}")
+            raise Damaged.document(f"the document {cid}, which is missing")
         return document
 
 

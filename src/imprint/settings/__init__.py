@@ -2,6 +2,7 @@
 
 from imprint.settings.declaration import SettingsProblems
 from imprint.settings.encryption import decode_key
+from imprint.settings.groups import Compatibility
 from imprint.settings.loader import read_settings
 from imprint.settings.secrets import Secret
 from imprint.settings.stores import (
@@ -19,6 +20,7 @@ __all__ = [
     "DEVELOPMENT",
     "SETTINGS",
     "BucketContent",
+    "Compatibility",
     "EmbeddedContent",
     "KuboContent",
     "PinataContent",

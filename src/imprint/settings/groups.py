@@ -1,6 +1,7 @@
 """Every setting, declared as a field of its group."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from imprint.domain.addresses import Address
@@ -38,6 +39,21 @@ from imprint.settings.stores import (
 
 _DAY = 86_400
 _MIB = 1_048_576
+
+
+class Compatibility(StrEnum):
+    """Whose front end the service is made to fit; `NONE` is the interface as it is documented."""
+
+    NONE = "none"
+    INKDAO = "inkdao"
+
+
+_parse_compatibility_word = choice(*Compatibility)
+
+
+def parse_compatibility(text: str) -> Compatibility:
+    """Parse the name of a service. Raises `InvalidSetting`."""
+    return Compatibility(_parse_compatibility_word(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +115,14 @@ class Server:
         "Where to report a weakness: a `mailto:` or `https:` address for"
         " `/.well-known/security.txt`, which is 404 without.",
         parse_contact,
+    )
+    compatibility: Compatibility = setting(
+        "COMPATIBILITY",
+        "The service whose front end is served: `none`, or `inkdao`, with which `not_owner` and"
+        " `not_entitled` have status 404 instead of 403, a content may have 16 MiB, and a body may"
+        " take 60 seconds, unless these two are set.",
+        parse_compatibility,
+        "none",
     )
     websub_hub: str | None = optional(
         "WEBSUB_HUB",

@@ -74,9 +74,10 @@ class Limits:
     )
     reads: Rate = setting(
         "RATE_READS",
-        "How many reads an IP address may send in so many seconds.",
+        "How many reads an IP address may send in so many seconds; a page that walks a list of 1000"
+        " posts sends 112, and as many again as preflights, and fetches 1000 thumbnails.",
         parse_rate,
-        "1200/60",
+        "3000/60",
     )
     signed_bytes: Rate = setting(
         "RATE_BYTES",

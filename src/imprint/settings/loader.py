@@ -17,7 +17,7 @@ from imprint.settings.declaration import (
 )
 from imprint.settings.secrets import PREVIOUS, Secret, find_problems, find_warnings
 from imprint.settings.stores import PinataContent, is_exposed
-from imprint.settings.values import GROUPS, SETTINGS, Settings
+from imprint.settings.values import COMPATIBLE, GROUPS, SETTINGS, Settings
 
 CONFIG_NAME = "IMPRINT_CONFIG"
 """The variable that names the TOML file; it is read from the environment only."""
@@ -48,7 +48,7 @@ def read_settings(
     chosen = {name: text for name, text in (options or {}).items() if text is not None}
     given = table.given | environment.given | chosen
     problems = environment.problems + table.problems
-    texts = _fill(given, defaults or {})
+    texts = _fill(given, _compatible(given, defaults or {}))
     values = _parse(texts, given, problems)
     secrets = _find_secrets(texts)
     problems += _find_lone_previous(texts, secrets)
@@ -178,6 +178,13 @@ def edit_distance(first: str, second: str) -> int:
             if i > 1 and j > 1 and (one, first[i - 2]) == (second[j - 2], other):
                 row[j] = min(row[j], before_last[j - 2] + 1)
     return row[-1]
+
+
+def _compatible(given: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
+    """The defaults of a command, replaced where the front end of another service needs others."""
+    name = "IMPRINT_COMPATIBILITY"
+    chosen = given.get(name) or defaults.get(name, "")
+    return {**defaults, **COMPATIBLE.get(chosen.lower(), {})}
 
 
 def _fill(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str | None]:

@@ -11,6 +11,7 @@ from imprint.settings.declaration import Setting, declared_in
 from imprint.settings.encryption import Encryption
 from imprint.settings.groups import (
     Chain,
+    Compatibility,
     Development,
     Retention,
     Server,
@@ -42,6 +43,23 @@ DEVELOPMENT: Mapping[str, str] = MappingProxyType(
 
 The marketplace address is that of a contract created by the first transaction of the first
 development account.
+"""
+
+COMPATIBLE: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        Compatibility.INKDAO: MappingProxyType(
+            {
+                "IMPRINT_MAX_CONTENT_BYTES": str(16 * 1_048_576),
+                "IMPRINT_BODY_TIMEOUT_SECONDS": "60",
+            }
+        )
+    }
+)
+"""Defaults by the text of IMPRINT_COMPATIBILITY; they win over those of a command.
+
+That front end puts pictures into the content. 16 MiB take 27 seconds at 5 Mbit/s, and with the
+usual 15 seconds most uplinks could not send them. The budgets of bytes in flight stay as they are:
+they always have room for the largest body, and bound the memory of a process.
 """
 
 _PAGE_TOKEN_LABEL = b"imprint page token secret"

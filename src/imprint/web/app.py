@@ -22,6 +22,7 @@ from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
 from imprint.services.reads import Reads
 from imprint.services.sitemap import Sitemap
+from imprint.services.totals import Totals
 from imprint.services.webhooks import Webhooks
 from imprint.web.cors import PageCors
 from imprint.web.docs.openapi import describe_interface
@@ -31,7 +32,12 @@ from imprint.web.large_responses import ResponseBudget
 from imprint.web.machine_pages import MachinePages
 from imprint.web.middleware import RequestLimits, RequestMiddleware
 from imprint.web.post_records import PostRecords
-from imprint.web.problems import on_method_not_allowed, on_not_found, on_problem
+from imprint.web.problems import (
+    on_hidden_problem,
+    on_method_not_allowed,
+    on_not_found,
+    on_problem,
+)
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.routes.about import AboutRoutes, StartingRoutes
@@ -40,6 +46,7 @@ from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
 from imprint.web.routes.posts import PostRoutes
 from imprint.web.routes.reads import ReadRoutes
+from imprint.web.routes.totals import TotalsRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
 from imprint.web.routing import Application
@@ -63,6 +70,7 @@ class Services:
     feeds: Feeds
     pages: Pages
     sitemap: Sitemap
+    totals: Totals
     posts: Posts
 
 
@@ -108,6 +116,8 @@ class WebOptions:
     trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
     has_shares: bool = True
+    hides_refusals: bool = False
+    """Whether the statuses of `problems.HIDDEN` apply."""
     public_url: str = ""
 
     def budget(self, total: int, largest: int = 1) -> Budget:
@@ -140,7 +150,7 @@ def build_app(
         routes=routes,
         middleware=_middleware(routes, options, monotonic),
         exception_handlers={
-            Problem: on_problem,
+            Problem: on_hidden_problem if options.hides_refusals else on_problem,
             404: on_not_found,
             405: on_method_not_allowed,
         },
@@ -195,8 +205,8 @@ def _routes(
     budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
     gateway = GatewayRoutes(services.reads, budget)
-    feeds = FeedRoutes(services.login, services.feeds, facts.links, bodies, budget)
     links = facts.links
+    feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = MachinePages(links.service, links.chain_id, links.contract)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     posts = PostRoutes(services.login, services.posts, PostRecords(options.public_url))
@@ -204,7 +214,7 @@ def _routes(
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
     about = AboutRoutes(
-        facts.service,
+        msgspec.json.encode(facts.service).removesuffix(b"}"),
         msgspec.json.encode(facts.marketplace),
         msgspec.json.encode(openapi),
         docs_page(openapi, facts.service).encode(),
@@ -213,41 +223,50 @@ def _routes(
         clock,
     )
     return [
-        Route("/filesByTags", reads.files_by_tags),
-        Route("/fileByCid", reads.file_by_cid),
-        Route("/fileByPostId", reads.file_by_post_id),
-        Route("/freeFileByPostId", reads.free_file_by_post_id),
-        Route("/pendingFilesByOwner", reads.pending_files_by_owner),
-        Route("/filesByNextPageToken", reads.files_by_next_page_token),
-        Route("/filesMetaData", reads.files_meta_data),
         Route("/ipfs/{cid}", gateway.document),
-        # Before the routes of posts, whose ids would take the ending.
-        Route("/posts/{id}.md", machines.post),
-        *_index_routes(posts, reads),
-        Route("/auth/login", writes.login, methods=["POST"]),
-        Route("/create/group", writes.create, methods=["POST"]),
-        Route("/update/file", writes.update, methods=["POST"]),
-        Route("/publish/file", writes.publish, methods=["POST"]),
-        Route("/delete/file", writes.delete, methods=["POST"]),
+        *_index_routes(posts, reads, machines),
         *(
             Route(f"/webhook/{name}/publish", webhooks.receiver(provider), methods=["POST"])
             for provider in services.webhooks.providers
             for name in (provider, WEBHOOK_ALIASES[provider])
         ),
+        *_file_routes(reads),
+        *_write_routes(writes),
         *_feed_routes(feeds),
-        Route("/p/{id}", machines.page),
-        Route("/llms.txt", machines.llms),
-        Route("/robots.txt", machines.robots),
-        Route("/sitemap.xml", machines.sitemap_index),
-        Route("/sitemaps/{start}.xml", machines.sitemap),
-        Route("/.well-known/imprint.json", about.facts_json),
-        Route("/.well-known/marketplace.json", about.marketplace_json),
-        Route("/.well-known/security.txt", about.security_txt),
-        Route("/openapi.json", about.openapi_json),
-        Route("/docs", about.docs),
-        Route("/healthz", about.healthz),
-        Route("/readyz", about.readyz),
+        *_machine_routes(machines),
+        *_totals_routes(TotalsRoutes(services.totals)),
+        *_about_routes(about),
     ]
+
+
+def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes) -> Iterator[Route]:
+    # The first pattern that matches wins, and an id may have any characters but a slash.
+    yield Route("/posts/{id}.md", machines.post)
+    yield Route("/posts", posts.list_posts)
+    yield Route("/posts/{id}", posts.post)
+    yield Route("/posts/{id}/content", reads.post_content)
+    yield Route("/authors/{address}", posts.author)
+    yield Route("/me/library", posts.library)
+    yield Route("/me/sales", posts.sales)
+    yield Route("/stats", posts.stats)
+
+
+def _file_routes(reads: ReadRoutes) -> Iterator[Route]:
+    yield Route("/filesByTags", reads.files_by_tags)
+    yield Route("/fileByCid", reads.file_by_cid)
+    yield Route("/fileByPostId", reads.file_by_post_id)
+    yield Route("/freeFileByPostId", reads.free_file_by_post_id)
+    yield Route("/pendingFilesByOwner", reads.pending_files_by_owner)
+    yield Route("/filesByNextPageToken", reads.files_by_next_page_token)
+    yield Route("/filesMetaData", reads.files_meta_data)
+
+
+def _write_routes(writes: WriteRoutes) -> Iterator[Route]:
+    yield Route("/auth/login", writes.login, methods=["POST"])
+    yield Route("/create/group", writes.create, methods=["POST"])
+    yield Route("/update/file", writes.update, methods=["POST"])
+    yield Route("/publish/file", writes.publish, methods=["POST"])
+    yield Route("/delete/file", writes.delete, methods=["POST"])
 
 
 def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
@@ -261,18 +280,28 @@ def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
     yield Route("/me/feeds/{id}", feeds.one_of_reader, methods=["DELETE", "POST"])
 
 
-def _index_routes(posts: PostRoutes, reads: ReadRoutes) -> list[Route]:
-    return [
-        Route("/posts", posts.list_posts),
-        # The first pattern that matches wins, and an id may have any characters but a slash: a
-        # pattern such as `/posts/{id}.md` stands above this one.
-        Route("/posts/{id}", posts.post),
-        Route("/posts/{id}/content", reads.post_content),
-        Route("/authors/{address}", posts.author),
-        Route("/me/library", posts.library),
-        Route("/me/sales", posts.sales),
-        Route("/stats", posts.stats),
-    ]
+def _machine_routes(machines: MachineRoutes) -> Iterator[Route]:
+    yield Route("/p/{id}", machines.page)
+    yield Route("/llms.txt", machines.llms)
+    yield Route("/robots.txt", machines.robots)
+    yield Route("/sitemap.xml", machines.sitemap_index)
+    yield Route("/sitemaps/{start}.xml", machines.sitemap)
+
+
+def _totals_routes(totals: TotalsRoutes) -> Iterator[Route]:
+    yield Route("/globalMetrics", totals.global_metrics)
+    yield Route("/userMetrics", totals.user_metrics)
+    yield Route("/heatmap", totals.heat_map)
+
+
+def _about_routes(about: AboutRoutes) -> Iterator[Route]:
+    yield Route("/.well-known/imprint.json", about.facts_json)
+    yield Route("/.well-known/marketplace.json", about.marketplace_json)
+    yield Route("/.well-known/security.txt", about.security_txt)
+    yield Route("/openapi.json", about.openapi_json)
+    yield Route("/docs", about.docs)
+    yield Route("/healthz", about.healthz)
+    yield Route("/readyz", about.readyz)
 
 
 def _middleware(routes: list[Route], options: WebOptions, monotonic: Monotonic) -> list[Middleware]:

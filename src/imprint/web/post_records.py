@@ -1,7 +1,7 @@
 """The JSON of posts, authors, libraries, sales and statistics, made from what the index shows."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from io import StringIO
@@ -65,6 +65,7 @@ class PostRecord(msgspec.Struct):
     sales: SalesRecord
     holders: int
     links: PostLinks
+    snippet: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class HeldRecord(msgspec.Struct):
@@ -75,7 +76,7 @@ class HeldRecord(msgspec.Struct):
     paid: str | None
 
 
-class HeldPostRecord(PostRecord):
+class HeldPostRecord(PostRecord, kw_only=True):
     """A post in a library."""
 
     held: HeldRecord
@@ -164,17 +165,27 @@ class PostRecords:
 
     def listed(self, listed: ListedPosts) -> PostsResponse:
         """A page of posts."""
-        return PostsResponse([self.of(post) for post in listed.posts], listed.next_page_token)
+        posts = [self.found(post, listed.snippets) for post in listed.posts]
+        return PostsResponse(posts, listed.next_page_token)
 
     def library(self, library: Library) -> LibraryResponse:
         """A page of a library."""
-        return LibraryResponse([self.held(each) for each in library.held], library.next_page_token)
+        held = [self.held(each, library.snippets) for each in library.held]
+        return LibraryResponse(held, library.next_page_token)
 
-    def held(self, held: HeldPost) -> HeldPostRecord:
+    def found(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> PostRecord:
+        """A post, with its snippet if it was searched for."""
+        if snippets is None:
+            return self.of(post)
+        return msgspec.structs.replace(self.of(post), snippet=snippets[post.place])
+
+    def held(self, held: HeldPost, snippets: Mapping[int, str] | None = None) -> HeldPostRecord:
         """A post with how it is held."""
         paid = None if held.paid is None else str(held.paid)
         record = HeldRecord(str(held.balance), held.arrived_at, paid)
-        return HeldPostRecord(**msgspec.structs.asdict(self.of(held.post)), held=record)
+        return HeldPostRecord(
+            **msgspec.structs.asdict(self.found(held.post, snippets)), held=record
+        )
 
 
 def post_record(post: IndexedPost, public_url: str) -> PostRecord:

@@ -1,5 +1,6 @@
 """Problem responses: one JSON body for every refusal and every error (RFC 9457)."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -63,6 +64,11 @@ STATUSES: dict[int, tuple[Code, ...]] = {
 
 STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
 
+HIDDEN = {Code.NOT_OWNER: 404, Code.NOT_ENTITLED: 404}
+"""Other statuses, for the front end of an earlier service, which signs its user out on any 403."""
+
+_HIDING = STATUS_OF | HIDDEN
+
 CHALLENGED = (Code.SESSION_MISSING, Code.SESSION_INVALID, Code.SESSION_EXPIRED)
 """Codes whose responses ask the client to sign in."""
 
@@ -75,7 +81,7 @@ FAILURE = "internal_error"
 """The code of an unexpected error; a client can do nothing about it."""
 
 
-def problem_response(problem: Problem) -> Response:
+def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF) -> Response:
     """The response to a request that ended in this problem."""
     extra: dict[str, Any] = {}
     headers: dict[str, str] = {}
@@ -89,7 +95,7 @@ def problem_response(problem: Problem) -> Response:
         headers["Retry-After"] = str(RETRY_AFTER_OUTAGE)
     if problem.code in CHALLENGED:
         headers["WWW-Authenticate"] = _challenge(problem.code)
-    return _response(STATUS_OF[problem.code], problem.code, problem.detail, headers, extra)
+    return _response(statuses[problem.code], problem.code, problem.detail, headers, extra)
 
 
 def error_response() -> Response:
@@ -101,6 +107,12 @@ async def on_problem(request: Request, problem: Problem) -> Response:
     """Respond to a problem, and note its code for metrics and logs."""
     request.scope["state"]["code"] = problem.code
     return problem_response(problem)
+
+
+async def on_hidden_problem(request: Request, problem: Problem) -> Response:
+    """Respond like `on_problem`, with the statuses of `HIDDEN`."""
+    request.scope["state"]["code"] = problem.code
+    return problem_response(problem, _HIDING)
 
 
 async def on_not_found(request: Request, error: HTTPException) -> Response:

@@ -1,6 +1,7 @@
 """Responses: the JSON bodies, entity tags and cache headers."""
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -23,11 +24,12 @@ class LoginResponse(msgspec.Struct):
     expiresAt: datetime  # noqa: N815 - as in the interface
 
 
-class KeyValues(msgspec.Struct):
-    """The metadata of a record."""
+class KeyValues(msgspec.Struct, omit_defaults=True):
+    """The metadata of a record; each hashtag is a further member whose value is its name."""
 
     owner: str
     status: str
+    publishedAt: datetime | None = None  # noqa: N815 - as clients of the interface expect it
 
 
 class Record(msgspec.Struct):
@@ -39,7 +41,8 @@ class Record(msgspec.Struct):
     size: int
     created_at: datetime
     group_id: str
-    keyvalues: KeyValues
+    keyvalues: Any
+    """`KeyValues`, also as a mapping or encoded already."""
 
 
 class ReadRecord(Record):
@@ -124,7 +127,92 @@ class DeliveryResponse(msgspec.Struct):
     events: list[EventResponse]
 
 
+class MarketMetrics(msgspec.Struct, rename="camel"):
+    """The totals of the marketplace; amounts are in wei."""
+
+    total_users: int
+    total_assets: int
+    total_asset_worth: str
+    total_volume: str
+
+
+class CreatorMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address as an author."""
+
+    total_assets: int
+    total_earnings: str
+    total_subscribers: int
+    total_asset_worth: str
+
+
+class HolderMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address as a reader."""
+
+    total_purchases: int
+    total_spent: str
+
+
+class UserMetrics(msgspec.Struct, rename="camel"):
+    """The totals of an address."""
+
+    creator: CreatorMetrics
+    holder: HolderMetrics
+
+
+class HeatMap(msgspec.Struct, rename="camel"):
+    """The day of every post and of every purchase of an address, in order."""
+
+    creator: list[str]
+    holder: list[str]
+
+
+class GlobalMetricsResponse(msgspec.Struct, rename="camel"):
+    """`GET /globalMetrics`"""
+
+    status_code: int
+    data: MarketMetrics
+
+
+class UserMetricsResponse(msgspec.Struct, rename="camel"):
+    """`GET /userMetrics`"""
+
+    status_code: int
+    data: UserMetrics
+
+
+class HeatMapResponse(msgspec.Struct, rename="camel"):
+    """`GET /heatmap`"""
+
+    status_code: int
+    data: HeatMap
+
+
 # JSON bodies made from values of the domain and the services
+
+RESERVED_TAGS = frozenset(
+    name.lower()
+    for name in (
+        *(field for struct in (KeyValues, ReadRecord) for field in struct.__struct_fields__),
+        *("constructor", "prototype"),
+    )
+)
+"""Hashtags that are no members of `keyvalues`: names of other members in any case, and of what
+objects of JavaScript inherit. Those that begin with two underscores, as `__proto__` does, are
+left out too."""
+
+
+def key_values(file: File) -> KeyValues | dict[str, str | datetime]:
+    """The metadata of a file; no hashtag replaces another member."""
+    publication = file.publication
+    if not file.hashtags and publication is None:
+        return KeyValues(file.owner, file.state.value)
+    members: dict[str, str | datetime] = {"owner": file.owner, "status": file.state.value}
+    if publication is not None:
+        members["publishedAt"] = publication.published_at
+    members |= {
+        tag: tag for tag in file.hashtags if tag not in RESERVED_TAGS and not tag.startswith("__")
+    }
+    return members
 
 
 def file_record(file: File) -> Record:
@@ -136,7 +224,7 @@ def file_record(file: File) -> Record:
         file.size,
         file.created_at,
         file.group_id,
-        KeyValues(file.owner, file.state.value),
+        key_values(file),
     )
 
 
@@ -168,7 +256,8 @@ def _make_record(file: File) -> ReadRecord:
         file.size,
         file.created_at,
         file.group_id,
-        KeyValues(file.owner, file.state.value),
+        # Encoded once: a list has the same records again and again.
+        msgspec.Raw(encode_json(key_values(file))),
         file.hashtags,
         file.thumbnail_cid,
         str(publication.post_id) if publication else None,

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from imprint.adapters.catalog.derived_tables import (
+    EMPTY_INDEX,
     INDEX_TABLES,
-    RENEW_SEARCH,
     is_index_rule,
     is_of_index,
 )
@@ -65,7 +65,7 @@ def test_damaged_words_are_emptied(empty):
     empty.execute("UPDATE post_search_data SET block = x'ffffffffffffffff'")
     with pytest.raises(sqlite3.DatabaseError):
         empty.execute("DELETE FROM post_search")
-    for statement in RENEW_SEARCH:
+    for statement in EMPTY_INDEX:
         empty.execute(statement)
     assert empty.execute("SELECT count(*) FROM post_search").fetchone() == (0,)
     after = empty.execute("SELECT * FROM sqlite_schema WHERE name LIKE 'post_search%'").fetchall()

@@ -203,7 +203,6 @@ async def test_an_animation_becomes_its_first_frame(recoder: SandboxedRecoder) -
         b"\x89",
         b"GIF89a" + bytes(100),
         write(draw(), "GIF"),
-        write(draw(), "WEBP"),
         write(draw(), "BMP"),
         write(draw(), "TIFF"),
         b'<svg xmlns="http://www.w3.org/2000/svg"/>',
@@ -215,9 +214,7 @@ async def test_an_animation_becomes_its_first_frame(recoder: SandboxedRecoder) -
     ],
     ids=lambda image: repr(image[:8]),
 )
-async def test_other_formats_than_png_and_jpeg_are_unsupported(
-    recoder: SandboxedRecoder, image: bytes
-) -> None:
+async def test_other_formats_are_unsupported(recoder: SandboxedRecoder, image: bytes) -> None:
     assert await refusal_of(recoder, image) is Code.UNSUPPORTED_MEDIA_TYPE
 
 

@@ -346,6 +346,8 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
         checksum=checksum_of(post),
     )
     await retag(tx, file, post)
+    # The index may have seen this post before, without its document.
+    await tx.execute(sql.WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:

@@ -62,6 +62,20 @@ def _renew_search() -> tuple[str, str]:
     return f"DROP TABLE {SEARCH_TABLE}", script[start : script.index(";", start)]
 
 
-RENEW_SEARCH = _renew_search()
+_RENEW_SEARCH = _renew_search()
 """Empty the words of posts in SQLite, also if they are damaged. Deleting them row by row reads them
 all: that takes minutes for a million posts, and fails where they are damaged."""
+
+_EMPTY_TABLES = {
+    table: f"DELETE FROM {table}"  # noqa: S608
+    for table in sorted(INDEX_TABLES - {SEARCH_TABLE})
+}
+
+EMPTY_INDEX = (*_EMPTY_TABLES.values(), *_RENEW_SEARCH)
+"""The statements that empty the index."""
+
+TRUNCATIONS = {
+    **{text: f"TRUNCATE {table}" for table, text in _EMPTY_TABLES.items()},
+    **dict.fromkeys(_RENEW_SEARCH, f"TRUNCATE {SEARCH_TABLE}"),
+}
+"""The same on PostgreSQL, where deleting a million rows takes longer than a statement may."""

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.derived_tables import INDEX_TABLES, RENEW_SEARCH, SEARCH_TABLE
+from imprint.adapters.catalog.derived_tables import EMPTY_INDEX
 from imprint.adapters.catalog.index_tables import (
     ACCOUNTS,
     AUTHOR_READERS,
@@ -141,9 +141,7 @@ async def _applied_logs(tx: Transaction) -> list[AppliedLog]:
 
 
 async def _restart(tx: Transaction, source: IndexSource) -> None:
-    for table in INDEX_TABLES - {SEARCH_TABLE}:
-        await tx.execute(f"DELETE FROM {table}")  # noqa: S608
-    for statement in RENEW_SEARCH:
+    for statement in EMPTY_INDEX:
         await tx.execute(statement)
     await tx.execute(
         _BEGIN,

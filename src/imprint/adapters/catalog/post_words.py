@@ -1,12 +1,42 @@
 """Words of posts in the search index, kept by the same transactions that keep the posts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from imprint.adapters.catalog.transaction import Transaction
+from imprint.domain.search import fold
 
-_WANT_TEXT = "INSERT INTO pending_texts (place) VALUES (:place) ON CONFLICT (place) DO NOTHING"
-_UNWANT_TEXT = "DELETE FROM pending_texts WHERE place = :place"
+WANT_TEXT = "INSERT INTO pending_texts (place) VALUES (:place) ON CONFLICT (place) DO NOTHING"
+UNWANT_TEXT = "DELETE FROM pending_texts WHERE place = :place"
+ADD_WORDS = """
+INSERT INTO post_search (rowid, title, hashtags, description, body)
+VALUES (:place, :title, :hashtags, :description, '')"""
+DROP_WORDS = "DELETE FROM post_search WHERE rowid = :place"
+CLEAR_BODY = """
+UPDATE post_search SET body = ''
+WHERE rowid IN (SELECT place FROM post_texts WHERE place = :place)"""
+SET_BODY = "UPDATE post_search SET body = :body WHERE rowid = :place"
+DROP_TEXT = "DELETE FROM post_texts WHERE place = :place"
+
+_VECTOR = "array_to_tsvector(array_remove(string_to_array({words}, ' '), ''))"
+_FOLDED = "translate(folded, chr(10), ' ')"
+_NEW = "CAST(:title AS TEXT) || {gap} || CAST(:hashtags AS TEXT) || {gap} || :description"
+
+IN_POSTGRESQL: Mapping[str, str] = {
+    ADD_WORDS: f"""
+INSERT INTO post_search (place, folded, words)
+VALUES (:place, {_NEW.format(gap="chr(10)")},
+        {_VECTOR.format(words=_NEW.format(gap="' '"))})""",  # noqa: S608
+    DROP_WORDS: "DELETE FROM post_search WHERE place = :place",
+    CLEAR_BODY: f"""
+UPDATE post_search SET body = '', words = {_VECTOR.format(words=_FOLDED)}
+WHERE place IN (SELECT place FROM post_texts WHERE place = :place)""",  # noqa: S608
+    SET_BODY: f"""
+UPDATE post_search
+SET body = :body, words = {_VECTOR.format(words=f"{_FOLDED} || CAST(:body AS TEXT)")}
+WHERE place = :place""",  # noqa: S608
+}
+"""What PostgreSQL runs instead: its vectors are made of folded words without any parser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +51,34 @@ class PostWords:
 
 async def add_words(tx: Transaction, posts: Sequence[PostWords]) -> None:
     """Make new posts searchable by title, description and hashtags."""
+    await tx.executemany(
+        ADD_WORDS,
+        [
+            {
+                "place": post.place,
+                "title": fold(post.title),
+                "hashtags": fold(" ".join(post.hashtags)),
+                "description": fold(post.description),
+            }
+            for post in posts
+        ],
+    )
 
 
 async def drop_words(tx: Transaction, places: Sequence[int]) -> None:
     """Forget posts that left the chain, with their texts."""
-    await drop_texts(tx, places)
+    rows = [{"place": place} for place in places]
+    for statement in (DROP_WORDS, DROP_TEXT, UNWANT_TEXT):
+        await tx.executemany(statement, rows)
 
 
 async def drop_texts(tx: Transaction, places: Sequence[int]) -> None:
     """Forget the texts of posts that are no longer free."""
-    for place in places:
-        await tx.execute(_UNWANT_TEXT, place=place)
+    rows = [{"place": place} for place in places]
+    for statement in (CLEAR_BODY, DROP_TEXT, UNWANT_TEXT):
+        await tx.executemany(statement, rows)
 
 
 async def want_texts(tx: Transaction, places: Sequence[int]) -> None:
     """Note posts that became free, so that their texts are looked at."""
-    for place in places:
-        await tx.execute(_WANT_TEXT, place=place)
+    await tx.executemany(WANT_TEXT, [{"place": place} for place in places])

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from imprint.adapters.catalog import sql
-from imprint.adapters.catalog.derived_tables import RENEW_SEARCH
+from imprint.adapters.catalog import post_words, sql
+from imprint.adapters.catalog.derived_tables import TRUNCATIONS
 from imprint.adapters.catalog.files import END
 from imprint.adapters.catalog.index_tables import LOADS, in_postgresql
 from imprint.adapters.catalog.transaction import Value
@@ -97,7 +97,8 @@ _OWN: Mapping[str, str] = {
         for text in (sql.TAKE_LEASE, sql.RELEASE_LEASE, sql.FIND_LEASE, sql.NOW)
     },
     **{text: in_postgresql(text) for text in LOADS},
-    **dict.fromkeys(RENEW_SEARCH, "DELETE FROM post_search"),
+    **TRUNCATIONS,
+    **post_words.IN_POSTGRESQL,
     sql.NEXT_POSITION: "SELECT nextval('positions') AS value",
     sql.MISCOUNTED_TAGS: "SELECT 0 AS count",
     sql.COUNT_TAG: f"SELECT {_count_in('onchain')} AS posts, {_count_in('pending')} AS drafts",

@@ -17,7 +17,7 @@ import time
 import zlib
 from contextlib import suppress
 
-from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin
+from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 LENGTH = struct.Struct(">I")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
@@ -35,7 +35,7 @@ MAX_SCANNED = 20 * MAX_PIXELS
 """Pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
 
 MAX_SEGMENTS = 10_000
-"""Chunks of a PNG file and segments of a JPEG file: twice what 5 MB in small chunks have."""
+"""Chunks of a PNG or WebP file, segments of a JPEG file: twice what 5 MB in small chunks have."""
 
 MAX_FILL = 64
 """Bytes between two segments of a JPEG file before its pixels; Pillow reads them one by one."""
@@ -80,10 +80,12 @@ class InvalidImage(Exception):
 
 
 def recode(data: bytes) -> bytes:
-    """The image of a PNG or JPEG file, turned upright and encoded again without metadata.
+    """The image of a PNG, JPEG or WebP file, turned upright and encoded again without metadata.
 
-    Of an animation, it is the first frame. Raises `InvalidImage` for too many pixels or scans,
-    before anything is decoded, and for a file that is cut short or cannot be decoded completely.
+    A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every
+    client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many
+    pixels or scans, before anything is decoded, and for a file that is cut short or cannot be
+    decoded completely.
     """
     try:
         return _recode(data)
@@ -95,20 +97,38 @@ def recode(data: bytes) -> bytes:
 
 
 def _recode(data: bytes) -> bytes:
+    if data.startswith(b"RIFF"):
+        return _recode_webp(data)
     png = data.startswith(b"\x89PNG")
     scans = _check_chunks(data) if png else _count_scans(data)
     plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
     image = plugin(io.BytesIO(data))
     width, height = image.size
-    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
-        detail = f"An image has at most {MAX_PIXELS} pixels, and {MAX_SIDE} on a side."
-        raise InvalidImage(detail)
+    _check_size(width, height)
     if scans > MAX_SCANS or width * height * scans > MAX_SCANNED:
         raise InvalidImage("The image has too many scans.")
     image.load()
     upright = _simplify(_turn_upright(image))
     upright.info = {}
     return _write_png(upright) if png else _write_jpeg(upright)
+
+
+def _recode_webp(data: bytes) -> bytes:
+    end, lossless = _check_riff(data)
+    image = WebPImagePlugin.WebPImageFile(io.BytesIO(data[:end]))
+    _check_size(*image.size)
+    image.load()
+    upright = _turn_upright(image)
+    if upright.mode == "RGBA" and upright.getchannel("A").getextrema() == (255, 255):
+        upright = upright.convert("RGB")
+    upright.info = {}
+    return _write_png(upright) if lossless or upright.mode == "RGBA" else _write_jpeg(upright)
+
+
+def _check_size(width: int, height: int) -> None:
+    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
+        detail = f"An image has at most {MAX_PIXELS} pixels, and {MAX_SIDE} on a side."
+        raise InvalidImage(detail)
 
 
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
@@ -150,6 +170,42 @@ def _count_scans(data: bytes) -> int:
         scans += marker == _START_OF_SCAN
         place += int.from_bytes(data[place : place + 2])
     raise InvalidImage("The image has too many segments.")
+
+
+_RIFF = struct.Struct("<4sI4s")
+_RIFF_CHUNK = struct.Struct("<4sI")
+_FRAME_HEADER = 16
+"""Bytes of a frame of an animated WebP file before its chunks."""
+
+
+def _check_riff(data: bytes) -> tuple[int, bool]:
+    """Check that a WebP file has all its chunks; where it ends, and whether it is lossless.
+
+    The decoder allocates the whole canvas when it is opened, so its size is checked here.
+    """
+    _, length, _ = _RIFF.unpack_from(data)
+    end, place, lossless = 8 + length, _RIFF.size, None
+    for _ in range(MAX_SEGMENTS):
+        if place >= end and end <= len(data) and lossless is not None:
+            return end, lossless
+        kind, size = _RIFF_CHUNK.unpack_from(data, place)
+        body = place + _RIFF_CHUNK.size
+        if body + size > min(end, len(data)):
+            raise InvalidImage("The file is cut short, or is not an image.")
+        if kind == b"VP8X":
+            canvas = data[body + 4 : body + 10]
+            _check_size(*(int.from_bytes(side, "little") + 1 for side in (canvas[:3], canvas[3:])))
+        elif kind == b"VP8 ":
+            sides = struct.unpack_from("<HH", data, body + 6)
+            _check_size(sides[0] & 0x3FFF, sides[1] & 0x3FFF)
+        elif kind == b"VP8L":
+            (bits,) = struct.unpack_from("<I", data, body + 1)
+            _check_size((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
+        if lossless is None and kind in (b"VP8 ", b"VP8L"):
+            lossless = kind == b"VP8L"
+        # The chunks of a frame of an animation are inside its own; they are checked the same way.
+        place = body + (_FRAME_HEADER if kind == b"ANMF" else size + size % 2)
+    raise InvalidImage("The image has too many chunks.")
 
 
 def _turn_upright(image: ImageFile.ImageFile) -> Image.Image:

@@ -8,6 +8,7 @@ are started when needed, reused, and killed when an image takes too long
 import asyncio
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -42,6 +43,9 @@ ACCEPTED, RECODED = b"a", b"r"
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The first bytes of PNG and JPEG files."""
 
+_WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
+"""The first bytes of WebP files."""
+
 _SCRIPT = Path(__file__).with_name("recoder.py")
 _log = logging.getLogger(__name__)
 
@@ -61,7 +65,7 @@ class SandboxedRecoder:
         self._closed = False
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        """The image encoded again in its own format, without metadata.
+        """The image encoded again, without metadata: a WebP as PNG or JPEG, others as they are.
 
         A signer has one turn after the other, so that the images of one cannot keep those of
         others waiting. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,
@@ -69,8 +73,8 @@ class SandboxedRecoder:
         """
         if len(image) > MAX_IMAGE_BYTES:
             raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE_BYTES} bytes.")
-        if not image.startswith(_SIGNATURES):
-            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG or a JPEG file.")
+        if not image.startswith(_SIGNATURES) and _WEBP.match(image) is None:
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG, JPEG or WebP file.")
         if self._closed or len(self._jobs) >= MAX_WAITING:
             raise _overloaded()
         turns = self._turns.setdefault(signer, _Turns())

@@ -19,8 +19,8 @@ MEANINGS: dict[Code, str] = {
     "signing domain.",
     Code.INVALID_LOGIN_MESSAGE: "The message does not follow EIP-4361, or is for another address, "
     "domain or chain.",
-    Code.INVALID_IMAGE: "The file starts like a PNG or JPEG, but cannot be decoded, is cut short, "
-    "or has too many pixels, scans or chunks.",
+    Code.INVALID_IMAGE: "The file starts like a PNG, JPEG or WebP, but cannot be decoded, is cut "
+    "short, or has too many pixels, scans or chunks.",
     Code.SIGNATURE_INVALID: "The signature is malformed, or was not made by the given address.",
     Code.SIGNATURE_STALE: "The timestamp of a write is more than 60 seconds before or after now; "
     "or a login message is too old, from the future, expired or not yet valid.",
@@ -29,9 +29,11 @@ MEANINGS: dict[Code, str] = {
     Code.SESSION_EXPIRED: "The session is older than two hours: log in again.",
     Code.WEBHOOK_SIGNATURE_INVALID: "The delivery was not signed by its provider, or its "
     "timestamp is too far from now.",
-    Code.NOT_OWNER: "The file belongs to somebody else.",
+    Code.NOT_OWNER: "The file belongs to somebody else. With `IMPRINT_COMPATIBILITY=inkdao` the "
+    "status is 404.",
     Code.SUBJECT_MISMATCH: "The session belongs to another address than the one in the request.",
-    Code.NOT_ENTITLED: "The reader holds no token of this post and is not its author.",
+    Code.NOT_ENTITLED: "The reader holds no token of this post and is not its author. With "
+    "`IMPRINT_COMPATIBILITY=inkdao` the status is 404.",
     Code.NOT_FREE: "The price of this post is not zero.",
     Code.NOT_FOUND: "There is no such file, post or path, or it is not visible to this caller.",
     Code.METHOD_NOT_ALLOWED: "The path exists, but does not accept this method; `Allow` lists "

@@ -41,6 +41,9 @@ OWNER = Address("0x" + keccak256(_KEY.public_key.format(compressed=False)[1:])[1
 MOMENT = datetime(2026, 1, 15, 9, 30, tzinfo=UTC)
 """When every example request is sent."""
 
+PUBLISHED = MOMENT.replace(minute=45)
+"""When the draft becomes a post."""
+
 TIMESTAMP = str(int(MOMENT.timestamp()))
 """`MOMENT` as the timestamp of a signed write."""
 
@@ -116,7 +119,11 @@ MARKETPLACE = Address("0x" + keccak256(b"marketplace")[12:].hex())
 FACTS: dict[str, Any] = {
     "name": "Imprint",
     "version": "1.0.0",
+    "service": f"https://{LOGIN_DOMAIN}",
     "signing": {"name": "Imprint", "version": "1", "chainId": 8453},
+    "signing_forms": ["imprint-1"],
+    "features": ["posts", "feeds", "search"],
+    "now": int(MOMENT.timestamp()),
     "login": {"domains": [LOGIN_DOMAIN], "freshness_seconds": 60},
     "chain": {"id": 8453, "marketplace": checksum_address(MARKETPLACE)},
     "limits": {
@@ -284,6 +291,19 @@ def _responses() -> dict[str, msgspec.Struct]:
                 "page_token": PAGE_TOKEN,
             }
         ),
+        **_totals(),
+    }
+
+
+def _totals() -> dict[str, msgspec.Struct]:
+    price = str(10**15)
+    market = responses.MarketMetrics(2, 1, price, price)
+    author = responses.CreatorMetrics(1, price, 1, price)
+    address = responses.UserMetrics(author, responses.HolderMetrics(0, "0"))
+    return {
+        "GlobalMetricsAnswer": responses.GlobalMetricsResponse(200, market),
+        "UserMetricsAnswer": responses.UserMetricsResponse(200, address),
+        "HeatMapAnswer": responses.HeatMapResponse(200, responses.HeatMap(["15/1/2026"], [])),
     }
 
 
@@ -296,19 +316,29 @@ def _read_record(status: str) -> responses.ReadRecord:
         SIZE,
         MOMENT,
         GROUP_ID,
-        responses.KeyValues(OWNER, status),
+        _key_values(status),
         tuple(TAGS.split(",")),
         THUMBNAIL_CID,
         POST_ID if published else None,
-        MOMENT.replace(minute=45) if published else None,
+        PUBLISHED if published else None,
         TX_HASH if published else None,
     )
+
+
+def _key_values(status: str) -> dict[str, str]:
+    published = {"publishedAt": f"{PUBLISHED:%Y-%m-%dT%H:%M:%SZ}"} if status == "onchain" else {}
+    return {"owner": OWNER, "status": status, **published, **{tag: tag for tag in TAGS.split(",")}}
 
 
 def _session(expires: datetime) -> str:
     """A JWT with the form of a session; the service refuses it."""
     header = {"alg": "HS256", "typ": "JWT", "kid": "sample"}
-    claims = {"sub": OWNER, "iat": int(TIMESTAMP), "exp": int(expires.timestamp())}
+    claims = {
+        "sub": OWNER,
+        "iat": int(TIMESTAMP),
+        "exp": int(expires.timestamp()),
+        "address": OWNER,
+    }
     signed = b".".join(_base64url(msgspec.json.encode(part)) for part in (header, claims))
     return (signed + b"." + _base64url(keccak256(signed))).decode()
 

@@ -16,7 +16,7 @@ from imprint.web.docs.request_schemas import describe_requests
 from imprint.web.docs.response_schemas import describe_responses
 from imprint.web.docs.schema import Schema, ref
 from imprint.web.docs.service_operations import READINESS
-from imprint.web.problems import CHALLENGED, MEDIA_TYPE, STATUSES
+from imprint.web.problems import CHALLENGED, HIDDEN, MEDIA_TYPE, STATUSES
 
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": {
@@ -30,13 +30,13 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string"},
     },
     "ETag": {
-        "description": "The quoted cid, with a suffix for a representation other than the "
-        "default; or a digest of the body.",
+        "description": "The quoted cid, or a hash of the content; a representation other than the "
+        "default has a suffix.",
         "required": True,
         "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z]+)*"$'},
     },
     "Location": {
-        "description": "The path of the page.",
+        "description": "Where to go on.",
         "required": True,
         "schema": {"type": "string"},
     },
@@ -180,10 +180,13 @@ def _describe_refusals(operation: Operation) -> Iterator[tuple[str, dict[str, An
     for status, codes in STATUSES.items():
         possible = [code for code in codes if code in operation.codes]
         if possible:
-            yield str(status), _describe_errors(operation, status, possible)
+            hidden = [code for code in operation.codes if HIDDEN.get(code) == status]
+            yield str(status), _describe_errors(operation, status, possible, hidden)
 
 
-def _describe_errors(operation: Operation, status: int, codes: list[Code]) -> dict[str, Any]:
+def _describe_errors(
+    operation: Operation, status: int, codes: list[Code], hidden: list[Code]
+) -> dict[str, Any]:
     headers = [
         *(["Retry-After"] if status in _RETRIED else []),
         *(["WWW-Authenticate"] if set(codes) <= set(CHALLENGED) else []),
@@ -192,12 +195,14 @@ def _describe_errors(operation: Operation, status: int, codes: list[Code]) -> di
     media = {"schema": ref("Problem"), "example": _example_problem(status, codes[0])}
     content = {MEDIA_TYPE: media}
     text = "\n".join(f"- `{code}`: {MEANINGS[code]}" for code in codes)
+    for code in hidden:
+        text += f"\n- `{code}`: {MEANINGS[code]}"
     if operation is READINESS and Code.OVERLOADED in codes:
         text = f"A dependency cannot be reached, or:\n\n{text}"
         content["application/json"] = {"schema": ref("Readiness"), "example": UNREADY}
         headers.remove("Retry-After")
     # One type for all problems is what clients can use; the codes of this response are beside it.
-    return {**_response(text, headers, content), CODES: codes}
+    return {**_response(text, headers, content), CODES: codes + hidden}
 
 
 def _example_problem(status: int, code: Code) -> dict[str, Any]:

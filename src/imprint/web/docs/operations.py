@@ -37,6 +37,7 @@ from imprint.web.docs.service_operations import (
     SECURITY_CONTACT,
     SERVICE_FACTS,
 )
+from imprint.web.docs.totals_operations import GLOBAL_METRICS, HEAT_MAP, USER_METRICS
 
 _JSON_CODES = (
     Code.INVALID_JSON,
@@ -128,10 +129,10 @@ PUBLISH_DRAFT = Operation(
     "Stores a public thumbnail and the hashtags. Sign typed data of the type `PublishFile` with "
     "the action `publish`, and send its JSON as the form field `salt`. The part of a text field "
     "may have a media type and a file name, as browsers send a `Blob`.\n\n"
-    "The picture must be a PNG or JPEG; its bytes decide, not its name. The service re-encodes it "
-    "without metadata, the pictures of one signer one after the other. A picture that is "
-    "`invalid_image` counts as 10 writes in the rate limit of its signer. Publishing again "
-    "replaces thumbnail and hashtags.\n\n"
+    "The picture must be a PNG, JPEG or WebP; its bytes decide, not its name. The service "
+    "re-encodes it without metadata, a WebP as PNG or JPEG; the pictures of one signer one after "
+    "the other. A picture that is `invalid_image` counts as 10 writes in the rate limit of its "
+    "signer. Publishing again replaces thumbnail and hashtags.\n\n"
     "The file stays `pending`. To publish it, call `createPost` of the marketplace contract with "
     "the draft's cid and this `thumbnailCid`; it becomes `onchain` when the event arrives.",
     Response("The thumbnail's cid: fetch it from `GET /ipfs/{thumbnailCid}`.", "PublishedAnswer"),
@@ -141,7 +142,7 @@ PUBLISH_DRAFT = Operation(
         "PublishForm",
         "The signed write, the picture and the hashtags.",
         "multipart/form-data",
-        (("file", "image/png, image/jpeg"), ("salt", "application/json")),
+        (("file", "image/png, image/jpeg, image/webp"), ("salt", "application/json")),
     ),
 )
 
@@ -422,6 +423,9 @@ OPERATIONS = (
     NEXT_PAGE,
     LIST_METADATA,
     *POST_OPERATIONS,
+    GLOBAL_METRICS,
+    USER_METRICS,
+    HEAT_MAP,
     RECEIVE_FROM_PROVIDER_A,
     RECEIVE_FROM_PROVIDER_B,
     *FEED_OPERATIONS,

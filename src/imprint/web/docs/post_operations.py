@@ -28,6 +28,14 @@ _NEXT = Parameter(
     required=False,
 )
 
+_SEARCH = Parameter(
+    "q",
+    "SearchText",
+    "Words that must all be there, in title, description, hashtags or the text of a free post, or "
+    'their beginnings, and `"phrases"`. Each post has a `snippet` then.',
+    required=False,
+)
+
 LIST_INDEXED_POSTS = Operation(
     "listIndexedPosts",
     "get",
@@ -47,7 +55,13 @@ LIST_INDEXED_POSTS = Operation(
         Parameter("free", "Flag", "Only free posts, or only others.", required=False),
         Parameter("minPrice", "Amount", "The lowest price.", required=False),
         Parameter("maxPrice", "Amount", "The highest price.", required=False),
-        Parameter("sort", "PostOrder", "The order; `newest` by default.", required=False),
+        _SEARCH,
+        Parameter(
+            "sort",
+            "PostOrder",
+            "The order; `newest` by default, with `q` the best match first.",
+            required=False,
+        ),
         _LIMIT,
         _NEXT,
         IF_NONE_MATCH,
@@ -111,10 +125,18 @@ LIST_LIBRARY = Operation(
     Topic.POSTS,
     "List the posts you hold",
     "Returns the posts whose tokens the address of the session holds, the latest arrival first. "
-    "Tokens that were not bought have the moment of their arrival, and `paid` is null.",
+    "Tokens that were not bought have the moment of their arrival, and `paid` is null. "
+    "A search with `q` also looks into the documents you hold, some of them at a time, so a page "
+    "may be empty and have a next one.",
     Response("A page of posts.", "LibraryAnswer", tagged=True),
-    (Code.INVALID_PAGE_TOKEN, *SESSION_CODES, *_INDEX_CODES),
-    parameters=(_LIMIT, _NEXT, IF_NONE_MATCH),
+    (
+        Code.INVALID_PAGE_TOKEN,
+        Code.CHAIN_UNAVAILABLE,
+        Code.STORAGE_UNAVAILABLE,
+        *SESSION_CODES,
+        *_INDEX_CODES,
+    ),
+    parameters=(_SEARCH, _LIMIT, _NEXT, IF_NONE_MATCH),
     needs_session=True,
 )
 

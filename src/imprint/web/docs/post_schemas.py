@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from imprint.domain.indexed_posts import PostOrder
+from imprint.domain.search import MAX_QUERY
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.services.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
 from imprint.web import post_records as records
@@ -60,6 +61,9 @@ _POST: dict[str, Schema] = {
     "createdAt": _moment("The time of its block."),
     "transaction": _TRANSACTION,
     "holders": integer("How many addresses hold its token now."),
+    "snippet": string(
+        "Only in a search: HTML in which everything but `<mark>` around the words is text."
+    ),
 }
 
 POST_MEMBERS: dict[str, dict[str, Schema]] = {
@@ -136,6 +140,7 @@ def describe_post_requests() -> dict[str, Schema]:
         "PostOrder": choice(
             "The order; `sales` and `price` have the highest first.", *(each for each in PostOrder)
         ),
+        "SearchText": {**string("What is searched for."), "maxLength": MAX_QUERY},
         "PageSize": {**integer("The size of a page.", 1), "maximum": MAX_PAGE_SIZE},
         "TableSize": {**integer("The size of a page.", 1), "maximum": MAX_TABLE_SIZE},
         "PostPageToken": string(

@@ -179,7 +179,7 @@ def _content_body(description: str, action: str) -> Schema:
 
 def _publish_form() -> Schema:
     file = string(
-        "A PNG or JPEG, sent as a file: at most `limits.thumbnail_bytes` bytes "
+        "A PNG, JPEG or WebP, sent as a file: at most `limits.thumbnail_bytes` bytes "
         f"({MAX_IMAGE_BYTES}, or less as the operator decides), {MAX_IMAGE_PIXELS} pixels, and "
         f"{MAX_IMAGE_SIDE} pixels on a side.",
         format="binary",

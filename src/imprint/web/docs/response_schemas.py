@@ -26,6 +26,7 @@ from imprint.web.docs.schema import (
     string,
     structure,
 )
+from imprint.web.docs.totals_operations import describe_totals
 from imprint.web.problems import FAILURE
 
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
@@ -66,6 +67,7 @@ _RECORD: dict[str, Schema] = {
     "size": integer("Bytes of the stored document."),
     "created_at": _moment("When this version was stored."),
     "group_id": _UUID,
+    "keyvalues": ref("KeyValues"),
 }
 
 _MEMBERS: dict[str, dict[str, Schema]] = {
@@ -78,6 +80,7 @@ _MEMBERS: dict[str, dict[str, Schema]] = {
     "KeyValues": {
         "owner": _LOWER_ADDRESS,
         "status": ref("FileStatus"),
+        "publishedAt": _moment("When the post was published; a draft has none."),
     },
     "FileRecord": _RECORD,
     "ReadRecord": {
@@ -126,6 +129,7 @@ def describe_responses() -> dict[str, Schema]:
         **_about(),
         "Facts": _facts(),
         "Marketplace": _marketplace(),
+        **describe_totals(),
         "ProblemCode": choice(
             "What is wrong, for programs. A code never changes its meaning, and a later version "
             "may add codes.",
@@ -144,6 +148,7 @@ def _struct_schemas() -> dict[str, Schema]:
         components[name]["properties"] |= members
     for schema in components.values():
         del schema["title"]
+    components["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
     return components
 
 
@@ -225,6 +230,7 @@ def _facts() -> Schema:
     members = {
         "name": string("The name of the software."),
         "version": string("The version of the interface."),
+        "service": string("The public URL of the service, without a slash at its end."),
         "signing": structure(
             "The domain of typed data (EIP-712): spread it into the `domain` of `salt`.",
             {
@@ -233,6 +239,14 @@ def _facts() -> Schema:
                 "chainId": chain_id,
             },
         ),
+        "signing_forms": array(
+            "The forms of signed writes that are accepted; later versions add some.",
+            {"type": "string"},
+        ),
+        "features": array(
+            "What the service offers beyond drafts and their publication.", {"type": "string"}
+        ),
+        "now": integer("The time of the service in Unix seconds, at most 5 seconds old."),
         "login": structure(
             "What login messages (EIP-4361) are checked against.",
             {

@@ -15,8 +15,9 @@ SERVICE_FACTS = Operation(
     "/.well-known/imprint.json",
     Topic.SERVICE,
     "Get the service's parameters",
-    "Returns what differs between services: the signing domain, the login domains, the chain, the "
-    "limits and the page sizes. Everything else is the same everywhere.",
+    "Returns what differs between services: the address, the signing domain, the login domains, "
+    "the chain, the limits and the page sizes. Everything else is the same everywhere. `now` helps "
+    "a client whose clock is wrong: a signed write is valid for 60 seconds.",
     Response("The parameters.", "Facts"),
     MIDDLEWARE_CODES,
 )

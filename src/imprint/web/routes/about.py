@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -18,6 +17,9 @@ from imprint.web.responses import PRIVATE, json_response
 
 UNTIL_RESTART = "public, max-age=300"
 """For what changes only when the operator restarts the service."""
+
+WITH_THE_TIME = "public, max-age=5"
+"""For the parameters of the service, whose `now` must not be older than a few seconds."""
 
 CONTACT_VALIDITY = timedelta(days=180)
 """How long the security contact is valid; RFC 9116 recommends less than a year."""
@@ -56,7 +58,8 @@ class StartingRoutes:
 class AboutRoutes:
     """Texts that are rendered once, at start, and the state of the dependencies."""
 
-    facts: Mapping[str, Any]
+    facts: bytes
+    """The members of the parameters but `now`, as an object that is not closed."""
     marketplace: bytes
     openapi: bytes
     page: bytes
@@ -65,7 +68,12 @@ class AboutRoutes:
     clock: Clock
 
     async def facts_json(self, request: Request) -> Response:
-        return json_response(self.facts, UNTIL_RESTART)
+        # No entity tag: 304 would keep the time of the client's copy.
+        now = int(self.clock().timestamp())
+        headers = {"Cache-Control": WITH_THE_TIME}
+        return Response(
+            b'%s,"now":%d}' % (self.facts, now), headers=headers, media_type="application/json"
+        )
 
     async def marketplace_json(self, request: Request) -> Response:
         headers = {"Cache-Control": UNTIL_RESTART}

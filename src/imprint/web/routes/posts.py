@@ -50,7 +50,8 @@ JSON_TYPE = "application/json"
 CSV_TYPE = "text/csv"
 HTML_TYPE = "text/html"
 
-FILTER_PARAMETERS = frozenset({"tag", "author", "free", "minPrice", "maxPrice", "sort"})
+FILTER_PARAMETERS = frozenset({"tag", "author", "free", "minPrice", "maxPrice", "sort", "q"})
+LIBRARY_PARAMETERS = frozenset({"q", "limit", "next_page_token"})
 PAGE_PARAMETERS = frozenset({"limit", "next_page_token"})
 
 
@@ -107,7 +108,13 @@ class PostRoutes:
 
     async def library(self, request: Request) -> Response:
         session = self._session(request)
-        library = await self.posts.library(session, own_request(request, MAX_PAGE_SIZE))
+        asked = own_request(request, MAX_PAGE_SIZE, LIBRARY_PARAMETERS)
+        library = await self.posts.library(session, asked)
+        if library.snippets is not None:
+            # Snippets of what is not free are kept nowhere, not even in this process.
+            body = encode_json(self.records.library(library))
+            headers = {"Cache-Control": OWN, "Vary": "Authorization"}
+            return Response(body, 200, headers, JSON_TYPE)
         return self._respond(request, library, self.records.library, OWN, "Authorization")
 
     async def sales(self, request: Request) -> Response:
@@ -239,13 +246,20 @@ def _parse_posts_request(query: QueryParams) -> ListRequest:
             orders = ", ".join(PostOrder)
             raise Refusal(Code.INVALID_REQUEST, f"The parameter 'sort' is one of {orders}.")
         given["order"] = PostOrder(order)
-    return ListRequest(given, *_page(query, MAX_PAGE_SIZE))
+    return ListRequest(given, *_page(query, MAX_PAGE_SIZE), _search(query))
 
 
-def own_request(request: Request, largest: int) -> ListRequest:
+def own_request(
+    request: Request, largest: int, known: frozenset[str] = PAGE_PARAMETERS
+) -> ListRequest:
     """What a request asks of a list that belongs to its session. Refuses malformed parameters."""
-    query = check_parameters(request, PAGE_PARAMETERS)
-    return ListRequest({}, *_page(query, largest))
+    query = check_parameters(request, known)
+    return ListRequest({}, *_page(query, largest), _search(query))
+
+
+def _search(query: QueryParams) -> str | None:
+    """What is searched for; an empty text is as none."""
+    return _once(query, "q") or None
 
 
 def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:

@@ -150,10 +150,13 @@ CREATE TABLE market_totals (
 
 INSERT INTO market_totals (only_row) VALUES (1);
 
--- Words of title (A), hashtags (B) and description (C) of every post, and of the text (D) of free
--- ones, folded before they are stored.
+-- Words of title, hashtags and description of every post, and of the text of free ones, folded
+-- before they are stored. folded has a line for each of the first three, and body has the text:
+-- phrases are looked up in them, because a tsvector forgets positions above 16383.
 CREATE TABLE post_search (
     place BIGINT PRIMARY KEY,
+    folded TEXT COLLATE "C" NOT NULL,
+    body TEXT COLLATE "C" NOT NULL DEFAULT '',
     words TSVECTOR NOT NULL
 );
 

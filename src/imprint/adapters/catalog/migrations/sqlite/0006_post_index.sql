@@ -150,11 +150,11 @@ CREATE TABLE market_totals (
 
 INSERT INTO market_totals (only_row) VALUES (1);
 
--- Words of title, description and hashtags of every post, and of the text of free ones. They are
--- folded before they are stored, so the tokenizer only separates them; a rowid is a place.
+-- Words of title, hashtags and description of every post, and of the text of free ones. They are
+-- folded before they are stored, so the tokenizer only separates them at spaces: for this one all
+-- characters above ASCII are parts of words. A rowid is a place.
 CREATE VIRTUAL TABLE post_search USING fts5 (
-    title, description, hashtags, body,
-    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* P* S* Co'", prefix = '2 3'
+    title, hashtags, description, body, tokenize = 'ascii', prefix = '2 3 4 5 6'
 );
 
 -- The text of free posts, for snippets, and the posts whose text is to be looked at.

@@ -1,0 +1,278 @@
+"""The index of posts of a filled catalog: posts, sales, holdings, totals and words."""
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+
+from bench.filled_posts import (
+    EPOCH,
+    OWNERS,
+    Row,
+    Table,
+    body_of,
+    cid_of_file,
+    description_of,
+    is_draft,
+    owner_of,
+    tags_of,
+    title_of,
+)
+from bench.processes import MARKETPLACE
+from imprint.domain.market_events import place_of
+
+BLOCK_SECONDS = 2
+"""Seconds between two blocks, which have one post each."""
+
+LIBRARY = 200
+"""Posts that the reader of the benchmark holds, whatever the number of posts."""
+
+UNIT = 10**11
+"""Prices are 0 to 9 of it, in wei, so that their sums fit into 63 bits."""
+
+_DAY = 86_400_000_000
+
+
+def place_of_post(number: int) -> int:
+    """The place of a post; its sales follow in the same block."""
+    return place_of(number, 0)
+
+
+def price_of(number: int) -> int:
+    """The price of a post; one in ten is free."""
+    return (number + 7) * 7 % 10 * UNIT
+
+
+def index_tables(count: int, reader: str) -> tuple[Table, ...]:
+    """All tables of the index with `count` posts but those of words and of sums."""
+    head = (count + 1, _hash("block", count + 1))
+    state = (1, 31337, MARKETPLACE.lower(), 0, *head, *head, 1)
+    return (
+        Table("index_state", _STATE_COLUMNS, [state]),
+        Table("posts", _POST_COLUMNS, _posts(count)),
+        Table("post_tags", ("tag", "place"), _post_tags(count)),
+        Table("purchases", _PURCHASE_COLUMNS, _purchases(count)),
+        Table("holdings", _HOLDING_COLUMNS, _holdings(count, reader)),
+        Table("post_texts", ("place", "body"), _texts(count)),
+        Table("accounts", _AUTHOR_COLUMNS, _authors(count)),
+    )
+
+
+def words_of_sqlite(count: int) -> Table:
+    """The words of all posts for FTS5."""
+    columns = ("rowid", "title", "hashtags", "description", "body")
+    return Table("post_search", columns, (_sqlite_words(n, count) for n in range(1, count + 1)))
+
+
+def words_of_postgresql(count: int) -> Table:
+    """The words of all posts, and their vectors in text form."""
+    columns = ("place", "folded", "body", "words")
+    return Table("post_search", columns, (_postgresql_words(n, count) for n in range(1, count + 1)))
+
+
+SUMS = (
+    """
+INSERT INTO author_readers (author, reader, held)
+SELECT p.author, h.holder, count(*) FROM holdings h JOIN posts p ON p.post_id = h.post_id
+GROUP BY p.author, h.holder""",
+    """
+UPDATE accounts SET readers = (SELECT count(*) FROM author_readers r WHERE r.author = address)""",
+    """
+INSERT INTO accounts (address, purchases, spent, held)
+SELECT h.holder, count(h.paid), CAST(coalesce(sum(CAST(h.paid AS BIGINT)), 0) AS TEXT), count(*)
+FROM holdings h GROUP BY h.holder""",
+    f"""
+INSERT INTO market_days (day, posts, sales, volume)
+SELECT found.day, sum(found.posts), sum(found.sales), CAST(sum(found.volume) AS TEXT)
+FROM (SELECT created_at / {_DAY} AS day, 1 AS posts, 0 AS sales, 0 AS volume FROM posts
+      UNION ALL SELECT at / {_DAY}, 0, 1, CAST(price AS BIGINT) FROM purchases) AS found
+GROUP BY found.day""",
+    """
+UPDATE market_totals SET
+    posts = (SELECT count(*) FROM posts),
+    authors = (SELECT count(*) FROM accounts WHERE posts > 0),
+    readers = (SELECT count(*) FROM accounts WHERE held > 0),
+    users = (SELECT count(*) FROM accounts),
+    sales = (SELECT count(*) FROM purchases),
+    volume = (SELECT CAST(coalesce(sum(CAST(price AS BIGINT)), 0) AS TEXT) FROM purchases),
+    worth = (SELECT CAST(sum(CAST(worth AS BIGINT)) AS TEXT) FROM accounts)""",
+)
+"""Statements that fill what follows from the other tables, on both databases."""
+
+_STATE_COLUMNS = (
+    "only_row",
+    "chain_id",
+    "contract",
+    "first_block",
+    "block_number",
+    "block_hash",
+    "final_block",
+    "final_hash",
+    "complete",
+)
+
+_POST_COLUMNS = (
+    "place",
+    "post_id",
+    "author",
+    "cid",
+    "spelled_cid",
+    "thumbnail_cid",
+    "title",
+    "description",
+    "hashtags",
+    "first_price",
+    "price",
+    "created_at",
+    "block_hash",
+    "tx_hash",
+    "sales",
+    "volume",
+    "holders",
+)
+
+_PURCHASE_COLUMNS = (
+    "place",
+    "post_id",
+    "author",
+    "buyer",
+    "price",
+    "at",
+    "block_hash",
+    "tx_hash",
+)
+
+_HOLDING_COLUMNS = ("holder", "post_id", "balance", "held", "arrived", "arrived_at", "paid")
+
+_AUTHOR_COLUMNS = (
+    "address",
+    "posts",
+    "first_post_at",
+    "last_post_at",
+    "sales",
+    "volume",
+    "worth",
+)
+
+
+def _posts(count: int) -> Iterator[Row]:
+    for number in range(1, count + 1):
+        cid, price = cid_of_file(number), price_of(number)
+        sales = _sales_of(number)
+        yield (
+            place_of_post(number),
+            str(number),
+            owner_of(number),
+            cid,
+            cid.encode(),
+            b"bafkreithumbnail",
+            " ".join(title_of(number)).capitalize().encode(),
+            " ".join(description_of(number)).capitalize().encode(),
+            json.dumps(tags_of(number, count)),
+            price.to_bytes(32),
+            price.to_bytes(32),
+            _time_of(number),
+            _hash("block", number),
+            _hash("transaction", number),
+            sales,
+            str(sales * price),
+            sales,
+        )
+
+
+def _post_tags(count: int) -> Iterator[Row]:
+    for number in range(1, count + 1):
+        for tag in tags_of(number, count):
+            yield tag, place_of_post(number)
+
+
+def _purchases(count: int) -> Iterator[Row]:
+    for number in range(1, count + 1):
+        for sale in range(_sales_of(number)):
+            yield (
+                _place_of_sale(number, sale),
+                str(number),
+                owner_of(number),
+                _buyer_of(number, sale, count),
+                str(price_of(number)),
+                _time_of(number),
+                _hash("block", number),
+                _hash("transaction", number),
+            )
+
+
+def _holdings(count: int, reader: str) -> Iterator[Row]:
+    for number in range(1, count + 1):
+        at, price = _time_of(number), str(price_of(number))
+        for sale in range(_sales_of(number)):
+            place = _place_of_sale(number, sale) - 1
+            yield _buyer_of(number, sale, count), str(number), "1", 1, place, at, price
+    step = max(1, count // LIBRARY)
+    for number in range(1, count + 1, step):
+        # Given by nobody in particular: it is in no other table, but holders read the same.
+        yield reader, str(number), "1", 1, place_of(number, 1_000), _time_of(number), None
+
+
+def _texts(count: int) -> Iterator[Row]:
+    for number in range(1, count + 1):
+        if _has_text(number):
+            yield place_of_post(number), " ".join(body_of(number))
+
+
+def _authors(count: int) -> Iterator[Row]:
+    for owner in range(OWNERS):
+        numbers = [
+            number
+            for start in range(owner * 10, count + 1, OWNERS * 10)
+            for number in range(start, min(start + 10, count + 1))
+            if number > 0
+        ]
+        if numbers:
+            sales = sum(map(_sales_of, numbers))
+            volume = sum(_sales_of(number) * price_of(number) for number in numbers)
+            worth = sum(map(price_of, numbers))
+            first, last = _time_of(numbers[0]), _time_of(numbers[-1])
+            yield owner_of(numbers[0]), len(numbers), first, last, sales, str(volume), str(worth)
+
+
+def _folded(number: int, count: int) -> list[str]:
+    """Title, hashtags, description and body, each folded as the service folds texts."""
+    body = body_of(number) if _has_text(number) else []
+    texts = (title_of(number), tags_of(number, count), description_of(number), body)
+    return [f" {' '.join(words)} " if words else "" for words in texts]
+
+
+def _sqlite_words(number: int, count: int) -> Row:
+    return (place_of_post(number), *_folded(number, count))
+
+
+def _postgresql_words(number: int, count: int) -> Row:
+    *texts, body = _folded(number, count)
+    words = {word for text in (*texts, body) for word in text.split()}
+    # A line feed inside a value, as COPY spells it.
+    return place_of_post(number), "\\n".join(texts), body, " ".join(words)
+
+
+def _has_text(number: int) -> bool:
+    return price_of(number) == 0 and not is_draft(number)
+
+
+def _sales_of(number: int) -> int:
+    """Few posts sell often, and most hardly ever: 1.4 purchases of each, on average."""
+    return 40 // (number * 7_919 % 100 + 1)
+
+
+def _buyer_of(number: int, sale: int, count: int) -> str:
+    readers = max(50, count // 50)
+    return f"0x{(number * 31 + sale) % readers + 2**32:040x}"
+
+
+def _place_of_sale(number: int, sale: int) -> int:
+    return place_of(number, 2 + 2 * sale)
+
+
+def _time_of(number: int) -> int:
+    return EPOCH + number * BLOCK_SECONDS * 1_000_000
+
+
+def _hash(kind: str, number: int) -> str:
+    return "0x" + sha256(f"{kind} {number}".encode()).hexdigest()

@@ -1,0 +1,191 @@
+"""`SearchIndex` in the catalog's database: how each database finds the newest matches.
+
+SQLite's index gives matches from the newest to the oldest, so it stops after the limit. That of
+PostgreSQL gives all of them in any order; so the newest posts are looked at first, which suffices
+for frequent words, and only if these are too few the index is asked for the rest.
+"""
+
+# ruff: noqa: S608  every text here is made of constants; values are always named
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.files import END
+from imprint.adapters.catalog.index_writer import INDEX_LOCK
+from imprint.adapters.catalog.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
+from imprint.adapters.catalog.transaction import Rule, Transaction, Value, moment_of
+from imprint.domain.errors import Unavailable
+from imprint.domain.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of
+from imprint.ports.search import PendingText
+
+LONGEST_PREFIX = 6
+"""Characters of the longest beginnings of words that SQLite's index has."""
+
+NEWEST = 2_000
+"""How many of the newest posts PostgreSQL looks at before it asks its index."""
+
+_FREE = bytes(32)
+"""The price zero, as it is stored."""
+
+_HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
+
+FREE_TEXT = f"""
+SELECT t.place, t.body FROM post_texts t JOIN posts p ON p.place = t.place
+WHERE t.place = :place AND p.price = :free AND {_HOSTED} IS NOT NULL"""
+PENDING_TEXTS = f"""
+SELECT w.place, p.post_id, p.price, p.created_at, {_HOSTED} AS hosted
+FROM pending_texts w LEFT JOIN posts p ON p.place = w.place
+WHERE w.place > :after ORDER BY w.place LIMIT :limit"""
+IS_FREE_AND_HOSTED = f"""
+SELECT p.place FROM posts p
+WHERE p.place = :place AND p.price = :free AND {_HOSTED} IS NOT NULL"""
+ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
+
+FindRule = Rule[SearchQuery, int, int, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSearch:
+    """`SearchIndex` over a catalog, with the rule of its database that finds posts."""
+
+    catalog: CatalogBase
+    find: FindRule
+
+    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[int]:
+        if not query.terms:
+            return []
+        self._refuse_damaged()
+        end = END if before is None else before
+        return await self.catalog.cached(
+            ("search", query, end, limit),
+            lambda: self.catalog.read(self.find, query, end, limit, reach=limit),
+        )
+
+    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
+        self._refuse_damaged()
+        return await self.catalog.read(_free_texts, tuple(places), reach=len(places))
+
+    async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
+        return await self.catalog.read(_pending_texts, after, limit, reach=limit)
+
+    async def store_text(self, place: int, text: str) -> None:
+        body = fold(text)
+        await self.catalog.transact(INDEX_LOCK, _store_text, place, text[:MAX_TEXT], body)
+
+    async def skip_text(self, place: int) -> None:
+        await self.catalog.transact(INDEX_LOCK, _skip_text, place)
+
+    def _refuse_damaged(self) -> None:
+        """Raise `Unavailable` if what is not found may be there: an index is damaged."""
+        if self.catalog.damage.structure is not None:
+            raise Unavailable.database()
+
+
+async def find_in_sqlite(tx: Transaction, query: SearchQuery, before: int, limit: int) -> list[int]:
+    """The newest matches by FTS5. Beginnings longer than its index has are compared with rows."""
+    long = [pattern_of(term) for term in query.terms if _is_long(term)]
+    values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
+    values["match"] = " AND ".join(map(_fts_term, query.terms))
+    rows = await tx.fetchall(_sqlite_text(len(long)), **values, before=before, limit=limit)
+    return [row["place"] for row in rows]
+
+
+def _is_long(term: SearchTerm) -> bool:
+    return term.prefix and len(term.words[0]) > LONGEST_PREFIX
+
+
+def _fts_term(term: SearchTerm) -> str:
+    """A term in FTS5's language; words have only letters and digits, and need no escaping."""
+    words = " ".join(term.words)
+    return f'"{words[:LONGEST_PREFIX]}"*' if term.prefix else f'"{words}"'
+
+
+@lru_cache(maxsize=32)
+def _sqlite_text(parts: int) -> str:
+    columns = ("title", "hashtags", "description", "body")
+    also = "".join(
+        f" AND ({' OR '.join(f'instr({column}, :part{number})' for column in columns)})"
+        for number in range(parts)
+    )
+    return f"""
+SELECT rowid AS place FROM post_search
+WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIMIT :limit"""
+
+
+async def find_in_postgresql(
+    tx: Transaction, query: SearchQuery, before: int, limit: int
+) -> list[int]:
+    """The newest matches: among the newest posts, or else by the index."""
+    phrases = [pattern_of(term) for term in query.terms if len(term.words) > 1]
+    values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(phrases)}
+    values["query"] = " & ".join(map(_tsquery_term, query.terms))
+    newest, by_index = _postgresql_texts(len(phrases))
+    rows = await tx.fetchall(newest, **values, before=before, limit=limit)
+    if len(rows) < limit:
+        rows = await tx.fetchall(by_index, **values, before=before, limit=limit)
+    return [row["place"] for row in rows]
+
+
+def _tsquery_term(term: SearchTerm) -> str:
+    """A term in PostgreSQL's language; words have only letters and digits, and need no escaping."""
+    mark = ":*" if term.prefix else ""
+    return " & ".join(f"'{word}'{mark}" for word in term.words)
+
+
+@lru_cache(maxsize=32)
+def _postgresql_texts(phrases: int) -> tuple[str, str]:
+    also = "".join(
+        f" AND (strpos(folded, :part{number}) > 0 OR strpos(body, :part{number}) > 0)"
+        for number in range(phrases)
+    )
+    matching = f"words @@ CAST(CAST(:query AS TEXT) AS tsquery){also}"
+    return (
+        f"""
+SELECT place FROM (
+    SELECT place, folded, body, words FROM post_search WHERE place < :before
+    ORDER BY place DESC LIMIT {NEWEST}
+) AS newest WHERE {matching} ORDER BY place DESC LIMIT :limit""",
+        # The index must be asked: without the fence the planner may walk all posts instead.
+        f"""
+WITH found AS MATERIALIZED (SELECT place FROM post_search WHERE {matching})
+SELECT place FROM found WHERE place < :before ORDER BY place DESC LIMIT :limit""",
+    )
+
+
+async def _free_texts(tx: Transaction, places: tuple[int, ...]) -> dict[int, str]:
+    texts = {}
+    for place in places:
+        row = await tx.fetchone(FREE_TEXT, place=place, free=_FREE)
+        if row is not None:
+            texts[place] = row["body"]
+    return texts
+
+
+async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[PendingText]:
+    rows = await tx.fetchall(PENDING_TEXTS, after=after, limit=limit)
+    return [
+        PendingText(
+            row["place"],
+            None if row["post_id"] is None else int(row["post_id"]),
+            row["price"] == _FREE,
+            row["hosted"] is not None,
+            moment_of(row["created_at"] or 0),
+        )
+        for row in rows
+    ]
+
+
+async def _store_text(tx: Transaction, place: int, text: str, body: str) -> None:
+    row = await tx.fetchone(IS_FREE_AND_HOSTED, place=place, free=_FREE)
+    await tx.execute(CLEAR_BODY, place=place)
+    await tx.execute(DROP_TEXT, place=place)
+    await tx.execute(UNWANT_TEXT, place=place)
+    if row is not None:
+        await tx.execute(SET_BODY, place=place, body=body)
+        await tx.execute(ADD_TEXT, place=place, body=text)
+
+
+async def _skip_text(tx: Transaction, place: int) -> None:
+    await tx.execute(UNWANT_TEXT, place=place)

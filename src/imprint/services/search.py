@@ -1,0 +1,286 @@
+"""Search: posts that have all words of a query, and what a reader finds in what they hold.
+
+The newest matches are taken in windows. A window is filtered, ordered and shown in pages, and then
+comes the next one: every match is found, and the work of a request is bounded.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from imprint.auth.sessions import Session
+from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Code, Damaged, Refusal
+from imprint.domain.indexed_posts import (
+    HeldPost,
+    IndexedPost,
+    PostFilter,
+    PostOrder,
+    PostPosition,
+)
+from imprint.domain.post_text import readable_text
+from imprint.domain.search import (
+    MAX_TEXT,
+    NotAQuery,
+    PostTexts,
+    SearchQuery,
+    matches,
+    parse_query,
+    score,
+    snippet,
+)
+from imprint.ports import Catalog
+from imprint.ports.post_index import PostIndexReader
+from imprint.ports.search import SearchIndex
+from imprint.services.large_documents import FairQueue
+from imprint.services.reads import Reads
+
+WINDOW = 100
+"""Matches that are ordered together."""
+
+MOST_WINDOWS = 4
+"""Windows that one request looks at, if a filter lets few posts through."""
+
+MOST_DOCUMENTS = 50
+"""Documents of a library that one request reads."""
+
+MOST_BYTES = 4 * 1024 * 1024
+"""Bytes of documents of a library after which a request reads no more."""
+
+LIBRARY_SEARCHES = 4
+"""Searches in libraries that run at once; readers take turns."""
+
+_KEPT = 512
+"""How many pages are kept until the next commit."""
+
+_KEY_BITS = 264
+"""Bits of a position that have the score, the sales or the price of the last post shown."""
+
+_ANY_KEY = (1 << _KEY_BITS) - 1
+_END = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPosts:
+    """Posts with their snippets, and where the next page starts."""
+
+    posts: tuple[IndexedPost, ...]
+    snippets: Mapping[int, str]
+    next: PostPosition | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundInLibrary:
+    """Posts that a reader holds, with their snippets, and before which arrival to go on."""
+
+    held: tuple[HeldPost, ...]
+    snippets: Mapping[int, str]
+    before: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a page starts: in the window before a place, after a key and a place."""
+
+    window: int = _END
+    key: int = _ANY_KEY
+    place: int = _END
+    by_score: bool = True
+
+    @classmethod
+    def of(cls, position: PostPosition) -> "_Start":
+        window, key = position.value >> _KEY_BITS, position.value & _ANY_KEY
+        return cls(window >> 1, key, position.place, bool(window & 1))
+
+    @property
+    def position(self) -> PostPosition:
+        window = self.window << 1 | self.by_score
+        return PostPosition(self.place, window << _KEY_BITS | self.key)
+
+
+def parse_search(text: str) -> SearchQuery:
+    """The query of a request. Refuses one that is too long."""
+    try:
+        return parse_query(text)
+    except NotAQuery as error:
+        raise Refusal(Code.INVALID_REQUEST, str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Finds posts for everybody, by what everybody may see of them."""
+
+    index: PostIndexReader
+    words: SearchIndex
+    _kept: dict[tuple[object, ...], tuple[object, FoundPosts]] = field(default_factory=dict)
+
+    async def find(
+        self,
+        query: SearchQuery,
+        which: PostFilter,
+        after: PostPosition | None,
+        limit: int,
+        *,
+        by_score: bool,
+    ) -> FoundPosts:
+        """A page of matches; in each window the best first, or in the order of the filter.
+
+        What was found is kept as long as the search index returns the same places, which is until
+        the next commit.
+        """
+        start = _Start(by_score=by_score) if after is None else _Start.of(after)
+        places = await self.words.find_posts(query, start.window, WINDOW)
+        key = (id(places), which, start, limit)
+        known = self._kept.get(key)
+        if known is not None and known[0] is places:
+            return known[1]
+        found = await self._find(query, which, start, places, limit)
+        if len(self._kept) >= _KEPT:
+            self._kept.clear()
+        self._kept[key] = places, found
+        return found
+
+    async def _find(
+        self,
+        query: SearchQuery,
+        which: PostFilter,
+        start: _Start,
+        places: list[int],
+        limit: int,
+    ) -> FoundPosts:
+        shown: list[IndexedPost] = []
+        following: _Start | None = start
+        for _ in range(MOST_WINDOWS):
+            if not places:
+                following = None
+                break
+            if start.window == _END:
+                # Later pages are of the same window, whatever is published meanwhile.
+                start = _Start(places[0] + 1, start.key, start.place, start.by_score)
+            ordered = await self._ordered(query, which, start, places)
+            page = ordered[: limit - len(shown)]
+            shown += [post for _, post in page]
+            if len(page) < len(ordered):
+                key, last = page[-1] if page else (start.key, None)
+                place = start.place if last is None else last.place
+                following = _Start(start.window, key, place, start.by_score)
+                break
+            following = start = _Start(places[-1], by_score=start.by_score)
+            if len(places) < WINDOW:
+                following = None
+                break
+            if len(shown) == limit:
+                break
+            places = await self.words.find_posts(query, start.window, WINDOW)
+        snippets = await self._snippets(query, shown)
+        return FoundPosts(tuple(shown), snippets, None if following is None else following.position)
+
+    async def _ordered(
+        self, query: SearchQuery, which: PostFilter, start: _Start, places: list[int]
+    ) -> list[tuple[int, IndexedPost]]:
+        """The posts of a window after the start of a page, with their keys, in order."""
+        posts = await self.index.posts_at(places, which)
+        order = None if start.by_score else which.order
+        keyed = [(_key(query, order, post), post) for post in posts]
+        keyed.sort(key=lambda each: (each[0], each[1].place), reverse=True)
+        limit = (start.key, start.place)
+        return [each for each in keyed if (each[0], each[1].place) < limit]
+
+    async def _snippets(self, query: SearchQuery, posts: list[IndexedPost]) -> dict[int, str]:
+        free = [post.place for post in posts if post.free and post.hosted]
+        texts = await self.words.free_texts(free) if free else {}
+        return {
+            post.place: snippet(query, (post.description, texts.get(post.place, ""), post.title))
+            for post in posts
+        }
+
+
+def _key(query: SearchQuery, order: PostOrder | None, post: IndexedPost) -> int:
+    """What a window is ordered by, the highest first."""
+    if order is None:
+        return score(query, PostTexts(post.title, post.hashtags, post.description))
+    if order is PostOrder.SALES:
+        return post.sales.count
+    if order is PostOrder.PRICE:
+        return post.price
+    return _END - post.place if order is PostOrder.OLDEST else post.place
+
+
+@dataclass(frozen=True, slots=True)
+class LibrarySearch:
+    """Finds words in the documents that a reader holds. Nothing of them is stored."""
+
+    index: PostIndexReader
+    catalog: Catalog
+    reads: Reads
+    _turns: FairQueue = field(default_factory=lambda: FairQueue(LIBRARY_SEARCHES))
+
+    async def find(
+        self, session: Session, query: SearchQuery, before: int | None, limit: int
+    ) -> FoundInLibrary:
+        """Matches among what the session's address holds, the latest arrival first.
+
+        A page may have fewer posts than asked for, even none, and a next one.
+        """
+        if not query.terms:
+            return FoundInLibrary((), {}, None)
+        async with self._turns.turn(session.address):
+            return await self._find(session, query, before, limit)
+
+    async def _find(
+        self, session: Session, query: SearchQuery, before: int | None, limit: int
+    ) -> FoundInLibrary:
+        found: list[HeldPost] = []
+        snippets: dict[int, str] = {}
+        size = 0
+        held = await self.index.library(session.address, before, MOST_DOCUMENTS)
+        for each in held:
+            shown, read = await self._match(session, query, each.post)
+            size += read
+            before = each.arrived
+            if shown is not None:
+                found.append(each)
+                snippets[each.post.place] = shown
+            if len(found) == limit or size >= MOST_BYTES:
+                break
+        is_last = len(held) < MOST_DOCUMENTS and (not held or before == held[-1].arrived)
+        return FoundInLibrary(tuple(found), snippets, None if is_last else before)
+
+    async def _match(
+        self, session: Session, query: SearchQuery, post: IndexedPost
+    ) -> tuple[str | None, int]:
+        """The snippet of a post, None if it does not match, and the bytes that were read."""
+        size = 0
+        file = await self.catalog.file_by_post_id(post.post_id) if post.hosted else None
+        if file is not None:
+            size = file.size
+            try:
+                content = await self.reads.content_of(file)
+            except Damaged:
+                content = ""
+            if len(content) > SMALL_DOCUMENT:
+                shown = await asyncio.to_thread(_match_text, query, post, content)
+            else:
+                shown = _match_text(query, post, content)
+            # The index may be behind the chain, so the chain has the last word.
+            if shown is None or await self._may_read(session, post.post_id):
+                return shown, size
+        return _match_text(query, post, ""), size
+
+    async def _may_read(self, session: Session, post_id: int) -> bool:
+        try:
+            await self.reads.post(session, session.address, post_id)
+        except Refusal as refusal:
+            if refusal.code in (Code.NOT_ENTITLED, Code.NOT_FOUND):
+                return False
+            raise
+        return True
+
+
+def _match_text(query: SearchQuery, post: IndexedPost, content: str) -> str | None:
+    """The snippet of a post with this content, None if it does not match."""
+    body = readable_text(content)[:MAX_TEXT] if content else ""
+    texts = PostTexts(post.title, post.hashtags, post.description, body)
+    if not matches(query, texts):
+        return None
+    return snippet(query, (post.description, body, post.title))

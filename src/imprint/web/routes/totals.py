@@ -1,0 +1,62 @@
+"""The endpoints of totals, with the paths and shapes of an earlier service."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.services.totals import Totals
+from imprint.web.requests import query_address
+from imprint.web.responses import (
+    CreatorMetrics,
+    GlobalMetricsResponse,
+    HeatMap,
+    HeatMapResponse,
+    HolderMetrics,
+    MarketMetrics,
+    UserMetrics,
+    UserMetricsResponse,
+    encode_json,
+)
+from imprint.web.validators import cached_response
+
+TOTALS = "public, max-age=5"
+"""For totals, which change with every block."""
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsRoutes:
+    """Each endpoint asks for totals and writes them as the earlier service did."""
+
+    totals: Totals
+
+    async def global_metrics(self, request: Request) -> Response:
+        found = await self.totals.market()
+        worth, volume = str(found.worth), str(found.sales.volume)
+        data = MarketMetrics(found.users, found.posts, worth, volume)
+        return _response(request, GlobalMetricsResponse(200, data))
+
+    async def user_metrics(self, request: Request) -> Response:
+        found = await self.totals.account(query_address(request, "userAddress"))
+        data = UserMetrics(
+            CreatorMetrics(found.posts, str(found.sales.volume), found.readers, str(found.worth)),
+            HolderMetrics(found.purchases.count, str(found.purchases.volume)),
+        )
+        return _response(request, UserMetricsResponse(200, data))
+
+    async def heat_map(self, request: Request) -> Response:
+        found = await self.totals.activity(query_address(request, "userAddress"))
+        data = HeatMap(_days(found.published), _days(found.bought))
+        return _response(request, HeatMapResponse(200, data))
+
+
+def _response(request: Request, value: msgspec.Struct) -> Response:
+    return cached_response(request, encode_json(value), "application/json", TOTALS)
+
+
+def _days(moments: Iterable[datetime]) -> list[str]:
+    """The days as `D/M/YYYY`, in UTC, without leading zeros."""
+    return [f"{moment.day}/{moment.month}/{moment.year}" for moment in moments]

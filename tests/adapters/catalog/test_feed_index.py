@@ -1,0 +1,54 @@
+"""Dates and places of posts, on every database."""
+
+from datetime import timedelta
+
+from tests.adapters.catalog.conftest import START, World
+
+from imprint.adapters.catalog.feed_index import CatalogFeedIndex
+from imprint.adapters.catalog.transaction import Transaction, micros
+from imprint.domain.feeds import FEED_SIZE
+from imprint.ports.feed_index import PostAddress
+
+ADD_POST = """
+INSERT INTO posts (place, post_id, author, spelled_cid, thumbnail_cid, title, description, hashtags,
+                   first_price, price, created_at, block_hash, tx_hash)
+VALUES (:place, :post_id, 'author', :text, :text, :text, :text, '[]', :text, :text, :at, '', '')"""
+
+ADD_CHANGE = """
+INSERT INTO price_changes (place, post_id, price, at) VALUES (:place, :post_id, '1', :at)"""
+
+
+async def add_posts(tx: Transaction, count: int) -> None:
+    for number in range(count):
+        at = micros(START) + number
+        await tx.execute(ADD_POST, place=10 * number, post_id=str(number), text=b"", at=at)
+
+
+async def add_changes(tx: Transaction, changes: dict[int, list[int]]) -> None:
+    for post_id, seconds in changes.items():
+        for second in seconds:
+            at = micros(START) + second * 1_000_000
+            await tx.execute(ADD_CHANGE, place=1000 * post_id + second, post_id=str(post_id), at=at)
+
+
+async def test_the_last_change_of_each_price_is_found(world: World) -> None:
+    index = CatalogFeedIndex(world.catalog)
+    await world.catalog.transact((), add_changes, {1: [5, 9, 7], 2: [3], 99: [1]})
+    wanted = [1, 2, *range(3, FEED_SIZE + 1)]
+    found = await index.price_changes(wanted)
+    assert found == {1: START + timedelta(seconds=9), 2: START + timedelta(seconds=3)}
+    assert await index.price_changes([2]) == {2: START + timedelta(seconds=3)}
+    assert await index.price_changes([]) == {}
+
+
+async def test_posts_are_found_by_their_places(world: World) -> None:
+    index = CatalogFeedIndex(world.catalog)
+    await world.catalog.transact((), add_posts, 5)
+    assert await index.place_after(-1, 1) == 0
+    assert await index.place_after(-1, 5) == 40
+    assert await index.place_after(-1, 6) is None
+    assert await index.place_after(10, 2) == 30
+    assert await index.addresses(10, 2) == [
+        PostAddress(10 * number, number, START + timedelta(microseconds=number))
+        for number in (2, 3)
+    ]

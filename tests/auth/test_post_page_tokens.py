@@ -1,0 +1,119 @@
+"""Page tokens of posts: the same for the same page, and of no use for any other list."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.auth.page_tokens import PagePosition, PageTokens
+from imprint.auth.post_page_tokens import (
+    MAX_POST_TOKEN_LENGTH,
+    OwnList,
+    OwnPage,
+    PostPageTokens,
+    PostsPage,
+    token_expiry,
+)
+from imprint.domain.addresses import Address
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.indexed_posts import PostFilter, PostOrder, PostPosition
+from imprint.domain.lists import PublicList
+from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+
+SECRET, OTHER = b"s" * 32, b"o" * 32
+TOKENS = PostPageTokens(SECRET)
+NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
+LATER = token_expiry(NOW)
+OWNER = Address("0x" + "ab" * 20)
+
+amounts = st.integers(0, 2**256 - 1)
+addresses = st.binary(min_size=20, max_size=20).map(lambda raw: Address("0x" + raw.hex()))
+places = st.integers(0, 2**63 - 1)
+pages = st.builds(
+    PostsPage,
+    st.builds(
+        PostFilter,
+        st.lists(st.text(st.characters(categories=["L"]), max_size=32), max_size=10).map(tuple),
+        st.none() | addresses,
+        st.none() | st.booleans(),
+        st.none() | amounts,
+        st.none() | amounts,
+        st.sampled_from(PostOrder),
+    ),
+    st.builds(PostPosition, places, amounts),
+    st.integers(1, 50),
+    st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=100),
+) | st.builds(OwnPage, st.sampled_from(OwnList), addresses, places, st.integers(1, 1000))
+
+
+def refused(token: str, tokens: PostPageTokens = TOKENS, now: datetime = NOW) -> bool:
+    with pytest.raises(Refusal) as caught:
+        tokens.decode(token, now)
+    return caught.value.code is Code.INVALID_PAGE_TOKEN
+
+
+@given(pages)
+def test_an_encoded_position_is_decoded_and_has_one_token(page: PostsPage | OwnPage) -> None:
+    token = TOKENS.encode(page, LATER)
+    assert TOKENS.decode(token, NOW) == page
+    assert PostPageTokens(SECRET).encode(page, LATER) == token
+
+
+@given(pages, pages)
+def test_different_positions_have_different_nonces(
+    one: PostsPage | OwnPage, other: PostsPage | OwnPage
+) -> None:
+    tokens = {TOKENS.encode(page, LATER)[:16] for page in (one, other)}
+    assert len(tokens) == len({one, other})
+
+
+def test_the_longest_filter_fits() -> None:
+    which = PostFilter(
+        tuple(f"{n}" + "\U0001e900" * (MAX_TAG_LENGTH - 1) for n in range(MAX_TAGS)),
+        OWNER,
+        False,
+        2**256 - 2,
+        2**256 - 1,
+        PostOrder.NEWEST,
+    )
+    page = PostsPage(which, PostPosition(2**63 - 1, 2**256 - 1), 50)
+    token = TOKENS.encode(page, LATER)
+    assert len(token) <= MAX_POST_TOKEN_LENGTH
+    assert TOKENS.decode(token, NOW) == page
+
+
+def test_every_changed_character_is_refused() -> None:
+    token = TOKENS.encode(OwnPage(OwnList.SALES, OWNER, 7, 20), LATER)
+    for place, old in enumerate(token):
+        new = "A" if old != "A" else "B"
+        assert refused(token[:place] + new + token[place + 1 :])
+    assert refused(token[:-1])
+    assert refused(token + "A")
+    assert refused("A" * (MAX_POST_TOKEN_LENGTH + 1))
+
+
+def test_a_token_expires_at_the_end_of_a_day_after_a_day() -> None:
+    assert datetime(2030, 2, 2, tzinfo=UTC) == LATER
+    token = TOKENS.encode(OwnPage(OwnList.LIBRARY, OWNER, 7, 20), LATER)
+    assert TOKENS.decode(token, LATER - timedelta(seconds=1))
+    assert refused(token, now=LATER)
+    for hours in range(48):
+        moment = NOW + timedelta(hours=hours)
+        left = token_expiry(moment) - moment
+        assert timedelta(days=1) <= left <= timedelta(days=2)
+
+
+def test_tokens_of_the_previous_secret_are_accepted_and_others_not() -> None:
+    page = OwnPage(OwnList.LIBRARY, OWNER, 7, 20)
+    old = PostPageTokens(OTHER).encode(page, LATER)
+    assert refused(old)
+    assert PostPageTokens(SECRET, OTHER).decode(old, NOW) == page
+
+
+def test_a_token_of_another_kind_of_list_is_refused() -> None:
+    files = PageTokens(SECRET).encode(PagePosition(PublicList(), 1), LATER)
+    assert refused(files)
+    posts = TOKENS.encode(OwnPage(OwnList.LIBRARY, OWNER, 7, 20), LATER)
+    with pytest.raises(Refusal):
+        PageTokens(SECRET).decode(posts, NOW)

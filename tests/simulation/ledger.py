@@ -1,0 +1,207 @@
+"""What the index must show: computed from the receipts of the chain and the contract's state.
+
+Every sum is made anew from single posts, purchases and holdings; nothing of the service is used.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from eth_abi.abi import decode
+from tests.simulation.market import CREATED, ZERO, Market
+
+from imprint.domain.addresses import keccak256
+
+TAGGED = keccak256(b"PostTagged(uint256,string)")
+SUBSCRIBED = keccak256(b"PostSubscribed(uint256,address,uint256)")
+PRICED = keccak256(b"PostPriceUpdated(uint256,uint256,uint256)")
+MOVED = keccak256(b"Transfer(address,address,address,uint256,uint256)")
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+MOST_OF_A_CID = 512
+"""Bytes that are kept of the text in the place of a cid."""
+
+
+@dataclass
+class Post:
+    """A post and what happened to it."""
+
+    place: int
+    author: str
+    spelled: bytes
+    title: bytes
+    first_price: int
+    price: int
+    at: int
+    block_hash: str
+    tx_hash: str
+    hashtags: list[bytes] = field(default_factory=list)
+
+
+@dataclass
+class Purchase:
+    """A token that was bought."""
+
+    post_id: int
+    buyer: str
+    price: int
+    at: int
+
+
+@dataclass
+class Holding:
+    """Tokens that an address has, and since when."""
+
+    balance: int
+    arrived: int
+    at: int
+    paid: int | None = None
+
+
+@dataclass
+class Account:
+    """What an address did."""
+
+    posts: int = 0
+    first_post_at: int | None = None
+    last_post_at: int | None = None
+    sales: int = 0
+    volume: int = 0
+    worth: int = 0
+    readers: int = 0
+    purchases: int = 0
+    spent: int = 0
+    held: int = 0
+
+
+@dataclass
+class Ledger:
+    """Everything that happened on the market, in order of the chain."""
+
+    posts: dict[int, Post] = field(default_factory=dict)
+    purchases: dict[int, Purchase] = field(default_factory=dict)
+    prices: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    holdings: dict[tuple[str, int], Holding] = field(default_factory=dict)
+    logs: dict[int, str] = field(default_factory=dict)
+
+    def sales_of(self, post_id: int) -> tuple[int, int]:
+        """Number and sum of the purchases of a post."""
+        paid = [each.price for each in self.purchases.values() if each.post_id == post_id]
+        return len(paid), sum(paid)
+
+    def holders_of(self, post_id: int) -> int:
+        return sum(held == post_id for _, held in self.holdings)
+
+    def readers_of(self) -> Counter[tuple[str, str]]:
+        """How many posts of an author a reader holds."""
+        return Counter((self.posts[post_id].author, holder) for holder, post_id in self.holdings)
+
+    def accounts(self) -> dict[str, Account]:
+        found: dict[str, Account] = {}
+        for post in self.posts.values():
+            account = found.setdefault(post.author, Account())
+            account.posts += 1
+            account.worth += post.first_price
+            account.first_post_at = account.first_post_at or post.at
+            account.last_post_at = post.at
+        for each in self.purchases.values():
+            author = found[self.posts[each.post_id].author]
+            author.sales += 1
+            author.volume += each.price
+            buyer = found.setdefault(each.buyer, Account())
+            buyer.purchases += 1
+            buyer.spent += each.price
+        for holder, _ in self.holdings:
+            found.setdefault(holder, Account()).held += 1
+        for address, _ in self.readers_of():
+            found[address].readers += 1
+        return found
+
+    def days(self) -> dict[int, tuple[int, int, int]]:
+        """Posts, sales and volume of each day that had any."""
+        posts = Counter(post.at // DAY for post in self.posts.values())
+        sales = Counter(each.at // DAY for each in self.purchases.values())
+        volume: Counter[int] = Counter()
+        for each in self.purchases.values():
+            volume[each.at // DAY] += each.price
+        return {day: (posts[day], sales[day], volume[day]) for day in posts.keys() | sales.keys()}
+
+    def totals(self) -> dict[str, int]:
+        accounts = self.accounts().values()
+        return {
+            "posts": len(self.posts),
+            "authors": sum(each.posts > 0 for each in accounts),
+            "readers": len({holder for holder, _ in self.holdings}),
+            "users": len(accounts),
+            "sales": len(self.purchases),
+            "volume": sum(each.price for each in self.purchases.values()),
+            "worth": sum(post.first_price for post in self.posts.values()),
+        }
+
+
+def read_ledger(market: Market) -> Ledger:
+    """Read all receipts. Fails if they and the state of the contract differ."""
+    ledger = Ledger()
+    for block in market.blocks():
+        if block.receipt is None or not block.receipt.success:
+            continue
+        mint: tuple[str, int] | None = None
+        for index, log in enumerate(block.receipt.logs):
+            place, at = block.number * 2**20 + index, block.timestamp * SECOND
+            ledger.logs[place] = "0x" + block.hash.hex()
+            if log.topics[0] == MOVED:
+                mint = _move(ledger, log, place, at)
+            elif log.topics[0] == SUBSCRIBED:
+                post_id, buyer = int.from_bytes(log.topics[1]), _address(log.topics[2])
+                (price,) = decode(["uint256"], log.data)
+                ledger.purchases[place] = Purchase(post_id, buyer, price, at)
+                # The contract mints the token just before it reports the purchase.
+                assert mint == (buyer, post_id)
+                ledger.holdings[buyer, post_id].paid = price
+            elif log.topics[0] == PRICED:
+                post_id = int.from_bytes(log.topics[1])
+                _, price = decode(["uint256", "uint256"], log.data)
+                ledger.prices[place] = (post_id, price, at)
+                ledger.posts[post_id].price = price
+            elif log.topics[0] == TAGGED:
+                (spelled,) = decode(["bytes"], log.data)
+                ledger.posts[int.from_bytes(log.topics[1])].hashtags.append(spelled)
+            elif log.topics[0] == CREATED:
+                title, cid, _, price = decode(["bytes", "bytes", "bytes", "uint256"], log.data)
+                ledger.posts[int.from_bytes(log.topics[1])] = Post(
+                    place,
+                    _address(log.topics[2]),
+                    cid[:MOST_OF_A_CID],
+                    title,
+                    price,
+                    price,
+                    at,
+                    "0x" + block.hash.hex(),
+                    "0x" + block.receipt.transaction.hash.hex(),
+                )
+    for post_id, post in ledger.posts.items():
+        assert market.entry(post_id) == (post.author, post.price)
+    for (holder, post_id), holding in ledger.holdings.items():
+        assert market.balance(holder, post_id) == holding.balance
+    return ledger
+
+
+def _move(ledger: Ledger, log: Any, place: int, at: int) -> tuple[str, int] | None:
+    """Apply a transfer; whose token of which post it minted, if it did."""
+    sender, receiver = _address(log.topics[1]), _address(log.topics[2])
+    post_id = int.from_bytes(log.topics[3])
+    _, amount = decode(["address", "uint256"], log.data)
+    if amount and sender != receiver:
+        if sender != ZERO:
+            ledger.holdings[sender, post_id].balance -= amount
+            if not ledger.holdings[sender, post_id].balance:
+                del ledger.holdings[sender, post_id]
+        if receiver != ZERO:
+            new = Holding(0, place, at)
+            ledger.holdings.setdefault((receiver, post_id), new).balance += amount
+    return (receiver, post_id) if sender == ZERO else None
+
+
+def _address(topic: bytes) -> str:
+    return "0x" + topic[12:].hex()

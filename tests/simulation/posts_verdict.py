@@ -1,0 +1,158 @@
+"""The verdict on what readers see of the index: posts, authors, libraries, totals and search."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.simulation.ledger import SECOND, Ledger, Post
+from tests.simulation.model import Model
+from tests.simulation.universe import AUTHORS, DESCRIPTIONS, READERS, TITLES, Universe
+
+from imprint.domain.search import parse_query
+
+PAGE = 7
+"""Posts on a page, so that lists have several."""
+
+
+async def check_posts(universe: Universe, model: Model, ledger: Ledger) -> None:
+    """Fails where a response and the ledger of the chain differ."""
+    await _check_lists(universe, ledger)
+    await _check_accounts(universe, ledger)
+    await _check_libraries(universe, ledger)
+    await _check_words(universe, ledger)
+    await _check_texts(universe, model, ledger)
+
+
+async def _check_lists(universe: Universe, ledger: Ledger) -> None:
+    newest = await _read(universe, "/posts", "posts", {})
+    expected = sorted(ledger.posts, key=lambda post_id: -ledger.posts[post_id].place)
+    assert [int(post["id"]) for post in newest] == expected
+    for post in newest:
+        post_id = int(post["id"])
+        told, (sales, volume) = ledger.posts[post_id], ledger.sales_of(post_id)
+        assert post["sales"] == {"count": sales, "volume": str(volume)}
+        assert post["holders"] == ledger.holders_of(post_id)
+        assert (post["price"], post["firstPrice"]) == (str(told.price), str(told.first_price))
+        assert post["free"] == (told.price == 0)
+        assert (post["author"], post["createdAt"]) == (told.author, _time(told.at))
+        assert post["title"] == told.title.decode(errors="replace")
+    free = await _read(universe, "/posts", "posts", {"free": "true"})
+    assert {int(post["id"]) for post in free} == {
+        post_id for post_id, post in ledger.posts.items() if post.price == 0
+    }
+    best = await _read(universe, "/posts", "posts", {"sort": "sales"})
+    assert [int(post["id"]) for post in best] == sorted(
+        ledger.posts, key=lambda each: (ledger.sales_of(each)[0], ledger.posts[each].place)
+    )[::-1]
+    for tag in ("ink", "paper", "\u00e4hre"):
+        tagged = await _read(universe, "/posts", "posts", {"tag": tag})
+        assert [post["id"] for post in tagged] == [
+            post["id"] for post in newest if tag in post["hashtags"]
+        ]
+
+
+async def _check_accounts(universe: Universe, ledger: Ledger) -> None:
+    accounts = ledger.accounts()
+    for wallet in map(universe.world.wallet, AUTHORS + READERS):
+        response = await universe.world.client.get(f"/authors/{wallet.address}")
+        account = accounts.get(wallet.address)
+        if account is None or not account.posts:
+            assert response.status_code == 404, response.text
+            continue
+        assert response.json() == {
+            "address": wallet.address,
+            "posts": account.posts,
+            "sales": {"count": account.sales, "volume": str(account.volume)},
+            "readers": account.readers,
+            "firstPostAt": _time(account.first_post_at),
+            "lastPostAt": _time(account.last_post_at),
+        }
+    stats = (await universe.world.client.get("/stats")).json()
+    totals = ledger.totals()
+    for name in ("posts", "authors", "readers", "sales"):
+        assert stats[name] == totals[name], name
+    assert stats["volume"] == str(totals["volume"])
+
+
+async def _check_libraries(universe: Universe, ledger: Ledger) -> None:
+    for wallet in map(universe.world.wallet, AUTHORS + READERS):
+        session = await universe.session(wallet)
+        held = await _read(universe, "/me/library", "posts", {}, session)
+        expected = sorted(
+            ((key[1], each) for key, each in ledger.holdings.items() if key[0] == wallet.address),
+            key=lambda each: -each[1].arrived,
+        )
+        assert [(int(post["id"]), post["held"]) for post in held] == [
+            (
+                post_id,
+                {
+                    "balance": str(each.balance),
+                    "boughtAt": _time(each.at),
+                    "paid": None if each.paid is None else str(each.paid),
+                },
+            )
+            for post_id, each in expected
+        ]
+        sold = await _read(universe, "/me/sales", "sales", {}, session)
+        assert [(int(sale["postId"]), sale["buyer"], sale["price"]) for sale in sold] == [
+            (each.post_id, each.buyer, str(each.price))
+            for _, each in sorted(ledger.purchases.items(), reverse=True)
+            if ledger.posts[each.post_id].author == wallet.address
+        ]
+
+
+async def _check_words(universe: Universe, ledger: Ledger) -> None:
+    """A word of a title or a description finds the posts that have it, and no others."""
+
+    def having(word: bytes, post_id: int, post: Post) -> bool:
+        texts = post.title.split(b" ") + universe.market.description(post_id).split(b" ")
+        return word in texts
+
+    for word in (*TITLES, *DESCRIPTIONS):
+        query = parse_query(word.decode())
+        expected = {
+            post.place for post_id, post in ledger.posts.items() if having(word, post_id, post)
+        }
+        found = await universe.search.find_posts(query, None, 1_000)
+        assert set(found) == expected, word
+        assert found == sorted(found, reverse=True)
+
+
+async def _check_texts(universe: Universe, model: Model, ledger: Ledger) -> None:
+    """The text of a post is found only while the post is free."""
+    for post in ledger.posts.values():
+        version = model.versions.get(model.cid_of(post.spelled) or "")
+        if version is None:
+            continue
+        (canary,) = (word for word in version.content.split() if word.startswith("canary"))
+        for place in await universe.search.find_posts(parse_query(canary), None, 10):
+            (shown,) = (each for each in ledger.posts.values() if each.place == place)
+            assert shown.price == 0, f"the text of a paid post is found: {place}"
+    places = [post.place for post in ledger.posts.values()]
+    paid = {post.place for post in ledger.posts.values() if post.price}
+    assert not paid & (await universe.search.free_texts(places)).keys()
+
+
+async def _read(
+    universe: Universe,
+    path: str,
+    member: str,
+    wanted: dict[str, str],
+    headers: dict[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """All pages of a list."""
+    found: list[dict[str, Any]] = []
+    asked = {**wanted, "limit": str(PAGE)}
+    while True:
+        response = await universe.world.client.get(path, params=asked, headers=headers)
+        assert response.status_code == 200, response.text
+        found += response.json()[member]
+        token = response.json()["next_page_token"]
+        if token is None:
+            return found
+        asked = {"next_page_token": token}
+
+
+def _time(micros: int | None) -> str | None:
+    if micros is None:
+        return None
+    return datetime.fromtimestamp(micros // SECOND, UTC).isoformat().replace("+00:00", "Z")
