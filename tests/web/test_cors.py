@@ -49,7 +49,7 @@ async def test_a_preflight_is_granted_to_allowed_origins_only(
 
 
 @pytest.mark.parametrize(
-    "asked", [{"Method": "DELETE"}, {"Method": "POST", "Headers": "X-Strange"}], ids=str
+    "asked", [{"Method": "PUT"}, {"Method": "POST", "Headers": "X-Strange"}], ids=str
 )
 async def test_a_preflight_for_more_than_is_taken_gets_no_permission(
     tmp_path: Path, asked: dict[str, str]
