@@ -29,6 +29,7 @@ from imprint.adapters.catalog.files import (
     reattach,
     retag,
 )
+from imprint.adapters.catalog.post_words import WANT_FREE_TEXT
 from imprint.adapters.catalog.transaction import (
     Row,
     Transaction,
@@ -347,7 +348,7 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     )
     await retag(tx, file, post)
     # The index may have seen this post before, without its document.
-    await tx.execute(sql.WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
+    await tx.execute(WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:

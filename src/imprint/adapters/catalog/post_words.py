@@ -7,6 +7,10 @@ from imprint.adapters.catalog.transaction import Transaction
 from imprint.domain.search import fold
 
 WANT_TEXT = "INSERT INTO pending_texts (place) VALUES (:place) ON CONFLICT (place) DO NOTHING"
+WANT_FREE_TEXT = """
+INSERT INTO pending_texts (place)
+SELECT place FROM posts WHERE post_id = :post_id AND price = :free
+ON CONFLICT (place) DO NOTHING"""
 UNWANT_TEXT = "DELETE FROM pending_texts WHERE place = :place"
 ADD_WORDS = """
 INSERT INTO post_search (rowid, title, hashtags, description, body)

@@ -147,10 +147,13 @@ SELECT place FROM (
     SELECT place, folded, body, words FROM post_search WHERE place < :before
     ORDER BY place DESC LIMIT {NEWEST}
 ) AS newest WHERE {matching} ORDER BY place DESC LIMIT :limit""",
-        # The index must be asked: without the fence the planner may walk all posts instead.
         f"""
-WITH found AS MATERIALIZED (SELECT place FROM post_search WHERE {matching})
-SELECT place FROM found WHERE place < :before ORDER BY place DESC LIMIT :limit""",
+SELECT found.place FROM (
+    SELECT place FROM matching_places(:query) AS m (place) WHERE place < :before
+    ORDER BY place DESC LIMIT ALL OFFSET 0
+) AS found, LATERAL (
+    SELECT folded, body FROM post_search s WHERE s.place = found.place LIMIT 1
+) AS texts WHERE true{also} ORDER BY found.place DESC LIMIT :limit""",
     )
 
 

@@ -111,10 +111,6 @@ UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
        draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
-WANT_FREE_TEXT = """
-INSERT INTO pending_texts (place)
-SELECT place FROM posts WHERE post_id = :post_id AND price = :free
-ON CONFLICT (place) DO NOTHING"""
 SET_CHECKSUM = "UPDATE files SET checksum = :checksum WHERE id = :id"
 SET_GROUP_CHECKSUM = """
 UPDATE file_groups SET checksum = :checksum

@@ -162,6 +162,11 @@ CREATE TABLE post_search (
 
 CREATE INDEX post_search_by_word ON post_search USING gin (words);
 
+-- Connections of the service have bitmap scans switched off, and this index has no other ones.
+CREATE FUNCTION matching_places(query TEXT) RETURNS SETOF BIGINT
+LANGUAGE sql STABLE SET enable_bitmapscan = on SET enable_seqscan = off
+AS $$ SELECT place FROM post_search WHERE words @@ CAST(query AS tsquery) $$;
+
 -- The text of free posts, for snippets, and the posts whose text is to be looked at.
 CREATE TABLE post_texts (
     place BIGINT PRIMARY KEY,
