@@ -83,7 +83,7 @@ async def end_leases(scene: Scene) -> None:
         await adapters.close()
 
 
-async def interrupt_step(scene: Scene, interrupt: Callable[[], None]) -> None:
+async def interrupt_step(scene: Scene, interrupt: Callable[[], object]) -> None:
     """Publish the sixth post, and interrupt when the indexer has asked for its description."""
     happened = asyncio.Event()
 

@@ -10,14 +10,10 @@ from tests.faults.broken_files import pages_of, settle, zero_page
 from tests.faults.disks import fill as fill_disk
 from tests.faults.disks import small_disk
 from tests.faults.scene import Scene, open_scene
-from tests.faults.test_index import fill, tables, wait_for_log, wait_for_posts
+from tests.faults.test_index import fill, interrupt_step, tables, wait_for_log, wait_for_posts
 from tests.processes import Process
-from tests.world import DEFAULT_PRICE
 
 from imprint.settings import read_settings
-
-MANY = 300
-"""Posts whose rows do not fit into what the log of the database has already."""
 
 
 async def test_damage_in_the_index_is_503_there_and_files_go_on(tmp_path: Path):
@@ -47,40 +43,24 @@ async def test_damage_in_the_index_is_503_there_and_files_go_on(tmp_path: Path):
         assert connection.execute("SELECT count(*) FROM files").fetchone() == (8,)
 
 
-def publish_many(scene: Scene) -> None:
-    """Posts of documents that are elsewhere."""
-    for number in range(MANY):
-        post = (
-            "unknown",
-            f"Title {number}",
-            "bafkreithumbnail",
-            "Some words. " * 40,
-            DEFAULT_PRICE,
-            [],
-        )
-        scene.world.create_post_with(scene.world.wallet(0), post)
-
-
 async def test_a_full_disk_stops_the_index_and_no_reads(tmp_path: Path):
     with small_disk(tmp_path / "disk", 16) as disk:
         given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
         async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1", **given) as scene:
             replica, client = scene.replica(), scene.world.client
             await replica.start()
-            await fill(scene, 1, 3)
-            await wait_for_posts(scene, replica.url, 3)
-            others = fill_disk(disk)
-            publish_many(scene)
-            await wait_for_log(replica, "indexer")
-            for path in ("/posts", "/posts/3", "/stats", "/posts?q=title", "/filesMetaData"):
+            await fill(scene, 1, 5)
+            await wait_for_posts(scene, replica.url, 5)
+            await interrupt_step(scene, lambda: fill_disk(disk))
+            await wait_for_log(replica, "chore=indexer code=database_unavailable")
+            for path in ("/posts", "/posts/5", "/stats", "/posts?q=title", "/filesMetaData"):
                 response = await client.get(path)
                 assert response.status_code == 200, response.text
-            assert (await client.get("/stats")).json()["posts"] == 3
-            others.unlink()
-            await wait_for_posts(scene, replica.url, 3 + MANY)
+            assert (await client.get("/stats")).json()["posts"] == 5
+            (disk / "others").unlink()
+            await wait_for_posts(scene, replica.url, 6)
             replica.process.kill()
             followed = await tables(scene)
-            assert len(followed["posts"]) == 3 + MANY
             assert await tables(scene, rebuilt=True) == followed
 
 
