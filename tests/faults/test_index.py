@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx2
 import pytest
 from tests.crash.test_index import compared, free_leases
 from tests.faults.scene import TIMEOUT, Replica, Scene, open_scene
 from tests.postgresql import Server, keeping_records_on
-from tests.processes import PLAIN
-from tests.world import DEFAULT_PRICE, problem
+from tests.world import DEFAULT_PRICE
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.bootstrap import build_indexer, open_adapters
@@ -171,32 +168,3 @@ async def test_a_step_whose_database_goes_away_is_done_when_it_is_back(
         followed = await tables(scene)
         assert len(followed["purchases"]) == 6
         assert await tables(scene, rebuilt=True) == followed
-
-
-async def fetch(replica: Replica, address: str) -> httpx2.Response:
-    """The response of this replica at an address of the service."""
-    async with httpx2.AsyncClient(base_url=replica.url, timeout=20, verify=PLAIN) as client:
-        return await client.get(urlsplit(address).path)
-
-
-async def test_an_address_that_was_rotated_on_one_replica_is_dead_on_the_other_at_once(
-    tmp_path: Path, records: None
-):
-    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1") as scene:
-        one, other = scene.replica(), scene.replica()
-        await one.start()
-        await other.start()
-        await fill(scene, 1, 1)
-        await wait_for_posts(scene, other.url, 1)
-        client, session = scene.world.client, await scene.world.login(scene.world.wallet(1))
-        feed = (await client.post("/me/feeds", headers=session)).json()
-        for _ in range(3):
-            before = await fetch(other, feed["json"])
-            assert (before.status_code, "Words 1." in before.text) == (200, True), before.text
-            rotated = await client.post(f"/me/feeds/{feed['id']}", headers=session, json={})
-            assert rotated.status_code == 200, rotated.text
-            assert problem(await fetch(other, feed["json"])) == (404, "not_found")
-            feed = rotated.json()
-        gone = await client.delete(f"/me/feeds/{feed['id']}", headers=session)
-        assert gone.status_code == 204
-        assert problem(await fetch(other, feed["json"])) == (404, "not_found")

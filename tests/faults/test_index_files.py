@@ -2,16 +2,15 @@
 
 import asyncio
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
+from tests.cli.installations import run
 from tests.faults.broken_files import pages_of, settle, zero_page
 from tests.faults.disks import fill as fill_disk
 from tests.faults.disks import small_disk
-from tests.faults.scene import Scene, open_scene
+from tests.faults.scene import open_scene
 from tests.faults.test_index import fill, interrupt_step, tables, wait_for_log, wait_for_posts
-from tests.processes import Process
 
 from imprint.settings import read_settings
 
@@ -64,14 +63,6 @@ async def test_a_full_disk_stops_the_index_and_no_reads(tmp_path: Path):
             assert await tables(scene, rebuilt=True) == followed
 
 
-async def run_command(scene: Scene, *arguments: str) -> None:
-    environ = {f"IMPRINT_{key}": text for key, text in scene.given.items()}
-    command = [sys.executable, "-m", "imprint", *arguments]
-    process = Process(command, scene.folder / f"{arguments[0]}.log", environ)
-    process.spawn()
-    assert await asyncio.to_thread(process.wait, 60) == 0, process.tail()
-
-
 async def test_a_restored_index_is_right_once_it_has_caught_up(tmp_path: Path):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1") as scene:
         replica, world = scene.replica(), scene.world
@@ -82,19 +73,21 @@ async def test_a_restored_index_is_right_once_it_has_caught_up(tmp_path: Path):
         await fill(scene, 4, 2)
         await wait_for_posts(scene, replica.url, 5)
         replica.process.kill()
-        await run_command(scene, "backup", "--out", str(tmp_path / "saved"))
-        await run_command(scene, "restore", str(tmp_path / "saved"), "--to", str(tmp_path / "new"))
+        saved, new = tmp_path / "saved", tmp_path / "new"
+        environ = {f"IMPRINT_{name}": text for name, text in scene.given.items()}
+        for arguments in (("backup", "--out", saved), ("restore", saved, "--to", new)):
+            done = await asyncio.to_thread(run, environ, *arguments)
+            assert done.exit_code == 0, done.output
         # Since the backup, two posts are gone, and another was published and bought.
         assert world.chain.restore(kept)
         world.create_post(world.wallet(2), "unknown")
         world.buy(world.wallet(3), 4)
-        restored = scene.replica(DATA_DIR=str(tmp_path / "new"))
+        restored = scene.replica(DATA_DIR=str(new))
         await restored.start()
         world.client.base_url = restored.url
         await wait_for_posts(scene, restored.url, 4)
         restored.process.kill()
-        environ = {f"IMPRINT_{name}": text for name, text in restored.given.items()}
-        world.settings = read_settings(environ)
+        world.settings = read_settings({**environ, "IMPRINT_DATA_DIR": str(new)})
         followed = await tables(scene)
         assert [row[2] for row in followed["posts"]].count(world.wallet(2).address.lower()) == 1
         assert len(followed["purchases"]) == 4
