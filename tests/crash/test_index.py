@@ -122,7 +122,7 @@ async def test_a_process_that_ends_while_it_indexes_leaves_nothing_twice(
     tmp_path: Path, fork_server: ForkServer, records: None, at: str
 ):
     await prepare(tmp_path)
-    given = {"CHAIN_FOLLOW_SECONDS": "1", **await database_of(tmp_path)}
+    given = {"CHAIN_FOLLOW_SECONDS": "0.2", **await database_of(tmp_path)}
     async with open_scene(tmp_path, fork_server, at, **given) as scene:
         scene.world.node.fault = send_few_logs
         scene.victim.process.spawn()
@@ -158,7 +158,7 @@ async def test_a_service_completes_what_a_killed_rebuild_left(
     async with open_world(tmp_path) as world:
         assert await build_indexer(world.settings, world.adapters).index_once()
     assert await blocks_indexed(tmp_path) == (True, True)
-    given = {"CHAIN_FOLLOW_SECONDS": "1", **await database_of(tmp_path)}
+    given = {"CHAIN_FOLLOW_SECONDS": "0.2", **await database_of(tmp_path)}
     async with open_scene(tmp_path, fork_server, **given) as scene:
         scene.world.node.fault = send_few_logs
         killed = start_rebuild(scene, "during_step:2")

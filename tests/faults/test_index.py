@@ -117,7 +117,7 @@ def freeze_without_locks(scene: Scene, replica: Replica) -> None:
 async def test_a_replica_that_was_frozen_in_a_step_applies_nothing_that_another_has_applied(
     tmp_path: Path, records: None
 ):
-    given = {"CHAIN_FOLLOW_SECONDS": "1", "CHAIN_TIMEOUT_SECONDS": "60"}
+    given = {"CHAIN_FOLLOW_SECONDS": "0.2", "CHAIN_TIMEOUT_SECONDS": "60"}
     async with open_scene(tmp_path, **given) as scene:
         one, other = scene.replica(), scene.replica()
         await one.start()
@@ -153,7 +153,7 @@ def own_server() -> Iterator[Server]:
 async def test_a_step_whose_database_goes_away_is_done_when_it_is_back(
     tmp_path: Path, own_server: Server
 ):
-    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1") as scene:
+    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica = scene.replica()
         await replica.start()
         await fill(scene, 1, 5)

@@ -16,7 +16,7 @@ from imprint.settings import read_settings
 
 
 async def test_damage_in_the_index_is_503_there_and_files_go_on(tmp_path: Path):
-    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1") as scene:
+    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica = scene.replica()
         await replica.start()
         await fill(scene, 1, 3)
@@ -45,7 +45,7 @@ async def test_damage_in_the_index_is_503_there_and_files_go_on(tmp_path: Path):
 async def test_a_full_disk_stops_the_index_and_no_reads(tmp_path: Path):
     with small_disk(tmp_path / "disk", 16) as disk:
         given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
-        async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1", **given) as scene:
+        async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2", **given) as scene:
             replica, client = scene.replica(), scene.world.client
             await replica.start()
             await fill(scene, 1, 5)
@@ -64,7 +64,7 @@ async def test_a_full_disk_stops_the_index_and_no_reads(tmp_path: Path):
 
 
 async def test_a_restored_index_is_right_once_it_has_caught_up(tmp_path: Path):
-    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1") as scene:
+    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica, world = scene.replica(), scene.world
         await replica.start()
         await fill(scene, 1, 3)
@@ -72,7 +72,7 @@ async def test_a_restored_index_is_right_once_it_has_caught_up(tmp_path: Path):
         kept = world.chain.snapshot()
         await fill(scene, 4, 2)
         await wait_for_posts(scene, replica.url, 5)
-        replica.process.kill()
+        assert replica.process.stop() == 0
         saved, new = tmp_path / "saved", tmp_path / "new"
         environ = {f"IMPRINT_{name}": text for name, text in scene.given.items()}
         for arguments in (("backup", "--out", saved), ("restore", saved, "--to", new)):
