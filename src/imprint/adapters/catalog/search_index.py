@@ -40,9 +40,7 @@ WHERE p.place = :place AND p.price = :free AND {_HOSTED} IS NOT NULL"""
 ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
 
 NEWEST_MATCHES = """
-SELECT m.place FROM newest_matches(
-    CAST(CAST(:query AS TEXT) AS TSQUERY), :phrases, :before, :wanted
-) AS m (place)"""
+SELECT m.place FROM newest_matches(:terms, :phrases, :before, :wanted) AS m (place)"""
 
 FindRule = Rule[SearchQuery, int, int, list[int]]
 
@@ -120,9 +118,9 @@ async def find_in_postgresql(
 ) -> list[int]:
     """The newest matches, by a function of the database."""
     phrases = "\n".join(pattern_of(term) for term in query.terms if len(term.words) > 1)
-    words = " & ".join(map(_tsquery_term, query.terms))
+    terms = "\n".join(map(_tsquery_term, query.terms))
     rows = await tx.fetchall(
-        NEWEST_MATCHES, query=words, phrases=phrases, before=before, wanted=limit
+        NEWEST_MATCHES, terms=terms, phrases=phrases, before=before, wanted=limit
     )
     return [row["place"] for row in rows]
 
