@@ -158,9 +158,10 @@ async def test_the_token_is_in_no_log_metric_or_problem(
         await world.client.delete(f"/me/feeds/{feed['id']}", headers=session)
         refused = await fetch(world, feed["atom"])
         unrouted = await fetch(world, feed["atom"].removesuffix(".atom"))
+        misplaced = await fetch(world, f"/elsewhere/feeds/private/{token}.atom")
     own = [record for record in caplog.records if record.name.startswith("imprint")]
     assert any(record.__dict__.get("path") == "/feeds/private/…" for record in own)
     assert not any(token in str(record.__dict__) for record in own)
-    for response in (failed, refused, unrouted):
+    for response in (failed, refused, unrouted, misplaced):
         assert token not in response.text
     assert token not in generate_latest(REGISTRY).decode()
