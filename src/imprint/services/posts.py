@@ -179,7 +179,8 @@ class Posts:
             token = self.tokens.encode(PostsPage(which, found.next, limit, text), expires)
             return ListedPosts(found.posts, token, found.snippets)
 
-        return self._listed.of(found, expires, make)
+        # Texts that differ in case or marks find the same, but each has tokens of its own.
+        return self._listed.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> IndexedPost:
         """The post with this id. Refuses one that does not exist."""
