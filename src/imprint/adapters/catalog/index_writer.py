@@ -347,7 +347,9 @@ async def _own_hashtags(tx: Transaction, event: PostPublished) -> tuple[str, ...
 async def _restore_texts(tx: Transaction, changes: Sequence[tuple[Any, Any]]) -> None:
     """Forget the texts of posts that are gone or no longer free; want those that became free."""
     gone = [before.place for before, now in changes if before and not now]
-    paid = [now.place for _, now in changes if now and now.price]
+    paid = [
+        now.place for before, now in changes if now and now.price and before and not before.price
+    ]
     free = [
         now.place
         for before, now in changes
