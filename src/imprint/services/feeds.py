@@ -55,7 +55,8 @@ class Feeds:
     """The feeds. The index says which posts are in them, the chain whose texts may be read.
 
     If the chain cannot be asked about a text, the whole feed is `Unavailable`: programs keep the
-    copy that they have, while a feed without the text would replace it.
+    copy that they have, while a feed without the text would replace it. So it is while the index
+    is being filled: its newest posts are old ones, which programs would show as new.
     """
 
     index: PostIndexReader
@@ -75,9 +76,9 @@ class Feeds:
 
     async def authored(self, author: Address) -> Feed:
         """The newest posts of an author. Refuses an address that has published nothing."""
+        await self._refuse_while_incomplete()
         account = await self.index.account(author)
         if account is None or not account.posts:
-            await self._refuse_while_incomplete()
             raise Refusal(Code.NOT_FOUND, "This address has published nothing.")
         which, path = PostFilter(author=author), f"/feeds/authors/{author}"
         return await self._public(f"author:{author}", f"Posts of {author}", path, which)
@@ -89,6 +90,7 @@ class Feeds:
             feed = await self.private_feeds.find_feed(_hash(token))
         if feed is None:
             raise Refusal(Code.NOT_FOUND, "There is no feed at this address.")
+        await self._refuse_while_incomplete()
         posts = await self._library(feed.owner)
         find = partial(_find_for, self.reads, feed.owner)
         texts = await self._texts([post for post, _ in posts if post.hosted], find)
@@ -131,6 +133,7 @@ class Feeds:
     # Entries
 
     async def _public(self, name: str, title: str, path: str, which: PostFilter) -> Feed:
+        await self._refuse_while_incomplete()
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
         texts = await self._texts(readable, partial(_find_free, self.reads))

@@ -1,6 +1,6 @@
 """Posts, authors, libraries, sales and totals, as the index shows them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -42,8 +42,8 @@ MAX_TABLE_SIZE = 1_000
 STATS_DAYS = 90
 """The days of the statistics, today included."""
 
-_KEPT = 1_024
-"""How many pages are kept with their tokens."""
+KEPT_ROWS = 20_000
+"""Posts, sales or days in the pages of one kind that are kept, of about a kilobyte each."""
 
 _EPOCH_DAY = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -101,10 +101,14 @@ class Stats:
 class Derived(Generic[T]):
     """What was made of a value that the catalog keeps, by the identity of that value.
 
-    The catalog returns the same value until a commit, so what is made of it is made once.
+    The catalog returns the same value until a commit, so what is made of it is made once. `weigh`
+    says how much memory a result takes; if all together take more than `most`, they are dropped.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, weigh: Callable[[T], int], most: int) -> None:
+        self._weigh = weigh
+        self._most = most
+        self._weight = 0
         self._made: dict[int, tuple[object, object, T]] = {}
 
     def of(self, source: object, beside: object, make: Callable[[], T]) -> T:
@@ -113,10 +117,17 @@ class Derived(Generic[T]):
         if known is not None and known[0] is source and known[1] == beside:
             return known[2]
         made = make()
-        if len(self._made) >= _KEPT:
+        self._weight += self._weigh(made)
+        if self._weight > self._most:
             self._made.clear()
+            self._weight = self._weigh(made)
         self._made[id(source)] = source, beside, made
         return made
+
+
+def _pages(rows: Callable[[T], Sized]) -> Callable[[], Derived[T]]:
+    """Makes a place for pages with these rows; an empty page weighs as much as a row."""
+    return lambda: Derived(lambda page: 1 + len(rows(page)), KEPT_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +139,10 @@ class Posts:
     clock: Clock
     search: Search
     library_search: LibrarySearch
-    _listed: Derived[ListedPosts] = field(default_factory=Derived)
-    _libraries: Derived[Library] = field(default_factory=Derived)
-    _sales: Derived[SalesPage] = field(default_factory=Derived)
-    _stats: Derived[Stats] = field(default_factory=Derived)
+    _listed: Derived[ListedPosts] = field(default_factory=_pages(lambda page: page.posts))
+    _libraries: Derived[Library] = field(default_factory=_pages(lambda page: page.held))
+    _sales: Derived[SalesPage] = field(default_factory=_pages(lambda page: page.sales))
+    _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days))
 
     async def list(self, request: ListRequest) -> ListedPosts:
         """A page of posts. Refuses a token that belongs to another list."""
@@ -179,7 +190,8 @@ class Posts:
             token = self.tokens.encode(PostsPage(which, found.next, limit, text), expires)
             return ListedPosts(found.posts, token, found.snippets)
 
-        return self._listed.of(found, expires, make)
+        # Texts that differ in case or marks find the same, but each has tokens of its own.
+        return self._listed.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> IndexedPost:
         """The post with this id. Refuses one that does not exist."""

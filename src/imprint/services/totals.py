@@ -34,7 +34,8 @@ class Totals:
     clock: Clock
 
     async def market(self) -> MarketTotals:
-        """The totals of the marketplace, as far as the index has come."""
+        """The totals of the marketplace. Raises `Unavailable` while the index is incomplete."""
+        await self._check_complete()
         return await self.index.totals()
 
     async def account(self, address: Address) -> AccountSummary:

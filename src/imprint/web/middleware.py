@@ -318,8 +318,12 @@ def _path_label(path: str) -> str:
 
 
 def _logged_path(path: str) -> str:
-    """A path as it is logged: the token of a private feed is a secret."""
-    return f"{PRIVATE_FEEDS}…" if path.startswith(PRIVATE_FEEDS) else path[:LOGGED_PATH]
+    """A path as it is logged: the token of a private feed is a secret.
+
+    Also in a path that is not found, such as `//feeds/private/…`: the token in it is a real one.
+    """
+    start, private, _ = path.partition(PRIVATE_FEEDS)
+    return f"{start[:LOGGED_PATH]}{private}…" if private else path[:LOGGED_PATH]
 
 
 def _choose_id(headers: Mapping[bytes, bytes]) -> str:

@@ -213,6 +213,15 @@ async def test_sales_times_days_and_totals_are_sums_of_events(
         assert await reader.purchase_times(wallet, since, 2) == spent[-2:]
 
 
+async def test_a_long_table_of_sales_is_not_kept(world: World, market: RandomMarket) -> None:
+    reader = CatalogIndexReader(world.catalog)
+    for author in WALLETS:
+        table, again = [await reader.sales_of(author, None, 1_001) for _ in range(2)]
+        assert table == again
+        assert table is not again
+        assert table[:51] == await reader.sales_of(author, None, 51)
+
+
 async def test_an_index_is_complete_once_it_says_so(world: World) -> None:
     reader = CatalogIndexReader(world.catalog)
     assert not await reader.is_complete()

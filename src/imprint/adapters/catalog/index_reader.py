@@ -38,6 +38,9 @@ _HIGHEST = 2**256 - 1
 _ABOVE_ALL = b"\xff" * 33
 """Sorts after every price, which has 32 bytes."""
 
+_LONGEST_KEPT = 100
+"""Sales of the longest list that is kept: a table of a thousand takes half a megabyte."""
+
 _TIMES = 500
 """How many moments one statement reads."""
 
@@ -127,6 +130,9 @@ class CatalogIndexReader:
         return await self._cached("library", limit, _library, holder, before, limit)
 
     async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
+        if limit > _LONGEST_KEPT:
+            self._refuse_damaged()
+            return await self.catalog.read(_sales_of, author, before, limit, reach=limit)
         return await self._cached("sales", limit, _sales_of, author, before, limit)
 
     async def days_since(self, day: int) -> list[MarketDay]:

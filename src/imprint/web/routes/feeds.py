@@ -1,6 +1,7 @@
 """The endpoints of feeds: for everybody, and of one reader."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -25,6 +26,8 @@ from imprint.web.validators import is_unchanged, validators
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
 """Bytes that a feed may take while it is made: its texts, escaped, and once more as a document."""
+
+_FEED_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 Ending = Literal["atom", "json"]
 
@@ -91,7 +94,7 @@ class FeedRoutes:
         """`/me/feeds/{id}`: another token for a feed, or its end."""
         check_parameters(request, frozenset())
         session = self._session(request)
-        feed_id = request.path_params["id"]
+        feed_id = _feed_id(request)
         if request.method == "POST":
             await self._check_body(request)
             return self._access(await self.feeds.rotate(session.address, feed_id), 200)
@@ -144,6 +147,14 @@ class FeedRoutes:
 def _private_json(body: object, status: int) -> Response:
     headers = {"Cache-Control": OWN}
     return Response(encode_json(body), status, headers, "application/json")
+
+
+def _feed_id(request: Request) -> str:
+    """The id of a private feed. No other text is sent to the database, which may not take it."""
+    text: str = request.path_params["id"]
+    if not _FEED_ID.match(text):
+        raise Refusal(Code.NOT_FOUND, "There is no private feed with this id.")
+    return text
 
 
 def _tag(request: Request) -> str:

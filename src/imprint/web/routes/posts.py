@@ -50,6 +50,12 @@ JSON_TYPE = "application/json"
 CSV_TYPE = "text/csv"
 HTML_TYPE = "text/html"
 
+KEPT_BYTES = 16 * 1024 * 1024
+"""Bytes of the bodies that are kept: about a thousand pages of 20 posts."""
+
+_OVERHEAD = 1_024
+"""Bytes that a kept body takes besides, with what it was made of."""
+
 FILTER_PARAMETERS = frozenset({"tag", "author", "free", "minPrice", "maxPrice", "sort", "q"})
 LIBRARY_PARAMETERS = frozenset({"q", "limit", "next_page_token"})
 PAGE_PARAMETERS = frozenset({"limit", "next_page_token"})
@@ -72,6 +78,14 @@ class _Encoded:
     def of(cls, body: bytes) -> "_Encoded":
         return cls(body, _digest_tag(body))
 
+    @property
+    def weight(self) -> int:
+        return _OVERHEAD + len(self.body)
+
+
+def _kept_bodies() -> Derived[_Encoded]:
+    return Derived(lambda encoded: encoded.weight, KEPT_BYTES)
+
 
 @dataclass(frozen=True, slots=True)
 class PostRoutes:
@@ -83,7 +97,7 @@ class PostRoutes:
     login: Login
     posts: Posts
     records: PostRecords
-    _encoded: Derived[_Encoded] = field(default_factory=Derived)
+    _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
         listed = await self.posts.list(posts_request(request))
