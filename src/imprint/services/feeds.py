@@ -19,6 +19,7 @@ from imprint.ports import Clock
 from imprint.ports.feed_index import FeedIndex
 from imprint.ports.post_index import PostIndexReader
 from imprint.ports.private_feeds import PrivateFeed, PrivateFeeds
+from imprint.services.posts import find_author
 from imprint.services.reads import Reads
 
 MAX_PRIVATE_FEEDS = 10
@@ -75,10 +76,7 @@ class Feeds:
 
     async def authored(self, author: Address) -> Feed:
         """The newest posts of an author. Refuses an address that has published nothing."""
-        account = await self.index.account(author)
-        if account is None or not account.posts:
-            await self._refuse_while_incomplete()
-            raise Refusal(Code.NOT_FOUND, "This address has published nothing.")
+        await find_author(self.index, author)
         which, path = PostFilter(author=author), f"/feeds/authors/{author}"
         return await self._public(f"author:{author}", f"Posts of {author}", path, which)
 
@@ -169,10 +167,6 @@ class Feeds:
             with suppress(Damaged):
                 texts[post_id] = readable_text(await self.reads.content_of(file))
         return texts
-
-    async def _refuse_while_incomplete(self) -> None:
-        if not await self.index.is_complete():
-            raise Unavailable.index()
 
     async def _note_fetch(self, feed: PrivateFeed) -> None:
         now = self.clock()
