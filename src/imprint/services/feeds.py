@@ -11,7 +11,17 @@ from secrets import token_urlsafe
 
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
-from imprint.domain.feeds import FEED_SIZE, MAX_ENTRY_BYTES, MAX_FEED_BYTES, Feed, FeedEntry
+from imprint.domain.feeds import (
+    ALL_POSTS,
+    FEED_SIZE,
+    MAX_ENTRY_BYTES,
+    MAX_FEED_BYTES,
+    PRIVATE_FEEDS,
+    Feed,
+    FeedEntry,
+    author_path,
+    tag_path,
+)
 from imprint.domain.files import File, new_id
 from imprint.domain.indexed_posts import IndexedPost, PostFilter
 from imprint.domain.post_text import readable_text
@@ -67,17 +77,17 @@ class Feeds:
 
     async def newest(self) -> Feed:
         """The newest posts of all authors."""
-        return await self._public("posts", "Posts", "/feeds/posts", PostFilter())
+        return await self._public("posts", "Posts", ALL_POSTS, PostFilter())
 
     async def tagged(self, tag: str) -> Feed:
         """The newest posts with a hashtag; none if nobody has used it."""
         which = PostFilter(tags=(tag,))
-        return await self._public(f"tag:{tag}", f"Posts with #{tag}", f"/feeds/tags/{tag}", which)
+        return await self._public(f"tag:{tag}", f"Posts with #{tag}", tag_path(tag), which)
 
     async def authored(self, author: Address) -> Feed:
         """The newest posts of an author. Refuses an address that has published nothing."""
         await find_author(self.index, author)
-        which, path = PostFilter(author=author), f"/feeds/authors/{author}"
+        which, path = PostFilter(author=author), author_path(author)
         return await self._public(f"author:{author}", f"Posts of {author}", path, which)
 
     async def private(self, token: str) -> Feed:
@@ -96,7 +106,7 @@ class Feeds:
             for post, arrived in posts
         )
         await self._note_fetch(feed)
-        path = f"/feeds/private/{token}"
+        path = f"{PRIVATE_FEEDS}{token}"
         return Feed(f"private:{feed.id}", "Your posts", path, entries, is_private=True)
 
     # The private feeds of a reader

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from imprint.auth.sessions import Session
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.feeds import MAX_FEED_BYTES, Feed
+from imprint.domain.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
 from imprint.services.feeds import FeedAccess, Feeds
 from imprint.services.login import Login
 from imprint.web import atom, json_feed
@@ -114,7 +114,7 @@ class FeedRoutes:
             raise Refusal(Code.INVALID_REQUEST, "The body is empty, or an empty object.")
 
     def _access(self, access: FeedAccess, status: int) -> Response:
-        path = f"{self.links.service}/feeds/private/{access.token}"
+        path = f"{self.links.service}{PRIVATE_FEEDS}{access.token}"
         body = {"id": access.id, "atom": f"{path}.atom", "json": f"{path}.json"}
         return _private_json(body, status)
 
