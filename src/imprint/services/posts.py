@@ -43,8 +43,8 @@ MAX_TABLE_SIZE = 1_000
 STATS_DAYS = 90
 """The days of the statistics, today included."""
 
-KEPT = 1_024
-"""How many pages are kept with their tokens, and how many bodies."""
+_KEPT = 1_024
+"""How many values of each kind are kept with what was made of them."""
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ class Derived(Generic[T]):
     The catalog returns the same value until a commit, so what is made of it is made once.
     """
 
-    def __init__(self, most: int = KEPT) -> None:
+    def __init__(self, most: int = _KEPT) -> None:
         self._most = most
         self._made: dict[int, tuple[object, object, T]] = {}
 
