@@ -349,7 +349,9 @@ async def _restore_texts(
 ) -> None:
     """Forget the texts of posts that are gone or no longer free; want those that became free."""
     gone = [before.place for before, now in changes if before and not now]
-    paid = [now.place for _, now in changes if now and now.price]
+    paid = [
+        now.place for before, now in changes if now and now.price and before and not before.price
+    ]
     free = [
         now.place
         for before, now in changes

@@ -1,8 +1,7 @@
 """`SearchIndex` in the catalog's database: how each database finds the newest matches.
 
 SQLite's index gives matches from the newest to the oldest, so it stops after the limit. That of
-PostgreSQL gives all of them in any order; so the newest posts are looked at first, which suffices
-for frequent words, and only if these are too few the index is asked for the rest.
+PostgreSQL gives all of them in any order, so it is asked for buckets of posts, the newest first.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -25,9 +24,6 @@ from imprint.ports.search import PendingText
 LONGEST_PREFIX = 6
 """Characters of the longest beginnings of words that SQLite's index has."""
 
-NEWEST = 2_000
-"""How many of the newest posts PostgreSQL looks at before it asks its index."""
-
 _FREE = price_bytes(0)
 """The price zero, as it is stored."""
 
@@ -42,6 +38,11 @@ IS_FREE_AND_HOSTED = f"""
 SELECT p.place FROM posts p
 WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
+
+NEWEST_MATCHES = """
+SELECT m.place FROM newest_matches(
+    CAST(CAST(:query AS TEXT) AS TSQUERY), :phrases, :before, :wanted
+) AS m (place)"""
 
 FindRule = Rule[SearchQuery, int, int, list[int]]
 
@@ -112,14 +113,12 @@ WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIM
 async def find_in_postgresql(
     tx: Transaction, query: SearchQuery, before: int, limit: int
 ) -> list[int]:
-    """The newest matches: among the newest posts, or else by the index."""
-    phrases = [pattern_of(term) for term in query.terms if len(term.words) > 1]
-    values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(phrases)}
-    values["query"] = " & ".join(map(_tsquery_term, query.terms))
-    newest, by_index = _postgresql_texts(len(phrases))
-    rows = await tx.fetchall(newest, **values, before=before, limit=limit)
-    if len(rows) < limit:
-        rows = await tx.fetchall(by_index, **values, before=before, limit=limit)
+    """The newest matches, by a function of the database."""
+    phrases = "\n".join(pattern_of(term) for term in query.terms if len(term.words) > 1)
+    words = " & ".join(map(_tsquery_term, query.terms))
+    rows = await tx.fetchall(
+        NEWEST_MATCHES, query=words, phrases=phrases, before=before, wanted=limit
+    )
     return [row["place"] for row in rows]
 
 
@@ -127,29 +126,6 @@ def _tsquery_term(term: SearchTerm) -> str:
     """A term in PostgreSQL's language; words have only letters and digits, and need no escaping."""
     mark = ":*" if term.prefix else ""
     return " & ".join(f"'{word}'{mark}" for word in term.words)
-
-
-@lru_cache(maxsize=32)
-def _postgresql_texts(phrases: int) -> tuple[str, str]:
-    also = "".join(
-        f" AND (strpos(folded, :part{number}) > 0 OR strpos(body, :part{number}) > 0)"
-        for number in range(phrases)
-    )
-    matching = f"words @@ CAST(CAST(:query AS TEXT) AS tsquery){also}"
-    return (
-        f"""
-SELECT place FROM (
-    SELECT place, folded, body, words FROM post_search WHERE place < :before
-    ORDER BY place DESC LIMIT {NEWEST}
-) AS newest WHERE {matching} ORDER BY place DESC LIMIT :limit""",
-        f"""
-SELECT found.place FROM (
-    SELECT place FROM matching_places(:query) AS m (place) WHERE place < :before
-    ORDER BY place DESC LIMIT ALL OFFSET 0
-) AS found, LATERAL (
-    SELECT folded, body FROM post_search s WHERE s.place = found.place LIMIT 1
-) AS texts WHERE true{also} ORDER BY found.place DESC LIMIT :limit""",
-    )
 
 
 async def _free_texts(tx: Transaction, places: tuple[int, ...]) -> dict[int, str]:

@@ -155,6 +155,7 @@ INSERT INTO market_totals (only_row) VALUES (1);
 -- phrases are looked up in them, because a tsvector forgets positions above 16383.
 CREATE TABLE post_search (
     place BIGINT PRIMARY KEY,
+    bucket BIGINT NOT NULL,
     folded TEXT COLLATE "C" NOT NULL,
     body TEXT COLLATE "C" NOT NULL DEFAULT '',
     words TSVECTOR NOT NULL
@@ -162,10 +163,60 @@ CREATE TABLE post_search (
 
 CREATE INDEX post_search_by_word ON post_search USING gin (words);
 
--- Connections of the service have bitmap scans switched off, and this index has no other ones.
-CREATE FUNCTION matching_places(query TEXT) RETURNS SETOF BIGINT
-LANGUAGE sql STABLE SET enable_bitmapscan = on SET enable_seqscan = off
-AS $$ SELECT place FROM post_search WHERE words @@ CAST(query AS tsquery) $$;
+-- The newest places before one whose posts have all words of a query, and all phrases, which are
+-- separated by line breaks. The index over words gives matches in no order, and all of them. So the
+-- newest posts are looked at first, which suffices for frequent words; then the index is asked for
+-- the newest bucket, then for two older ones, then for four: as many matches are read as are wanted,
+-- and not many more. Connections of the service have bitmap scans switched off, and this index has
+-- no other ones.
+CREATE FUNCTION newest_matches(query TSQUERY, phrases TEXT, before BIGINT, wanted BIGINT)
+RETURNS SETOF BIGINT LANGUAGE plpgsql STABLE SET enable_bitmapscan = on
+AS $$
+DECLARE
+    parts TEXT[] := string_to_array(phrases, chr(10));
+    found BIGINT := 0;
+    more BIGINT;
+    reached BIGINT := before;
+    newest BIGINT;
+    span BIGINT := 1;
+BEGIN
+    FOR newest IN
+        SELECT n.place FROM (
+            SELECT * FROM post_search s WHERE s.place < before ORDER BY s.place DESC LIMIT 1000
+        ) AS n
+        WHERE n.words @@ query AND NOT EXISTS (
+            SELECT 1 FROM unnest(parts) AS p (part)
+            WHERE strpos(n.folded, p.part) = 0 AND strpos(n.body, p.part) = 0)
+        ORDER BY n.place DESC LIMIT wanted
+    LOOP
+        RETURN NEXT newest;
+        found := found + 1;
+    END LOOP;
+    SELECT min(n.place) INTO reached FROM (
+        SELECT s.place FROM post_search s WHERE s.place < before ORDER BY s.place DESC LIMIT 1000
+    ) AS n;
+    SELECT s.bucket INTO newest FROM post_search s WHERE s.place < reached
+    ORDER BY s.place DESC LIMIT 1;
+    WHILE found < wanted AND newest >= 0 LOOP
+        RETURN QUERY
+        WITH matching AS MATERIALIZED (
+            SELECT s.place, s.folded, s.body FROM post_search s
+            WHERE s.words @@ (query && (
+                SELECT CAST(string_agg('''~' || b || '''', '|') AS TSQUERY)
+                FROM generate_series(greatest(newest - span + 1, 0), newest) AS b))
+        )
+        SELECT m.place FROM matching m
+        WHERE m.place < reached AND NOT EXISTS (
+            SELECT 1 FROM unnest(parts) AS p (part)
+            WHERE strpos(m.folded, p.part) = 0 AND strpos(m.body, p.part) = 0)
+        ORDER BY m.place DESC LIMIT wanted - found;
+        GET DIAGNOSTICS more = ROW_COUNT;
+        found := found + more;
+        newest := newest - span;
+        span := span * 2;
+    END LOOP;
+END
+$$;
 
 -- The text of free posts, for snippets, and the posts whose text is to be looked at.
 CREATE TABLE post_texts (
