@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.index_reader import refuse_damaged_index
 from imprint.adapters.catalog.transaction import Transaction, moment_of
 from imprint.domain.feeds import FEED_SIZE
 from imprint.ports.feed_index import PostAddress
@@ -36,12 +37,15 @@ class CatalogFeedIndex:
     async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
         if not post_ids:
             return {}
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_price_changes, tuple(post_ids))
 
     async def place_after(self, after: int, count: int) -> int | None:
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_place_after, after, count, reach=count)
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_addresses, after, limit, reach=limit)
 
 

@@ -12,31 +12,31 @@ from functools import lru_cache
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.files import END
+from imprint.adapters.catalog.index_reader import refuse_damaged_index
+from imprint.adapters.catalog.index_sql import HOSTED
+from imprint.adapters.catalog.index_tables import price_bytes
 from imprint.adapters.catalog.index_writer import INDEX_LOCK
 from imprint.adapters.catalog.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
 from imprint.adapters.catalog.transaction import Rule, Transaction, Value, moment_of
-from imprint.domain.errors import Unavailable
 from imprint.domain.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of
 from imprint.ports.search import PendingText
 
 LONGEST_PREFIX = 6
 """Characters of the longest beginnings of words that SQLite's index has."""
 
-_FREE = bytes(32)
+_FREE = price_bytes(0)
 """The price zero, as it is stored."""
-
-_HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
 
 FREE_TEXT = f"""
 SELECT t.place, t.body FROM post_texts t JOIN posts p ON p.place = t.place
-WHERE t.place = :place AND p.price = :free AND {_HOSTED} IS NOT NULL"""
+WHERE t.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 PENDING_TEXTS = f"""
-SELECT w.place, p.post_id, p.price, p.created_at, {_HOSTED} AS hosted
+SELECT w.place, p.post_id, p.price, p.created_at, {HOSTED} AS hosted
 FROM pending_texts w LEFT JOIN posts p ON p.place = w.place
 WHERE w.place > :after ORDER BY w.place LIMIT :limit"""
 IS_FREE_AND_HOSTED = f"""
 SELECT p.place FROM posts p
-WHERE p.place = :place AND p.price = :free AND {_HOSTED} IS NOT NULL"""
+WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
 
 NEWEST_MATCHES = """
@@ -55,7 +55,7 @@ class CatalogSearch:
     async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[int]:
         if not query.terms:
             return []
-        self._refuse_damaged()
+        refuse_damaged_index(self.catalog)
         end = END if before is None else before
         return await self.catalog.cached(
             ("search", query, end, limit),
@@ -63,7 +63,7 @@ class CatalogSearch:
         )
 
     async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
-        self._refuse_damaged()
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_free_texts, tuple(places), reach=len(places))
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
@@ -75,11 +75,6 @@ class CatalogSearch:
 
     async def skip_text(self, place: int) -> None:
         await self.catalog.transact(INDEX_LOCK, _skip_text, place)
-
-    def _refuse_damaged(self) -> None:
-        """Raise `Unavailable` if what is not found may be there: an index is damaged."""
-        if self.catalog.damage.structure is not None:
-            raise Unavailable.database()
 
 
 async def find_in_sqlite(tx: Transaction, query: SearchQuery, before: int, limit: int) -> list[int]:
