@@ -18,6 +18,7 @@ from bench.filled_posts import (
     title_of,
 )
 from bench.processes import MARKETPLACE
+from imprint.adapters.catalog.post_words import BUCKET
 from imprint.domain.market_events import place_of
 
 BLOCK_SECONDS = 2
@@ -65,7 +66,7 @@ def words_of_sqlite(count: int) -> Table:
 
 def words_of_postgresql(count: int) -> Table:
     """The words of all posts, and their vectors in text form."""
-    columns = ("place", "folded", "body", "words")
+    columns = ("place", "bucket", "folded", "body", "words")
     return Table("post_search", columns, (_postgresql_words(n, count) for n in range(1, count + 1)))
 
 
@@ -249,7 +250,8 @@ def _postgresql_words(number: int, count: int) -> Row:
     *texts, body = _folded(number, count)
     words = {word for text in (*texts, body) for word in text.split()}
     # A line feed inside a value, as COPY spells it.
-    return place_of_post(number), "\\n".join(texts), body, " ".join(words)
+    bucket = (number - 1) // BUCKET
+    return place_of_post(number), bucket, "\\n".join(texts), body, " ".join([*words, f"~{bucket}"])
 
 
 def _has_text(number: int) -> bool:

@@ -20,7 +20,8 @@ from tests.services.scripted_chain import (
 from imprint.domain.files import State
 from imprint.domain.marketplace import Log, decode_post_created
 from imprint.domain.posts import BlockRef, EventStatus
-from imprint.services.chain_sync import EVENTS_AT_ONCE, FEW_LOGS, LEASE_SECONDS, History
+from imprint.services.block_ranges import FEW_LOGS
+from imprint.services.chain_sync import EVENTS_AT_ONCE, LEASE_SECONDS, History
 from imprint.services.seen_heads import SHRUNK_GRACE
 
 

@@ -1,5 +1,7 @@
 """What the service makes of the index: pages, tokens, days, and what it does not know yet."""
 
+import gc
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +26,7 @@ from imprint.domain.indexed_posts import (
     Sales,
 )
 from imprint.domain.posts import BlockRef
-from imprint.services.posts import PAGE_SIZE, ListRequest, Posts
+from imprint.services.posts import KEPT_ROWS, PAGE_SIZE, Derived, ListRequest, Posts
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 OWNER = Address("0x" + "ab" * 20)
@@ -202,3 +204,42 @@ async def test_an_address_that_only_reads_is_no_author() -> None:
     account = AccountSummary(OWNER, 0, None, None, NOTHING, 0, 0, Sales(1, 1), 1)
     posts = make_posts(Index(accounts={OWNER: account}))
     assert await code_of(posts.author(OWNER)) is Code.NOT_FOUND
+
+
+def test_what_is_kept_is_dropped_when_it_weighs_too_much() -> None:
+    kept: Derived[str] = Derived(len, 10)
+    first, second, third = object(), object(), object()
+    for source, text in ((first, "aaaa"), (second, "bbbb")):
+        assert kept.of(source, None, lambda text=text: text) == text
+        assert kept.of(source, None, lambda: "another") == text
+    # The third is too much: only it stays, and counts.
+    assert kept.of(third, None, lambda: "cccc") == "cccc"
+    assert kept.of(third, None, lambda: "another") == "cccc"
+    assert kept.of(first, None, lambda: "dddd") == "dddd"
+    assert kept.of(third, None, lambda: "another") == "cccc"
+
+
+class Rows(list[Sale]):
+    """A list that can be watched while others hold it."""
+
+
+@dataclass
+class WatchedIndex(Index):
+    """Reads every list anew, as after a commit, and watches what became of it."""
+
+    read: list[weakref.ref[Rows]] = field(default_factory=list)
+
+    async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
+        rows = Rows(make_sale(place) for place in range(limit))
+        self.read.append(weakref.ref(rows))
+        return rows
+
+
+async def test_pages_are_kept_up_to_a_number_of_rows() -> None:
+    index = WatchedIndex()
+    posts = make_posts(index)
+    for _ in range(2 * KEPT_ROWS // 1_000):
+        await posts.sales(SESSION, ListRequest(), 1_000)
+    gc.collect()
+    kept = [rows for watched in index.read if (rows := watched()) is not None]
+    assert 0 < len(kept) <= KEPT_ROWS // 1_000

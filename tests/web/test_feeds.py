@@ -9,6 +9,9 @@ import pytest
 from tests.indexed import fill_index
 from tests.world import World, open_world, problem
 
+from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.transaction import Transaction
+
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -53,6 +56,10 @@ async def publish(
     response = await world.deliver_a(world.create_post_with(author, post))
     await fill_index(world)
     return int(response.json()["events"][0]["postId"])
+
+
+async def forget_completeness(tx: Transaction) -> None:
+    await tx.execute("UPDATE index_state SET complete = 0")
 
 
 @pytest.mark.parametrize("path", PUBLIC)
@@ -126,6 +133,26 @@ async def test_a_hashtag_that_nobody_uses_has_an_empty_feed(world: World) -> Non
     await fill_index(world)
     assert entries(await world.client.get("/feeds/tags/unused.atom")) == []
     assert items(await world.client.get("/feeds/tags/unused.json")) == []
+
+
+async def test_a_feed_is_unavailable_while_the_index_is_being_filled(world: World) -> None:
+    post_id = await publish(world, "Words.", 0)
+    author = world.wallet(1)
+    session = await world.login(author)
+    made = await world.client.post("/me/feeds", headers=session)
+    paths = [f"{path.format(author=author.address)}.json" for path in PUBLIC]
+    paths.append(made.json()["json"])
+    for path in paths:
+        assert [item["_imprint"]["id"] for item in items(await world.client.get(path))] == ["1"]
+    # As in the middle of a rebuild: this post is there, and newer ones may be missing.
+    catalog = world.adapters.catalog
+    assert isinstance(catalog, CatalogBase)
+    await catalog.transact((), forget_completeness)
+    assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
+    for path in paths:
+        assert problem(await world.client.get(path)) == (503, "index_unavailable"), path
+    unknown = await world.client.get("/feeds/private/unknown.json")
+    assert problem(unknown) == (404, "not_found")
 
 
 async def test_every_spelling_of_a_hashtag_has_the_same_feed(world: World) -> None:

@@ -89,6 +89,14 @@ async def test_what_one_replica_rotates_or_removes_is_dead_on_another_at_once(
     await adapters.close()
 
 
+@pytest.mark.parametrize("feed_id", ["%00", "x%00", "%F0%9F%98%80", "x" * 5_000, "%20", "."])
+async def test_a_text_that_is_no_id_is_not_found(world: World, feed_id: str) -> None:
+    session = await world.login(world.wallet(1))
+    for method in ("POST", "DELETE"):
+        response = await world.client.request(method, f"/me/feeds/{feed_id}x", headers=session)
+        assert problem(response) == (404, "not_found")
+
+
 async def test_a_removed_feed_is_not_found(world: World) -> None:
     await fill_index(world)
     feed, session = await make(world, world.wallet(1))
@@ -182,9 +190,10 @@ async def test_the_token_is_in_no_log_metric_or_problem(
         await world.client.delete(f"/me/feeds/{feed['id']}", headers=session)
         refused = await fetch(world, feed["atom"])
         unrouted = await fetch(world, feed["atom"].removesuffix(".atom"))
+        misplaced = await fetch(world, f"/elsewhere/feeds/private/{token}.atom")
     own = [record for record in caplog.records if record.name.startswith("imprint")]
     assert any(record.__dict__.get("path") == "/feeds/private/…" for record in own)
     assert not any(token in str(record.__dict__) for record in own)
-    for response in (failed, refused, unrouted):
+    for response in (failed, refused, unrouted, misplaced):
         assert token not in response.text
     assert token not in generate_latest(REGISTRY).decode()

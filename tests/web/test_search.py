@@ -201,6 +201,19 @@ async def test_a_token_belongs_to_its_search(world: World) -> None:
     assert problem(refused) == (400, "invalid_page_token")
 
 
+async def test_spellings_that_find_the_same_have_tokens_of_their_own(world: World) -> None:
+    for _ in range(2):
+        await publish(world, world.wallet(1), "x", title="word")
+    await index(world)
+    for text in ("word", "WORD", "wörd", "word"):
+        asked: dict[str, Any] = {"q": text, "limit": 1}
+        first = (await world.client.get("/posts", params=asked)).json()
+        asked["next_page_token"] = first["next_page_token"]
+        second = await world.client.get("/posts", params=asked)
+        assert second.status_code == 200, text
+        assert len({*ids(first["posts"]), *ids(second.json()["posts"])}) == 2
+
+
 @pytest.mark.parametrize("text", ["!!!", '"', "***", "()", "\x00"])
 async def test_a_search_without_words_finds_nothing(world: World, text: str) -> None:
     await publish(world, world.wallet(1), "words")

@@ -20,7 +20,9 @@ MAX_PAGE_TOKEN_LENGTH = 2048
 """Longer tokens are refused undecoded; the longest filter that a list accepts fits."""
 
 _LABEL = b"imprint page token 1"
-_NONCE_BYTES = 12
+
+NONCE_BYTES = 12
+"""Bytes of the nonce with which a token begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,37 +61,25 @@ class PageTokens:
         previous: bytes | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self._ciphers = [
-            derive_cipher(key, _LABEL) for key in (secret, previous) if key is not None
-        ]
+        self._ciphers = TokenCiphers(secret, previous, _LABEL)
         self._random_bytes = random_bytes
 
     def encode(self, page: PagePosition, expires_at: datetime) -> str:
         """Encode a position as a token that is valid until `expires_at` (in whole seconds)."""
-        nonce = self._random_bytes(_NONCE_BYTES)
-        plain = _encode(_pack(page, int(expires_at.timestamp())))
-        return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, _LABEL))
+        nonce = self._random_bytes(NONCE_BYTES)
+        return self._ciphers.encrypt(nonce, _encode(_pack(page, int(expires_at.timestamp()))))
 
     def decode(self, text: str, now: datetime) -> PagePosition:
         """Decode the position in a token. Refuses `invalid_page_token`, also after its expiry."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise invalid_page_token()
         try:
-            packed = _decode(self._decrypt(decode_base64url(text)))
+            packed = _decode(self._ciphers.decrypt(text))
         except (ValueError, InvalidTag) as error:
             raise invalid_page_token() from error
         if packed.expires <= now.timestamp():
             raise invalid_page_token()
         return _unpack(packed)
-
-    def _decrypt(self, encrypted: bytes) -> bytes:
-        nonce, body = encrypted[:_NONCE_BYTES], encrypted[_NONCE_BYTES:]
-        for cipher in self._ciphers[:-1]:
-            try:
-                return cipher.decrypt(nonce, body, _LABEL)
-            except InvalidTag:
-                continue
-        return self._ciphers[-1].decrypt(nonce, body, _LABEL)
 
 
 def derive_key(secret: bytes, label: bytes) -> bytes:
@@ -97,9 +87,28 @@ def derive_key(secret: bytes, label: bytes) -> bytes:
     return HKDF(SHA256(), length=32, salt=None, info=label).derive(secret)
 
 
-def derive_cipher(secret: bytes, label: bytes) -> ChaCha20Poly1305:
-    """The cipher for one purpose."""
-    return ChaCha20Poly1305(derive_key(secret, label))
+class TokenCiphers:
+    """Encrypts texts for one purpose with a secret, and decrypts with it or the previous one."""
+
+    def __init__(self, secret: bytes, previous: bytes | None, label: bytes) -> None:
+        keys = [derive_key(key, label) for key in (secret, previous) if key is not None]
+        self._ciphers = [ChaCha20Poly1305(key) for key in keys]
+        self._label = label
+
+    def encrypt(self, nonce: bytes, plain: bytes) -> str:
+        """A token, in base64url."""
+        return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, self._label))
+
+    def decrypt(self, text: str) -> bytes:
+        """What a token contains. Raises ValueError, or `InvalidTag` if it was changed."""
+        encrypted = decode_base64url(text)
+        nonce, body = encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:]
+        for cipher in self._ciphers[:-1]:
+            try:
+                return cipher.decrypt(nonce, body, self._label)
+            except InvalidTag:
+                continue
+        return self._ciphers[-1].decrypt(nonce, body, self._label)
 
 
 def _pack(page: PagePosition, expires: int) -> _PublicPosition | _DraftsPosition:

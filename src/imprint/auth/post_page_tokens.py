@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 from cryptography.exceptions import InvalidTag
 
-from imprint.auth.base64url import decode_base64url, encode_base64url
-from imprint.auth.page_tokens import derive_cipher, derive_key, invalid_page_token
+from imprint.auth.page_tokens import NONCE_BYTES, TokenCiphers, derive_key, invalid_page_token
 from imprint.domain.addresses import Address
 from imprint.domain.indexed_posts import PostFilter, PostOrder, PostPosition
 
@@ -29,7 +28,6 @@ TOKEN_DAYS = timedelta(days=1)
 
 _LABEL = b"imprint post page token 1"
 _NONCE_LABEL = b"imprint post page token nonce 1"
-_NONCE_BYTES = 12
 _DAY = 24 * 60 * 60
 
 
@@ -98,36 +96,26 @@ class PostPageTokens:
     """Encodes positions with `secret`, and decodes tokens made with it or the `previous` secret."""
 
     def __init__(self, secret: bytes, previous: bytes | None = None) -> None:
-        keys = [key for key in (secret, previous) if key is not None]
-        self._ciphers = [derive_cipher(key, _LABEL) for key in keys]
+        self._ciphers = TokenCiphers(secret, previous, _LABEL)
         self._nonce_key = derive_key(secret, _NONCE_LABEL)
 
     def encode(self, page: PostsPage | OwnPage, expires_at: datetime) -> str:
         """Encode a position as a token that is valid until `expires_at` (in whole seconds)."""
         plain = _encode(_pack(page, int(expires_at.timestamp())))
-        nonce = digest(self._nonce_key, plain, sha256)[:_NONCE_BYTES]
-        return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, _LABEL))
+        nonce = digest(self._nonce_key, plain, sha256)[:NONCE_BYTES]
+        return self._ciphers.encrypt(nonce, plain)
 
     def decode(self, text: str, now: datetime) -> PostsPage | OwnPage:
         """Decode the position in a token. Refuses `invalid_page_token`, also after its expiry."""
         if len(text) > MAX_POST_TOKEN_LENGTH:
             raise invalid_page_token()
         try:
-            packed = _decode(self._decrypt(decode_base64url(text)))
+            packed = _decode(self._ciphers.decrypt(text))
             if packed.expires <= now.timestamp():
                 raise invalid_page_token()
             return _unpack(packed)
         except (ValueError, InvalidTag) as error:
             raise invalid_page_token() from error
-
-    def _decrypt(self, encrypted: bytes) -> bytes:
-        nonce, body = encrypted[:_NONCE_BYTES], encrypted[_NONCE_BYTES:]
-        for cipher in self._ciphers[:-1]:
-            try:
-                return cipher.decrypt(nonce, body, _LABEL)
-            except InvalidTag:
-                continue
-        return self._ciphers[-1].decrypt(nonce, body, _LABEL)
 
 
 def _pack(page: PostsPage | OwnPage, expires: int) -> _Posts | _Own:

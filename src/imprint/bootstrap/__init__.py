@@ -215,7 +215,6 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.security_contact,
         limits.rate_limits,
         settings.server.compatibility is Compatibility.INKDAO,
-        settings.server.public_url.rstrip("/"),
     )
 
 

@@ -137,8 +137,9 @@ async def check_records(
     try:
         if content is not None:
             damage += await catalog.examine()
-        elif catalog.damage.structure is not None:
-            damage.append(catalog.damage.structure)
+        else:
+            known = catalog.damage.structure, catalog.damage.index
+            damage += [finding for finding in known if finding is not None]
         walk = verify_some(catalog) if content is None else verify_everything(catalog, content)
         async for verified, found in walk:
             damage += [] if found is None else [f"Damaged: {found}."]

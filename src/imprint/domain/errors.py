@@ -122,7 +122,7 @@ class Unavailable(Problem):
 
     @classmethod
     def index(cls) -> "Unavailable":
-        return cls(Code.INDEX_UNAVAILABLE, "The index of posts is being filled.")
+        return cls(Code.INDEX_UNAVAILABLE, "The index of posts is being built; try again later.")
 
 
 class Damaged(Unavailable):

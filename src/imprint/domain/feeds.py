@@ -1,8 +1,9 @@
-"""Feeds: posts with the texts that the one who asks may read, and how amounts are written."""
+"""Feeds: their paths, and posts with the texts that the one who asks may read."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from imprint.domain.addresses import Address
 from imprint.domain.indexed_posts import IndexedPost
 
 FEED_SIZE = 50
@@ -13,6 +14,12 @@ MAX_ENTRY_BYTES = 64 * 1024
 
 MAX_FEED_BYTES = 1024 * 1024
 """Bytes of all documents whose texts are in one feed; the newest are taken first."""
+
+ALL_POSTS = "/feeds/posts"
+"""The path of the feed of all posts, without the ending of a format."""
+
+PRIVATE_FEEDS = "/feeds/private/"
+"""What the paths of private feeds begin with; their tokens follow, and are never logged."""
 
 _WEI_DIGITS = 18
 
@@ -44,6 +51,16 @@ class Feed:
     def updated_at(self) -> datetime | None:
         """When the newest change was; None without entries."""
         return max((entry.updated_at for entry in self.entries), default=None)
+
+
+def tag_path(tag: str) -> str:
+    """The path of the feed of a hashtag."""
+    return f"/feeds/tags/{tag}"
+
+
+def author_path(author: Address) -> str:
+    """The path of the feed of an author."""
+    return f"/feeds/authors/{author}"
 
 
 def format_ether(wei: int) -> str:

@@ -10,10 +10,10 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-MAX_QUERY = 200
+MAX_SEARCH = 200
 """The most characters of a query."""
 
-MAX_QUERY_WORDS = 16
+MAX_SEARCH_WORDS = 16
 """The most words of a query."""
 
 MAX_WORD = 64
@@ -114,8 +114,8 @@ def parse_query(text: str) -> SearchQuery:
     A word also stands for longer ones that begin with it; a phrase, a word of one letter and
     characters of scripts without spaces are exact. Raises `NotAQuery`.
     """
-    if len(text) > MAX_QUERY:
-        raise NotAQuery(f"A search has at most {MAX_QUERY} characters.")
+    if len(text) > MAX_SEARCH:
+        raise NotAQuery(f"A search has at most {MAX_SEARCH} characters.")
     terms: dict[SearchTerm, None] = {}
     count = 0
     for part in _PARTS.finditer(text):
@@ -126,8 +126,8 @@ def parse_query(text: str) -> SearchQuery:
         else:
             found = _terms(words)
         terms.update(dict.fromkeys(found))
-    if count > MAX_QUERY_WORDS:
-        raise NotAQuery(f"A search has at most {MAX_QUERY_WORDS} words.")
+    if count > MAX_SEARCH_WORDS:
+        raise NotAQuery(f"A search has at most {MAX_SEARCH_WORDS} words.")
     return SearchQuery(tuple(terms))
 
 

@@ -20,6 +20,8 @@ SHRINK_DIVISOR = 2
 SUCCESSES_UNTIL_RETRY = 100
 """Successes after which a size that was refused is tried again: the cause may be gone."""
 
+FEW_LOGS = 500
+"""Logs above which a thread decodes them, so that the event loop serves requests meanwhile."""
 
 MAX_OVERSIZED = 1_024
 """How many blocks are remembered whose logs the node does not return; the oldest is forgotten."""

@@ -37,7 +37,7 @@ from imprint.metrics import (
 )
 from imprint.ports import Catalog, ChainReader, Clock, Monotonic, Progress, monotonic
 from imprint.ports.chain import Unproved
-from imprint.services.block_ranges import BlockRange, BlockRangeReader
+from imprint.services.block_ranges import FEW_LOGS, BlockRange, BlockRangeReader
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import RENEWALS, name_holder
 from imprint.services.periodic_task import run_periodically
@@ -63,9 +63,6 @@ UNCONFIRMED_BATCH = 500
 
 EVENTS_AT_ONCE = 200
 """How many events one transaction applies; a block may have thousands."""
-
-FEW_LOGS = 500
-"""Logs above which a thread decodes them, so that the event loop serves requests meanwhile."""
 
 HIGHEST_BLOCK = 2**63 - 1
 """Above every block."""

@@ -11,7 +11,17 @@ from secrets import token_urlsafe
 
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
-from imprint.domain.feeds import FEED_SIZE, MAX_ENTRY_BYTES, MAX_FEED_BYTES, Feed, FeedEntry
+from imprint.domain.feeds import (
+    ALL_POSTS,
+    FEED_SIZE,
+    MAX_ENTRY_BYTES,
+    MAX_FEED_BYTES,
+    PRIVATE_FEEDS,
+    Feed,
+    FeedEntry,
+    author_path,
+    tag_path,
+)
 from imprint.domain.files import File, new_id
 from imprint.domain.indexed_posts import IndexedPost, PostFilter
 from imprint.domain.post_text import readable_text
@@ -19,6 +29,7 @@ from imprint.ports import Clock
 from imprint.ports.feed_index import FeedIndex
 from imprint.ports.post_index import PostIndexReader
 from imprint.ports.private_feeds import PrivateFeed, PrivateFeeds
+from imprint.services.posts import expect_complete, find_author
 from imprint.services.reads import Reads
 
 MAX_PRIVATE_FEEDS = 10
@@ -55,7 +66,8 @@ class Feeds:
     """The feeds. The index says which posts are in them, the chain whose texts may be read.
 
     If the chain cannot be asked about a text, the whole feed is `Unavailable`: programs keep the
-    copy that they have, while a feed without the text would replace it.
+    copy that they have, while a feed without the text would replace it. So it is while the index
+    is being filled: its newest posts are old ones, which programs would show as new.
     """
 
     index: PostIndexReader
@@ -66,20 +78,18 @@ class Feeds:
 
     async def newest(self) -> Feed:
         """The newest posts of all authors."""
-        return await self._public("posts", "Posts", "/feeds/posts", PostFilter())
+        return await self._public("posts", "Posts", ALL_POSTS, PostFilter())
 
     async def tagged(self, tag: str) -> Feed:
         """The newest posts with a hashtag; none if nobody has used it."""
         which = PostFilter(tags=(tag,))
-        return await self._public(f"tag:{tag}", f"Posts with #{tag}", f"/feeds/tags/{tag}", which)
+        return await self._public(f"tag:{tag}", f"Posts with #{tag}", tag_path(tag), which)
 
     async def authored(self, author: Address) -> Feed:
         """The newest posts of an author. Refuses an address that has published nothing."""
-        account = await self.index.account(author)
-        if account is None or not account.posts:
-            await self._refuse_while_incomplete()
-            raise Refusal(Code.NOT_FOUND, "This address has published nothing.")
-        which, path = PostFilter(author=author), f"/feeds/authors/{author}"
+        await expect_complete(self.index)
+        await find_author(self.index, author)
+        which, path = PostFilter(author=author), author_path(author)
         return await self._public(f"author:{author}", f"Posts of {author}", path, which)
 
     async def private(self, token: str) -> Feed:
@@ -89,6 +99,7 @@ class Feeds:
             feed = await self.private_feeds.find_feed(_hash(token))
         if feed is None:
             raise Refusal(Code.NOT_FOUND, "There is no feed at this address.")
+        await expect_complete(self.index)
         posts = await self._library(feed.owner)
         find = partial(_find_for, self.reads, feed.owner)
         texts = await self._texts([post for post, _ in posts if post.hosted], find)
@@ -98,7 +109,7 @@ class Feeds:
             for post, arrived in posts
         )
         await self._note_fetch(feed)
-        path = f"/feeds/private/{token}"
+        path = f"{PRIVATE_FEEDS}{token}"
         return Feed(f"private:{feed.id}", "Your posts", path, entries, is_private=True)
 
     # The private feeds of a reader
@@ -131,6 +142,7 @@ class Feeds:
     # Entries
 
     async def _public(self, name: str, title: str, path: str, which: PostFilter) -> Feed:
+        await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
         texts = await self._texts(readable, partial(_find_free, self.reads))
@@ -169,10 +181,6 @@ class Feeds:
             with suppress(Damaged):
                 texts[post_id] = readable_text(await self.reads.content_of(file))
         return texts
-
-    async def _refuse_while_incomplete(self) -> None:
-        if not await self.index.is_complete():
-            raise Unavailable.index()
 
     async def _note_fetch(self, feed: PrivateFeed) -> None:
         now = self.clock()

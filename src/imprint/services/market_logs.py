@@ -24,12 +24,9 @@ from imprint.domain.posts import BlockRef, PostDetails
 from imprint.metrics import INDEX_UNDECODABLE, INDEX_UNDESCRIBED, UNREADABLE_RECEIPTS
 from imprint.ports import ChainReader
 from imprint.ports.post_index import AppliedLog
-from imprint.services.block_ranges import BlockRangeReader
+from imprint.services.block_ranges import FEW_LOGS, BlockRangeReader
 
 log = logging.getLogger(__name__)
-
-FEW_LOGS = 500
-"""Logs above which a thread decodes them, so that the event loop serves requests meanwhile."""
 
 DETAILS_AT_ONCE = 50
 """Posts whose descriptions are asked for at once."""

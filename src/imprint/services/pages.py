@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.errors import Code, Refusal
 from imprint.domain.indexed_posts import IndexedPost, PostFilter
 from imprint.ports.post_index import PostIndexReader
+from imprint.services.posts import find_post
 from imprint.services.reads import Reads
 
 NEWEST = 20
@@ -33,11 +34,7 @@ class Pages:
 
     async def post(self, post_id: int) -> PostText:
         """A post. Refuses an unknown one."""
-        post = await self.index.indexed_post(post_id)
-        if post is None:
-            if not await self.index.is_complete():
-                raise Unavailable.index()
-            raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+        post = await find_post(self.index, post_id)
         if not (post.free and post.hosted):
             return PostText(post, None, post.price)
         try:

@@ -1,8 +1,7 @@
 """Posts, authors, libraries, sales and totals, as the index shows them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from imprint.auth.page_tokens import invalid_page_token
@@ -23,9 +22,11 @@ from imprint.domain.indexed_posts import (
     MarketDay,
     MarketTotals,
     PostFilter,
+    PostPosition,
     Sale,
     Sales,
 )
+from imprint.domain.market_ledger import day_of
 from imprint.ports import Clock
 from imprint.ports.post_index import PostIndexReader
 from imprint.services.search import LibrarySearch, Search, parse_search
@@ -42,10 +43,8 @@ MAX_TABLE_SIZE = 1_000
 STATS_DAYS = 90
 """The days of the statistics, today included."""
 
-_KEPT = 1_024
-"""How many pages are kept with their tokens."""
-
-_EPOCH_DAY = datetime(1970, 1, 1, tzinfo=UTC)
+KEPT_ROWS = 20_000
+"""Posts, sales or days in the pages of one kind that are kept, of about a kilobyte each."""
 
 T = TypeVar("T")
 
@@ -101,10 +100,14 @@ class Stats:
 class Derived(Generic[T]):
     """What was made of a value that the catalog keeps, by the identity of that value.
 
-    The catalog returns the same value until a commit, so what is made of it is made once.
+    The catalog returns the same value until a commit, so what is made of it is made once. `weigh`
+    says how much memory a result takes; if all together take more than `most`, they are dropped.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, weigh: Callable[[T], int], most: int) -> None:
+        self._weigh = weigh
+        self._most = most
+        self._weight = 0
         self._made: dict[int, tuple[object, object, T]] = {}
 
     def of(self, source: object, beside: object, make: Callable[[], T]) -> T:
@@ -113,10 +116,17 @@ class Derived(Generic[T]):
         if known is not None and known[0] is source and known[1] == beside:
             return known[2]
         made = make()
-        if len(self._made) >= _KEPT:
+        self._weight += self._weigh(made)
+        if self._weight > self._most:
             self._made.clear()
+            self._weight = self._weigh(made)
         self._made[id(source)] = source, beside, made
         return made
+
+
+def _pages(rows: Callable[[T], Sized]) -> Callable[[], Derived[T]]:
+    """Makes a place for pages with these rows; an empty page weighs as much as a row."""
+    return lambda: Derived(lambda page: 1 + len(rows(page)), KEPT_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +138,20 @@ class Posts:
     clock: Clock
     search: Search
     library_search: LibrarySearch
-    _listed: Derived[ListedPosts] = field(default_factory=Derived)
-    _libraries: Derived[Library] = field(default_factory=Derived)
-    _sales: Derived[SalesPage] = field(default_factory=Derived)
-    _stats: Derived[Stats] = field(default_factory=Derived)
+    _listed: Derived[ListedPosts] = field(default_factory=_pages(lambda page: page.posts))
+    _libraries: Derived[Library] = field(default_factory=_pages(lambda page: page.held))
+    _sales: Derived[SalesPage] = field(default_factory=_pages(lambda page: page.sales))
+    _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days))
 
     async def list(self, request: ListRequest) -> ListedPosts:
         """A page of posts. Refuses a token that belongs to another list."""
-        start = self._posts_start(request)
-        text = request.search if start is None else start.query
+        which, after, limit, text = self._posts_start(request)
         if text is not None:
-            return await self._search(text, request, start)
-        if start is None:
-            which, after = PostFilter(**request.given), None
-            limit = request.limit or PAGE_SIZE
-        else:
-            which, after, limit = start.which, start.position, request.limit or start.limit
+            by_score = "order" not in request.given
+            return await self._search(text, which, after, limit, by_score=by_score)
         page = await self.index.list_posts(which, after, limit)
         if not page.posts and page.next is None and after is None:
-            await self._expect_complete()
+            await expect_complete(self.index)
         expires = token_expiry(self.clock())
 
         def make() -> ListedPosts:
@@ -158,19 +163,19 @@ class Posts:
         return self._listed.of(page, expires, make)
 
     async def _search(
-        self, text: str, request: ListRequest, start: PostsPage | None
+        self,
+        text: str,
+        which: PostFilter,
+        after: PostPosition | None,
+        limit: int,
+        *,
+        by_score: bool,
     ) -> ListedPosts:
         """A page of the posts that have all words of a text."""
         query = parse_search(text)
-        if start is None:
-            which, after = PostFilter(**request.given), None
-            limit = request.limit or PAGE_SIZE
-        else:
-            which, after, limit = start.which, start.position, request.limit or start.limit
-        by_score = "order" not in request.given
         found = await self.search.find(query, which, after, limit, by_score=by_score)
         if not found.posts and found.next is None and after is None:
-            await self._expect_complete()
+            await expect_complete(self.index)
         expires = token_expiry(self.clock())
 
         def make() -> ListedPosts:
@@ -179,23 +184,16 @@ class Posts:
             token = self.tokens.encode(PostsPage(which, found.next, limit, text), expires)
             return ListedPosts(found.posts, token, found.snippets)
 
-        return self._listed.of(found, expires, make)
+        # Texts that differ in case or marks find the same, but each has tokens of its own.
+        return self._listed.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> IndexedPost:
         """The post with this id. Refuses one that does not exist."""
-        found = await self.index.indexed_post(post_id)
-        if found is None:
-            await self._expect_complete()
-            raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
-        return found
+        return await find_post(self.index, post_id)
 
     async def author(self, address: Address) -> AccountSummary:
         """What an author did. Refuses an address that has published nothing."""
-        found = await self.index.account(address)
-        if found is None or not found.posts:
-            await self._expect_complete()
-            raise Refusal(Code.NOT_FOUND, "This address has not published anything.")
-        return found
+        return await find_author(self.index, address)
 
     async def library(self, session: Session, request: ListRequest) -> Library:
         """What the session's address holds, the latest arrival first."""
@@ -205,7 +203,7 @@ class Posts:
             return await self._search_library(session, text, before, limit)
         rows = await self.index.library(holder, before, limit + 1)
         if not rows and before is None:
-            await self._expect_complete()
+            await expect_complete(self.index)
         expires = token_expiry(self.clock())
 
         def make() -> Library:
@@ -223,7 +221,7 @@ class Posts:
         query = parse_search(text)
         found = await self.library_search.find(session, query, before, limit)
         if not found.held and found.before is None and before is None:
-            await self._expect_complete()
+            await expect_complete(self.index)
         if found.before is None:
             return Library(found.held, None, found.snippets)
         following = OwnPage(OwnList.LIBRARY, session.address, found.before, limit, text)
@@ -238,7 +236,7 @@ class Posts:
         before, limit, _ = self._own_start(OwnList.SALES, author, request, size)
         rows = await self.index.sales_of(author, before, limit + 1)
         if not rows and before is None:
-            await self._expect_complete()
+            await expect_complete(self.index)
         expires = token_expiry(self.clock())
 
         def make() -> SalesPage:
@@ -252,8 +250,8 @@ class Posts:
 
     async def stats(self) -> Stats:
         """The totals, and the last 90 days. Of an index that is being filled they are not known."""
-        await self._expect_complete()
-        today = (self.clock() - _EPOCH_DAY).days
+        await expect_complete(self.index)
+        today = day_of(self.clock())
         first = today - STATS_DAYS + 1
         totals, found = await self.index.totals(), await self.index.days_since(first)
 
@@ -265,9 +263,13 @@ class Posts:
 
         return self._stats.of(found, (today, totals), make)
 
-    def _posts_start(self, request: ListRequest) -> PostsPage | None:
+    def _posts_start(
+        self, request: ListRequest
+    ) -> tuple[PostFilter, PostPosition | None, int, str | None]:
+        """Which posts a list has, after which it goes on, its limit, and what is searched for."""
         if request.page_token is None:
-            return None
+            limit = request.limit or PAGE_SIZE
+            return PostFilter(**request.given), None, limit, request.search
         start = self.tokens.decode(request.page_token, self.clock())
         if not isinstance(start, PostsPage):
             raise invalid_page_token()
@@ -276,7 +278,7 @@ class Posts:
         for name, value in request.given.items():
             if getattr(start.which, name) != value:
                 raise invalid_page_token()
-        return start
+        return start.which, start.position, request.limit or start.limit, start.query
 
     def _own_start(
         self, name: OwnList, address: Address, request: ListRequest, size: int
@@ -292,9 +294,26 @@ class Posts:
         limit = request.limit or min(start.limit, max(size, MAX_PAGE_SIZE))
         return start.before, limit, start.query
 
-    async def _expect_complete(self) -> None:
-        """Raise `Unavailable` if what was not found may still be on the chain."""
-        if not await self.index.is_complete():
-            raise Unavailable(
-                Code.INDEX_UNAVAILABLE, "The index of posts is being built; try again later."
-            )
+
+async def expect_complete(index: PostIndexReader) -> None:
+    """Raise `Unavailable` if what was not found may still be on the chain."""
+    if not await index.is_complete():
+        raise Unavailable.index()
+
+
+async def find_post(index: PostIndexReader, post_id: int) -> IndexedPost:
+    """The post with this id. Refuses one that does not exist; raises `Unavailable`."""
+    found = await index.indexed_post(post_id)
+    if found is None:
+        await expect_complete(index)
+        raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+    return found
+
+
+async def find_author(index: PostIndexReader, address: Address) -> AccountSummary:
+    """What an author did. Refuses an address that published nothing; raises `Unavailable`."""
+    found = await index.account(address)
+    if found is None or not found.posts:
+        await expect_complete(index)
+        raise Refusal(Code.NOT_FOUND, "This address has not published anything.")
+    return found

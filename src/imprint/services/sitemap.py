@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from imprint.domain.market_events import LOGS_PER_BLOCK
 from imprint.ports.feed_index import FeedIndex, PostAddress
 
 PAGE_SIZE = 10_000
@@ -10,7 +11,7 @@ PAGE_SIZE = 10_000
 BEGINNING = -1
 """The place before all posts."""
 
-UNSETTLED = 1024 << 20
+UNSETTLED = 1024 * LOGS_PER_BLOCK
 """Places before the newest post, 1024 blocks, whose posts a reorg may still replace."""
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from imprint.domain.addresses import Address
-from imprint.domain.errors import Unavailable
 from imprint.domain.indexed_posts import AccountSummary, MarketTotals, Sales
 from imprint.ports import Clock
 from imprint.ports.post_index import PostIndexReader
+from imprint.services.posts import expect_complete
 
 ACTIVITY_PERIOD = timedelta(days=366)
 """How far back the moments of an address are shown."""
@@ -34,7 +34,8 @@ class Totals:
     clock: Clock
 
     async def market(self) -> MarketTotals:
-        """The totals of the marketplace, as far as the index has come."""
+        """The totals of the marketplace. Raises `Unavailable` while the index is incomplete."""
+        await expect_complete(self.index)
         return await self.index.totals()
 
     async def account(self, address: Address) -> AccountSummary:
@@ -45,7 +46,7 @@ class Totals:
         found = await self.index.account(address)
         if found is not None:
             return found
-        await self._check_complete()
+        await expect_complete(self.index)
         return AccountSummary(address, 0, None, None, _NOTHING, 0, 0, _NOTHING, 0)
 
     async def activity(self, address: Address) -> Activity:
@@ -57,9 +58,5 @@ class Totals:
         published = await self.index.post_times(address, since, MAX_MOMENTS)
         bought = await self.index.purchase_times(address, since, MAX_MOMENTS)
         if not published and not bought:
-            await self._check_complete()
+            await expect_complete(self.index)
         return Activity(published, bought)
-
-    async def _check_complete(self) -> None:
-        if not await self.index.is_complete():
-            raise Unavailable.index()

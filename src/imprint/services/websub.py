@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from urllib.parse import quote
 
-from imprint.domain.feeds import FEED_SIZE
+from imprint.domain.feeds import ALL_POSTS, FEED_SIZE, author_path, tag_path
 from imprint.domain.indexed_posts import IndexedPost, PostFilter
 from imprint.metrics import HUB_NOTICES
 from imprint.ports import Catalog, Clock, Monotonic, monotonic
@@ -116,8 +116,8 @@ def topics_of(posts: Iterable[IndexedPost], service: str) -> list[str]:
     paths: dict[str, None] = {}
     for post in posts:
         for tag in post.hashtags:
-            paths[f"/feeds/tags/{quote(tag)}"] = None
-        paths[f"/feeds/authors/{post.author}"] = None
+            paths[tag_path(tag)] = None
+        paths[author_path(post.author)] = None
     if paths:
-        paths["/feeds/posts"] = None
-    return [f"{service}{path}.{ending}" for path in paths for ending in ("atom", "json")]
+        paths[ALL_POSTS] = None
+    return [f"{service}{quote(path)}.{ending}" for path in paths for ending in ("atom", "json")]

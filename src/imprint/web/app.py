@@ -118,7 +118,6 @@ class WebOptions:
     has_shares: bool = True
     hides_refusals: bool = False
     """Whether the statuses of `problems.HIDDEN` apply."""
-    public_url: str = ""
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -209,7 +208,7 @@ def _routes(
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = MachinePages(links.service, links.chain_id, links.contract)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
-    posts = PostRoutes(services.login, services.posts, PostRecords(options.public_url))
+    posts = PostRoutes(services.login, services.posts, PostRecords(links.service))
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])

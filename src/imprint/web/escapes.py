@@ -1,5 +1,6 @@
 """Escapes for texts of strangers in XML, HTML and Markdown."""
 
+import html
 import re
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -27,9 +28,8 @@ _MARKDOWN = re.compile(r"[\\`*_\[\]#|~!$^=@]|(?<=[a-zA-Z]):(?=//)|(?<=\b[wW]{3})
 _LINE_START = re.compile(r"^(?:[-+]|\d{1,9}(?=[.)]))")
 """What begins a list, or underlines a heading."""
 
-_HTML = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
-
 _CONTROLS = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_BIDI}\ufffe\uffff\ud800-\udfff]")
+"""Characters that no page shows as text."""
 
 
 def xml_text(text: str) -> str:
@@ -39,14 +39,14 @@ def xml_text(text: str) -> str:
 
 def html_paragraphs(text: str) -> str:
     """A text as HTML with nothing but paragraphs, one for each line."""
-    lines = _FORBIDDEN.sub(_REPLACEMENT, text).translate(_XML).split("\n")
+    lines = xml_text(text).split("\n")
     return "".join(f"<p>{line}</p>" for line in map(str.strip, lines) if line)
 
 
 def markdown_line(text: str) -> str:
     """A text as one line of Markdown that is nothing but text: no link, no HTML, no list."""
     line = " ".join(_CONTROLS.sub(_REPLACEMENT, text).split())
-    line = _MARKDOWN.sub(r"\\\g<0>", line.translate(_HTML))
+    line = _MARKDOWN.sub(r"\\\g<0>", html.escape(line, quote=False))
     return _LINE_START.sub(_escape_start, line)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from imprint.domain.addresses import Address
-from imprint.domain.feeds import format_ether
+from imprint.domain.feeds import PRIVATE_FEEDS, format_ether
 from imprint.domain.indexed_posts import IndexedPost
 from imprint.domain.post_text import markdown_text
 from imprint.ports.feed_index import PostAddress
@@ -13,7 +13,7 @@ from imprint.web.escapes import markdown_line
 
 CLOSED = (
     "/me/",
-    "/feeds/private/",
+    PRIVATE_FEEDS,
     "/auth/",
     "/create/",
     "/update/",

@@ -19,6 +19,7 @@ from prometheus_client import Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imprint.domain.errors import Code, RateLimited, Unavailable
+from imprint.domain.feeds import PRIVATE_FEEDS
 from imprint.domain.files import new_id
 from imprint.domain.rate_limits import Budget, RateLimiter, client_key
 from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
@@ -66,9 +67,6 @@ CONTENT_PATHS = ("/create/", "/update/", "/publish/")
 
 LOGGED_PATH = 200
 """Characters of a path that are logged: ours are shorter, and others can be of any length."""
-
-PRIVATE_FEEDS = "/feeds/private/"
-"""Paths that contain the token of a private feed."""
 
 OTHER_PATHS = "other"
 """The metrics label of all unknown paths, so that callers cannot add labels."""
@@ -318,8 +316,12 @@ def _path_label(path: str) -> str:
 
 
 def _logged_path(path: str) -> str:
-    """A path as it is logged: the token of a private feed is a secret."""
-    return f"{PRIVATE_FEEDS}…" if path.startswith(PRIVATE_FEEDS) else path[:LOGGED_PATH]
+    """A path as it is logged: the token of a private feed is a secret.
+
+    Also in a path that is not found, such as `//feeds/private/…`: the token in it is a real one.
+    """
+    start, private, _ = path.partition(PRIVATE_FEEDS)
+    return f"{start[:LOGGED_PATH]}{private}…" if private else path[:LOGGED_PATH]
 
 
 def _choose_id(headers: Mapping[bytes, bytes]) -> str:

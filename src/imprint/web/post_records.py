@@ -10,7 +10,7 @@ import msgspec
 
 from imprint.domain.indexed_posts import AccountSummary, HeldPost, IndexedPost, Sale, Sales
 from imprint.domain.posts import BlockRef
-from imprint.services.posts import Library, ListedPosts, SalesPage, Stats
+from imprint.services.posts import Derived, Library, ListedPosts, SalesPage, Stats
 
 # ruff: noqa: N815  members are named as in the interface
 
@@ -150,18 +150,11 @@ class PostRecords:
     """Makes records of posts, with links that begin with the public URL of the service."""
 
     public_url: str
-    _known: dict[int, tuple[IndexedPost, PostRecord]] = field(default_factory=dict)
+    _records: Derived[PostRecord] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
 
     def of(self, post: IndexedPost) -> PostRecord:
         """The record of a post; kept, because the catalog returns the same posts for a while."""
-        known = self._known.get(id(post))
-        if known is not None and known[0] is post:
-            return known[1]
-        record = post_record(post, self.public_url)
-        if len(self._known) >= _KEPT:
-            self._known.clear()
-        self._known[id(post)] = post, record
-        return record
+        return self._records.of(post, None, lambda: post_record(post, self.public_url))
 
     def listed(self, listed: ListedPosts) -> PostsResponse:
         """A page of posts."""

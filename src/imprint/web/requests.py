@@ -390,7 +390,6 @@ _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 MAX_CACHED_QUERY = 512
 """Bytes of the longest query whose parsed parameters are cached."""
 
-
 MAX_QUERY = 8 * 1024
 """Bytes of a query: twice the longest list of hashtags. 60 KB of fields take 50 ms to parse."""
 
@@ -411,6 +410,19 @@ def query_params(request: Request, code: Code = Code.INVALID_REQUEST) -> QueryPa
 @lru_cache(maxsize=1024)
 def _cached_params(query: bytes) -> QueryParams:
     return QueryParams(query)
+
+
+def check_parameters(request: Request, known: frozenset[str] = frozenset()) -> QueryParams:
+    """The query parameters. Refuses one that the endpoint does not have."""
+    given = query_params(request)
+    refuse_unknown(given, known)
+    return given
+
+
+def refuse_unknown(given: QueryParams, known: frozenset[str]) -> None:
+    """Refuse a parameter that an endpoint does not have."""
+    if not given.keys() <= known:
+        raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
 
 
 def query_text(request: Request, name: str, code: Code) -> str:
@@ -436,8 +448,13 @@ def canonical_cid(text: str) -> Cid:
 
 def query_address(request: Request, name: str) -> Address:
     """A query parameter that is an address. Refuses `invalid_address`."""
+    return canonical_address(query_text(request, name, Code.INVALID_ADDRESS))
+
+
+def canonical_address(text: str) -> Address:
+    """An address in its canonical spelling. Refuses `invalid_address`."""
     try:
-        return parse_address(query_text(request, name, Code.INVALID_ADDRESS))
+        return parse_address(text)
     except NotAnAddress as error:
         raise Refusal(Code.INVALID_ADDRESS, str(error)) from None
 

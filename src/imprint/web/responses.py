@@ -304,11 +304,14 @@ encode_json = msgspec.json.Encoder().encode
 IMMUTABLE = "public, max-age=31536000, immutable"
 """For bytes named by their hash, which never change."""
 
-FREE_POST = "public, max-age=5"
-"""For a post that is free now: its author may set a price at any time."""
+SHORT_LIVED = "public, max-age=5"
+"""For what everybody may see, and the next block may change: lists, totals, a free post."""
 
 PRIVATE = "no-store"
 """For what only one reader may see, or what changes all the time."""
+
+OWN = "private, no-store"
+"""For what belongs to one address: its library, its sales, its private feeds."""
 
 
 def json_response(value: object, cache: str | None = None) -> Response:

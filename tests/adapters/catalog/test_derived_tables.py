@@ -12,8 +12,11 @@ from imprint.adapters.catalog.derived_tables import (
     is_of_index,
 )
 from imprint.adapters.catalog.drafts import add_file
+from imprint.adapters.catalog.feed_index import CatalogFeedIndex
+from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.schema import known_migrations, migrate
+from imprint.adapters.catalog.search_index import find_in_sqlite
 
 LASTING = {
     "chain_marks",
@@ -54,8 +57,17 @@ def test_every_table_is_lasting_or_derived(empty):
     assert names >= INDEX_TABLES
 
 
-def test_a_rule_of_the_index_is_told_from_others():
-    assert is_index_rule(CatalogIndexWriter.advance_index)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        CatalogFeedIndex.addresses,
+        CatalogIndexReader.library,
+        CatalogIndexWriter.advance_index,
+        find_in_sqlite,
+    ],
+)
+def test_a_rule_of_the_index_is_told_from_others(rule):
+    assert is_index_rule(rule)
     assert not is_index_rule(add_file)
 
 

@@ -1,10 +1,13 @@
 """Dates and places of posts, on every database."""
 
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 
 from tests.adapters.catalog.conftest import START, World
 
-from imprint.adapters.catalog.feed_index import CatalogFeedIndex
+from imprint.adapters.catalog.feed_index import PRICE_CHANGES, CatalogFeedIndex
+from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.transaction import Transaction, micros
 from imprint.domain.feeds import FEED_SIZE
 from imprint.ports.feed_index import PostAddress
@@ -33,12 +36,41 @@ async def add_changes(tx: Transaction, changes: dict[int, list[int]]) -> None:
 
 async def test_the_last_change_of_each_price_is_found(world: World) -> None:
     index = CatalogFeedIndex(world.catalog)
+    await world.catalog.transact((), add_posts, 100)
     await world.catalog.transact((), add_changes, {1: [5, 9, 7], 2: [3], 99: [1]})
     wanted = [1, 2, *range(3, FEED_SIZE + 1)]
     found = await index.price_changes(wanted)
     assert found == {1: START + timedelta(seconds=9), 2: START + timedelta(seconds=3)}
     assert await index.price_changes([2]) == {2: START + timedelta(seconds=3)}
     assert await index.price_changes([]) == {}
+
+
+def count_steps(connection: sqlite3.Connection, post_id: str) -> int:
+    """How many instructions SQLite takes to find the last change of a price."""
+    taken = 0
+
+    def count() -> None:
+        nonlocal taken
+        taken += 1
+
+    connection.set_progress_handler(count, 1)
+    ids = {f"id{number}": post_id for number in range(FEED_SIZE)}
+    assert len(connection.execute(PRICE_CHANGES, ids).fetchall()) == 1
+    connection.set_progress_handler(None, 0)
+    return taken
+
+
+def test_a_price_that_was_changed_all_day_takes_no_longer() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, known_migrations())
+        for number in (1, 2):
+            post = {"place": number, "post_id": str(number), "text": b"", "at": 0}
+            connection.execute(ADD_POST, post)
+        for place in range(5_000):
+            change = {"place": place, "post_id": "1" if place < 5 else "2", "at": place}
+            connection.execute(ADD_CHANGE, change)
+        few, many = count_steps(connection, "1"), count_steps(connection, "2")
+    assert 0 < many <= few + 20
 
 
 async def test_posts_are_found_by_their_places(world: World) -> None:

@@ -1,5 +1,6 @@
 """What the index shows is what a plain model of the same events says, page by page."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
@@ -15,7 +16,7 @@ from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.transaction import Transaction
-from imprint.domain.addresses import Address
+from imprint.domain.addresses import ZERO_ADDRESS, Address
 from imprint.domain.errors import Unavailable
 from imprint.domain.indexed_posts import IndexedPost, PostFilter, PostOrder, PostPosition
 from imprint.domain.market_events import (
@@ -27,6 +28,7 @@ from imprint.domain.market_events import (
     place_of,
 )
 from imprint.domain.posts import BlockRef
+from imprint.ports.damage import Damage
 from imprint.ports.post_index import IndexSource, IndexStep
 
 SOURCE = IndexSource(31337, WALLETS[0], 0)
@@ -171,6 +173,21 @@ async def test_a_library_has_the_latest_arrival_first(world: World, market: Rand
         assert paged == every
 
 
+async def test_tokens_of_posts_that_the_index_does_not_have_end_no_library(world: World) -> None:
+    block = BlockRef(0, "0x" + "00" * 32)
+    origins = [Origin(place_of(0, n), block, f"0x{n:064x}", START) for n in range(4)]
+    holder, unknown = WALLETS[1], 9
+    published = PostPublished(origins[0], 1, WALLETS[0], b"c", None, b"", b"", 0)
+    moved = [
+        TokensMoved(origin, post_id, ZERO_ADDRESS, holder, 1)
+        for origin, post_id in zip(origins[1:], (1, unknown, unknown + 1), strict=True)
+    ]
+    market = RandomMarket(Random(1), [[published, *moved]], [block.block_hash])
+    await build_index(world.catalog, market)
+    (held,) = await CatalogIndexReader(world.catalog).library(holder, None, 1)
+    assert held.post.post_id == 1
+
+
 def balances(market: RandomMarket, holder: Address) -> dict[int, int]:
     held: dict[int, int] = {}
     for event in market.events:
@@ -211,6 +228,15 @@ async def test_sales_times_days_and_totals_are_sums_of_events(
         assert await reader.post_times(wallet, since, EVERYTHING) == own
         assert await reader.purchase_times(wallet, since, EVERYTHING) == spent
         assert await reader.purchase_times(wallet, since, 2) == spent[-2:]
+
+
+async def test_a_long_table_of_sales_is_not_kept(world: World, market: RandomMarket) -> None:
+    reader = CatalogIndexReader(world.catalog)
+    for author in WALLETS:
+        table, again = [await reader.sales_of(author, None, 1_001) for _ in range(2)]
+        assert table == again
+        assert table is not again
+        assert table[:51] == await reader.sales_of(author, None, 51)
 
 
 async def test_an_index_is_complete_once_it_says_so(world: World) -> None:
@@ -282,11 +308,12 @@ async def test_a_post_whose_file_is_here_is_hosted(world: World) -> None:
     assert hosted == {1: True, 2: False}
 
 
-async def test_a_damaged_index_of_the_database_shows_nothing(
-    world: World, market: RandomMarket
+@pytest.mark.parametrize("note", [Damage.note_structure, Damage.note_index])
+async def test_a_damaged_index_shows_nothing(
+    world: World, market: RandomMarket, note: Callable[[Damage, str], None]
 ) -> None:
     reader = CatalogIndexReader(world.catalog)
-    world.catalog.damage.note_structure("an index")
+    note(world.catalog.damage, "an index")
     with pytest.raises(Unavailable):
         await reader.indexed_post(1)
     with pytest.raises(Unavailable):

@@ -52,7 +52,7 @@ def statements() -> dict[str, str]:
     found = {
         name: text
         for name, text in vars(index_sql).items()
-        if name.isupper() and isinstance(text, str) and name != "POST_COLUMNS"
+        if name.isupper() and isinstance(text, str) and name not in ("HOSTED", "POST_COLUMNS")
     }
     for number, walk in enumerate(index_sql.WALKS):
         found[f"end {number}"] = index_sql.end_of_walk(walk)

@@ -32,9 +32,7 @@ INDEX_TABLES = frozenset(
 SEARCH_TABLE = "post_search"
 """The table with the words of posts; in SQLite it keeps them in further tables of its own."""
 
-_INDEX_MODULES = frozenset(
-    {"index_reader", "index_writer", "post_words", "postgresql_search", "sqlite_search"}
-)
+_INDEX_MODULES = frozenset({"feed_index", "index_reader", "index_writer", "search_index"})
 """The modules whose rules use no other tables than those of the index, but for the files that a
 post is compared with."""
 

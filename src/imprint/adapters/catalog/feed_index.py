@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.index_reader import refuse_damaged_index
 from imprint.adapters.catalog.transaction import Transaction, moment_of
 from imprint.domain.feeds import FEED_SIZE
 from imprint.ports.feed_index import PostAddress
@@ -12,8 +13,13 @@ from imprint.ports.feed_index import PostAddress
 _IDS = ", ".join(f":id{number}" for number in range(FEED_SIZE))
 
 PRICE_CHANGES = f"""
-SELECT post_id, max(at) AS at FROM price_changes WHERE post_id IN ({_IDS}) GROUP BY post_id"""  # noqa: S608
-"""The same text for any number of posts, so that a database prepares it once."""
+SELECT p.post_id,
+       (SELECT c.at FROM price_changes c WHERE c.post_id = p.post_id ORDER BY c.place DESC LIMIT 1)
+       AS at
+FROM posts p WHERE p.post_id IN ({_IDS})"""  # noqa: S608
+"""The last change of each price, however many there are: anybody can change theirs all day.
+
+The same text for any number of posts, so that a database prepares it once."""
 
 PLACE_AFTER = """
 SELECT place FROM posts WHERE place > :after ORDER BY place LIMIT 1 OFFSET :skipped"""
@@ -31,12 +37,15 @@ class CatalogFeedIndex:
     async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
         if not post_ids:
             return {}
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_price_changes, tuple(post_ids))
 
     async def place_after(self, after: int, count: int) -> int | None:
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_place_after, after, count, reach=count)
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_addresses, after, limit, reach=limit)
 
 
@@ -44,7 +53,7 @@ async def _price_changes(tx: Transaction, post_ids: tuple[int, ...]) -> dict[int
     padded = post_ids + post_ids[-1:] * (FEED_SIZE - len(post_ids))
     values = {f"id{number}": str(post_id) for number, post_id in enumerate(padded)}
     rows = await tx.fetchall(PRICE_CHANGES, **values)
-    return {int(row["post_id"]): moment_of(row["at"]) for row in rows}
+    return {int(row["post_id"]): moment_of(row["at"]) for row in rows if row["at"] is not None}
 
 
 async def _place_after(tx: Transaction, after: int, count: int) -> int | None:

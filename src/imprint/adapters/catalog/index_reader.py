@@ -38,6 +38,9 @@ _HIGHEST = 2**256 - 1
 _ABOVE_ALL = b"\xff" * 33
 """Sorts after every price, which has 32 bytes."""
 
+_LONGEST_KEPT = 100
+"""Sales of the longest list that is kept: a table of a thousand takes half a megabyte."""
+
 _TIMES = 500
 """How many moments one statement reads."""
 
@@ -97,6 +100,12 @@ def _text(stored: bytes) -> str:
     return stored.decode("utf-8", "replace")
 
 
+def refuse_damaged_index(catalog: CatalogBase) -> None:
+    """Raise `Unavailable` if what is not found in the index of posts may be there."""
+    if catalog.damage.structure is not None or catalog.damage.index is not None:
+        raise Unavailable.database()
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogIndexReader:
     """`PostIndexReader` in the database of a catalog."""
@@ -114,7 +123,7 @@ class CatalogIndexReader:
         return await self._cached("posts", reach, _list_posts, which, after, limit)
 
     async def posts_at(self, places: Sequence[int], which: PostFilter) -> list[IndexedPost]:
-        self._refuse_damaged()
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_posts_at, tuple(places), which, reach=len(places))
 
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
@@ -127,6 +136,9 @@ class CatalogIndexReader:
         return await self._cached("library", limit, _library, holder, before, limit)
 
     async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
+        if limit > _LONGEST_KEPT:
+            refuse_damaged_index(self.catalog)
+            return await self.catalog.read(_sales_of, author, before, limit, reach=limit)
         return await self._cached("sales", limit, _sales_of, author, before, limit)
 
     async def days_since(self, day: int) -> list[MarketDay]:
@@ -144,19 +156,14 @@ class CatalogIndexReader:
     async def _times(
         self, statement: str, who: Address, since: datetime, limit: int
     ) -> list[datetime]:
-        self._refuse_damaged()
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_times, statement, who, since, limit, reach=limit)
 
     async def _cached(self, name: str, reach: int, rule: Rule[*Ts, T], *args: *Ts) -> T:
         """The result of a rule, which is read again only after a commit."""
-        self._refuse_damaged()
+        refuse_damaged_index(self.catalog)
         key: Hashable = ("index", name, args)
         return await self.catalog.cached(key, lambda: self.catalog.read(rule, *args, reach=reach))
-
-    def _refuse_damaged(self) -> None:
-        """Raise `Unavailable` if what is not found may be there: an index is damaged."""
-        if self.catalog.damage.structure is not None:
-            raise Unavailable.database()
 
 
 async def _is_complete(tx: Transaction) -> bool:
@@ -415,7 +422,6 @@ async def _library(
             None if row["paid"] is None else int(row["paid"]),
         )
         for row in rows
-        if int(row["post_id"]) in posts
     ]
 
 

@@ -19,11 +19,13 @@ SORTED = 2_000
 BATCHES = (1, 4, 16, 64, 256)
 """How many rows one statement finds by their keys; the last key is repeated to fill it up."""
 
-POST_COLUMNS = """
+HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
+"""1 if the document of the post `p` is here, NULL otherwise."""
+
+POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
        p.price, p.first_price, p.hashtags, p.created_at, p.block_hash, p.tx_hash, p.sales, p.volume,
-       p.holders,
-       (SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1) AS hosted
+       p.holders, {HOSTED} AS hosted
 FROM posts p"""
 """The columns of a post, in the order of the parameters of `index_reader.build_post`."""
 
@@ -34,8 +36,11 @@ SELECT address, posts, first_post_at, last_post_at, sales, volume, worth, reader
        held
 FROM accounts WHERE address = :address"""
 LIBRARY = """
-SELECT post_id, balance, arrived, arrived_at, paid FROM holdings
-WHERE holder = :holder AND held = 1 AND arrived < :before ORDER BY arrived DESC LIMIT :limit"""
+SELECT h.post_id, h.balance, h.arrived, h.arrived_at, h.paid FROM holdings h
+WHERE h.holder = :holder AND h.held = 1 AND h.arrived < :before
+    AND (SELECT 1 FROM posts p WHERE p.post_id = h.post_id) = 1
+ORDER BY h.arrived DESC LIMIT :limit"""
+"""Tokens of posts that were published before the first block of the index are left out."""
 SALES_OF = """
 SELECT place, post_id, buyer, price, at, block_hash, tx_hash FROM purchases
 WHERE author = :author AND place < :before ORDER BY place DESC LIMIT :limit"""

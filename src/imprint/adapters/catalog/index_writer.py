@@ -38,7 +38,7 @@ from imprint.domain.market_events import (
     PostPurchased,
     TokensMoved,
 )
-from imprint.domain.market_ledger import Ledger, Table, day_of
+from imprint.domain.market_ledger import Ledger, PostRow, Table, day_of
 from imprint.domain.posts import BlockRef
 from imprint.ports.post_index import AppliedLog, IndexMoved, IndexSource, IndexState, IndexStep
 
@@ -348,10 +348,14 @@ async def _own_hashtags(tx: Transaction, event: PostPublished) -> tuple[str, ...
     return () if row is None else tuple(json.loads(row["hashtags"]))
 
 
-async def _restore_texts(tx: Transaction, changes: Sequence[tuple[Any, Any]]) -> None:
+async def _restore_texts(
+    tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
+) -> None:
     """Forget the texts of posts that are gone or no longer free; want those that became free."""
     gone = [before.place for before, now in changes if before and not now]
-    paid = [now.place for _, now in changes if now and now.price]
+    paid = [
+        now.place for before, now in changes if now and now.price and before and not before.price
+    ]
     free = [
         now.place
         for before, now in changes

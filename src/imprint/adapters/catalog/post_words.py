@@ -22,22 +22,30 @@ WHERE rowid IN (SELECT place FROM post_texts WHERE place = :place)"""
 SET_BODY = "UPDATE post_search SET body = :body WHERE rowid = :place"
 DROP_TEXT = "DELETE FROM post_texts WHERE place = :place"
 
-_VECTOR = "array_to_tsvector(array_remove(string_to_array({words}, ' '), ''))"
+BUCKET = 16_384
+"""Posts of a bucket of the search index on PostgreSQL. The number of its bucket is a word of each
+post, with a mark that no real word has, so that the newest matches are found without the others."""
+
+_VECTOR = (
+    "array_to_tsvector(array_remove(string_to_array({words}, ' '), '') || ARRAY['~' || {bucket}])"
+)
+_NEXT_BUCKET = f"coalesce((SELECT posts / {BUCKET} FROM market_totals), 0)"  # noqa: S608
 _FOLDED = "translate(folded, chr(10), ' ')"
 _NEW = "CAST(:title AS TEXT) || {gap} || CAST(:hashtags AS TEXT) || {gap} || :description"
 
 IN_POSTGRESQL: Mapping[str, str] = {
     ADD_WORDS: f"""
-INSERT INTO post_search (place, folded, words)
-VALUES (:place, {_NEW.format(gap="chr(10)")},
-        {_VECTOR.format(words=_NEW.format(gap="' '"))})""",  # noqa: S608
+INSERT INTO post_search (place, bucket, folded, words)
+VALUES (:place, {_NEXT_BUCKET}, {_NEW.format(gap="chr(10)")},
+        {_VECTOR.format(words=_NEW.format(gap="' '"), bucket=_NEXT_BUCKET)})""",  # noqa: S608
     DROP_WORDS: "DELETE FROM post_search WHERE place = :place",
     CLEAR_BODY: f"""
-UPDATE post_search SET body = '', words = {_VECTOR.format(words=_FOLDED)}
+UPDATE post_search SET body = '', words = {_VECTOR.format(words=_FOLDED, bucket="bucket")}
 WHERE place IN (SELECT place FROM post_texts WHERE place = :place)""",  # noqa: S608
     SET_BODY: f"""
 UPDATE post_search
-SET body = :body, words = {_VECTOR.format(words=f"{_FOLDED} || CAST(:body AS TEXT)")}
+SET body = :body,
+    words = {_VECTOR.format(words=f"{_FOLDED} || CAST(:body AS TEXT)", bucket="bucket")}
 WHERE place = :place""",  # noqa: S608
 }
 """What PostgreSQL runs instead: its vectors are made of folded words without any parser."""

@@ -1,8 +1,7 @@
 """`SearchIndex` in the catalog's database: how each database finds the newest matches.
 
 SQLite's index gives matches from the newest to the oldest, so it stops after the limit. That of
-PostgreSQL gives all of them in any order; so the newest posts are looked at first, which suffices
-for frequent words, and only if these are too few the index is asked for the rest.
+PostgreSQL gives all of them in any order, so it is asked for buckets of posts, the newest first.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -13,35 +12,35 @@ from functools import lru_cache
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.files import END
+from imprint.adapters.catalog.index_reader import refuse_damaged_index
+from imprint.adapters.catalog.index_sql import HOSTED
+from imprint.adapters.catalog.index_tables import price_bytes
 from imprint.adapters.catalog.index_writer import INDEX_LOCK
 from imprint.adapters.catalog.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
 from imprint.adapters.catalog.transaction import Rule, Transaction, Value, moment_of
-from imprint.domain.errors import Unavailable
 from imprint.domain.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of
 from imprint.ports.search import PendingText
 
 LONGEST_PREFIX = 6
 """Characters of the longest beginnings of words that SQLite's index has."""
 
-NEWEST = 2_000
-"""How many of the newest posts PostgreSQL looks at before it asks its index."""
-
-_FREE = bytes(32)
+_FREE = price_bytes(0)
 """The price zero, as it is stored."""
-
-_HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
 
 FREE_TEXT = f"""
 SELECT t.place, t.body FROM post_texts t JOIN posts p ON p.place = t.place
-WHERE t.place = :place AND p.price = :free AND {_HOSTED} IS NOT NULL"""
+WHERE t.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 PENDING_TEXTS = f"""
-SELECT w.place, p.post_id, p.price, p.created_at, {_HOSTED} AS hosted
+SELECT w.place, p.post_id, p.price, p.created_at, {HOSTED} AS hosted
 FROM pending_texts w LEFT JOIN posts p ON p.place = w.place
 WHERE w.place > :after ORDER BY w.place LIMIT :limit"""
 IS_FREE_AND_HOSTED = f"""
 SELECT p.place FROM posts p
-WHERE p.place = :place AND p.price = :free AND {_HOSTED} IS NOT NULL"""
+WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
+
+NEWEST_MATCHES = """
+SELECT m.place FROM newest_matches(:terms, :phrases, :before, :wanted) AS m (place)"""
 
 FindRule = Rule[SearchQuery, int, int, list[int]]
 
@@ -56,7 +55,7 @@ class CatalogSearch:
     async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[int]:
         if not query.terms:
             return []
-        self._refuse_damaged()
+        refuse_damaged_index(self.catalog)
         end = END if before is None else before
         return await self.catalog.cached(
             ("search", query, end, limit),
@@ -64,7 +63,7 @@ class CatalogSearch:
         )
 
     async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
-        self._refuse_damaged()
+        refuse_damaged_index(self.catalog)
         return await self.catalog.read(_free_texts, tuple(places), reach=len(places))
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
@@ -76,11 +75,6 @@ class CatalogSearch:
 
     async def skip_text(self, place: int) -> None:
         await self.catalog.transact(INDEX_LOCK, _skip_text, place)
-
-    def _refuse_damaged(self) -> None:
-        """Raise `Unavailable` if what is not found may be there: an index is damaged."""
-        if self.catalog.damage.structure is not None:
-            raise Unavailable.database()
 
 
 async def find_in_sqlite(tx: Transaction, query: SearchQuery, before: int, limit: int) -> list[int]:
@@ -117,14 +111,12 @@ WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIM
 async def find_in_postgresql(
     tx: Transaction, query: SearchQuery, before: int, limit: int
 ) -> list[int]:
-    """The newest matches: among the newest posts, or else by the index."""
-    phrases = [pattern_of(term) for term in query.terms if len(term.words) > 1]
-    values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(phrases)}
-    values["query"] = " & ".join(map(_tsquery_term, query.terms))
-    newest, by_index = _postgresql_texts(len(phrases))
-    rows = await tx.fetchall(newest, **values, before=before, limit=limit)
-    if len(rows) < limit:
-        rows = await tx.fetchall(by_index, **values, before=before, limit=limit)
+    """The newest matches, by a function of the database."""
+    phrases = "\n".join(pattern_of(term) for term in query.terms if len(term.words) > 1)
+    terms = "\n".join(map(_tsquery_term, query.terms))
+    rows = await tx.fetchall(
+        NEWEST_MATCHES, terms=terms, phrases=phrases, before=before, wanted=limit
+    )
     return [row["place"] for row in rows]
 
 
@@ -132,29 +124,6 @@ def _tsquery_term(term: SearchTerm) -> str:
     """A term in PostgreSQL's language; words have only letters and digits, and need no escaping."""
     mark = ":*" if term.prefix else ""
     return " & ".join(f"'{word}'{mark}" for word in term.words)
-
-
-@lru_cache(maxsize=32)
-def _postgresql_texts(phrases: int) -> tuple[str, str]:
-    also = "".join(
-        f" AND (strpos(folded, :part{number}) > 0 OR strpos(body, :part{number}) > 0)"
-        for number in range(phrases)
-    )
-    matching = f"words @@ CAST(CAST(:query AS TEXT) AS tsquery){also}"
-    return (
-        f"""
-SELECT place FROM (
-    SELECT place, folded, body, words FROM post_search WHERE place < :before
-    ORDER BY place DESC LIMIT {NEWEST}
-) AS newest WHERE {matching} ORDER BY place DESC LIMIT :limit""",
-        f"""
-SELECT found.place FROM (
-    SELECT place FROM matching_places(:query) AS m (place) WHERE place < :before
-    ORDER BY place DESC LIMIT ALL OFFSET 0
-) AS found, LATERAL (
-    SELECT folded, body FROM post_search s WHERE s.place = found.place LIMIT 1
-) AS texts WHERE true{also} ORDER BY found.place DESC LIMIT :limit""",
-    )
 
 
 async def _free_texts(tx: Transaction, places: tuple[int, ...]) -> dict[int, str]:

@@ -16,6 +16,7 @@ from imprint.web.docs.operation import (
 
 _FEED_CODES = (
     Code.CHAIN_UNAVAILABLE,
+    Code.INDEX_UNAVAILABLE,
     Code.STORAGE_UNAVAILABLE,
     Code.DATABASE_UNAVAILABLE,
     *MIDDLEWARE_CODES,
@@ -55,8 +56,8 @@ def _public(ending: str) -> tuple[Operation, ...]:
             f"Get the newest posts ({name})",
             "Returns the newest 50 posts with title, description, price, author and hashtags. A "
             "post that is free now and stored here has its text, if that is not too long; the "
-            "chain is asked, and if it cannot be, the response is 503. The ids of posts never "
-            "change.\n\n"
+            "chain is asked, and if it cannot be, the response is 503, as it is while the index of "
+            "posts is being built. The ids of posts never change.\n\n"
             "With a WebSub hub, the feed and its `Link` header name it.",
             response,
             _FEED_CODES,
@@ -82,7 +83,7 @@ def _public(ending: str) -> tuple[Operation, ...]:
             f"Get the newest posts of an author ({name})",
             "Returns the same for one author. An address that has published nothing is 404.",
             response,
-            (Code.INVALID_ADDRESS, Code.NOT_FOUND, Code.INDEX_UNAVAILABLE, *_FEED_CODES),
+            (Code.INVALID_ADDRESS, Code.NOT_FOUND, *_FEED_CODES),
             parameters=(_AUTHOR, IF_NONE_MATCH, _SINCE),
         ),
     )

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from imprint.domain.indexed_posts import PostOrder
-from imprint.domain.search import MAX_QUERY
+from imprint.domain.search import MAX_SEARCH
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.services.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
 from imprint.web import post_records as records
@@ -140,7 +140,7 @@ def describe_post_requests() -> dict[str, Schema]:
         "PostOrder": choice(
             "The order; `sales` and `price` have the highest first.", *(each for each in PostOrder)
         ),
-        "SearchText": {**string("What is searched for."), "maxLength": MAX_QUERY},
+        "SearchText": {**string("What is searched for."), "maxLength": MAX_SEARCH},
         "PageSize": {**integer("The size of a page.", 1), "maximum": MAX_PAGE_SIZE},
         "TableSize": {**integer("The size of a page.", 1), "maximum": MAX_TABLE_SIZE},
         "PostPageToken": string(

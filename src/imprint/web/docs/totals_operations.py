@@ -12,8 +12,8 @@ from imprint.web.docs.operation import (
 )
 from imprint.web.docs.schema import Schema, array, integer, ref, string, structure
 
-_CODES = (Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
-_ADDRESS_CODES = (Code.INVALID_ADDRESS, Code.INDEX_UNAVAILABLE, *_CODES)
+_CODES = (Code.INDEX_UNAVAILABLE, Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
+_ADDRESS_CODES = (Code.INVALID_ADDRESS, *_CODES)
 _ADDRESS = Parameter("userAddress", "Address", "An address; it needs no session.", OWNER)
 
 GLOBAL_METRICS = Operation(
@@ -24,7 +24,7 @@ GLOBAL_METRICS = Operation(
     "Get the totals of the marketplace",
     "Returns how many addresses published, bought or hold a post, how many posts there are, the "
     "sum of their first prices, and what was paid for all purchases. They come from the index of "
-    "the chain, and are those of the blocks that it has.",
+    "the chain; while it is being built they are not known.",
     Response("The totals.", "GlobalMetricsAnswer", tagged=True),
     _CODES,
     parameters=(IF_NONE_MATCH,),

@@ -1,6 +1,7 @@
 """The endpoints of feeds: for everybody, and of one reader."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -9,22 +10,30 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.auth.sessions import Session
-from imprint.domain.addresses import Address, NotAnAddress, parse_address
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.feeds import MAX_FEED_BYTES, Feed
+from imprint.domain.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
 from imprint.services.feeds import FeedAccess, Feeds
 from imprint.services.login import Login
 from imprint.web import atom, json_feed
 from imprint.web.feed_links import FeedLinks
 from imprint.web.large_responses import LargeResponse, Lease, ResponseBudget
-from imprint.web.requests import SMALL_BODY, BodyReader, client_of, parse_json, parse_tags
-from imprint.web.responses import FREE_POST, encode_json
-from imprint.web.routes.posts import OWN, check_parameters
+from imprint.web.requests import (
+    SMALL_BODY,
+    BodyReader,
+    canonical_address,
+    check_parameters,
+    client_of,
+    parse_json,
+    parse_tags,
+)
+from imprint.web.responses import OWN, SHORT_LIVED, encode_json
 from imprint.web.validators import is_unchanged, validators
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
 """Bytes that a feed may take while it is made: its texts, escaped, and once more as a document."""
+
+_FEED_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 Ending = Literal["atom", "json"]
 
@@ -60,7 +69,7 @@ class FeedRoutes:
 
     def authored(self, ending: Ending) -> Endpoint:
         async def endpoint(request: Request) -> Response:
-            author = _address(request)
+            author = canonical_address(request.path_params["address"])
             return await self._public(request, ending, lambda: self.feeds.authored(author))
 
         return endpoint
@@ -76,7 +85,7 @@ class FeedRoutes:
 
     async def all_of_reader(self, request: Request) -> Response:
         """`/me/feeds`: the feeds of the session, or a new one."""
-        check_parameters(request, frozenset())
+        check_parameters(request)
         session = self._session(request)
         if request.method == "POST":
             await self._check_body(request)
@@ -89,9 +98,9 @@ class FeedRoutes:
 
     async def one_of_reader(self, request: Request) -> Response:
         """`/me/feeds/{id}`: another token for a feed, or its end."""
-        check_parameters(request, frozenset())
+        check_parameters(request)
         session = self._session(request)
-        feed_id = request.path_params["id"]
+        feed_id = _feed_id(request)
         if request.method == "POST":
             await self._check_body(request)
             return self._access(await self.feeds.rotate(session.address, feed_id), 200)
@@ -108,7 +117,7 @@ class FeedRoutes:
             raise Refusal(Code.INVALID_REQUEST, "The body is empty, or an empty object.")
 
     def _access(self, access: FeedAccess, status: int) -> Response:
-        path = f"{self.links.service}/feeds/private/{access.token}"
+        path = f"{self.links.service}{PRIVATE_FEEDS}{access.token}"
         body = {"id": access.id, "atom": f"{path}.atom", "json": f"{path}.json"}
         return _private_json(body, status)
 
@@ -116,7 +125,7 @@ class FeedRoutes:
         self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
     ) -> Response:
         lease, feed = await self._write(request, ending, load)
-        headers = {**validators(lease.body, feed.updated_at), "Cache-Control": FREE_POST}
+        headers = {**validators(lease.body, feed.updated_at), "Cache-Control": SHORT_LIVED}
         if (link := self.links.header(feed, ending)) is not None:
             headers["Link"] = link
         if is_unchanged(request, headers):
@@ -127,7 +136,7 @@ class FeedRoutes:
     async def _write(
         self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
     ) -> tuple[Lease, Feed]:
-        check_parameters(request, frozenset())
+        check_parameters(request)
         found: list[Feed] = []
 
         async def write() -> bytes:
@@ -146,15 +155,16 @@ def _private_json(body: object, status: int) -> Response:
     return Response(encode_json(body), status, headers, "application/json")
 
 
+def _feed_id(request: Request) -> str:
+    """The id of a private feed. No other text is sent to the database, which may not take it."""
+    text: str = request.path_params["id"]
+    if not _FEED_ID.match(text):
+        raise Refusal(Code.NOT_FOUND, "There is no private feed with this id.")
+    return text
+
+
 def _tag(request: Request) -> str:
     tags = parse_tags(request.path_params["tag"])
     if len(tags) != 1:
         raise Refusal(Code.INVALID_TAGS, "A feed is of one hashtag.")
     return tags[0]
-
-
-def _address(request: Request) -> Address:
-    try:
-        return parse_address(request.path_params["address"])
-    except NotAnAddress as error:
-        raise Refusal(Code.INVALID_ADDRESS, str(error)) from None

@@ -14,9 +14,8 @@ from imprint.services.pages import Pages
 from imprint.services.sitemap import Sitemap
 from imprint.web.large_responses import LargeResponse, ResponseBudget
 from imprint.web.machine_pages import MachinePages
-from imprint.web.requests import canonical_post_id, client_of
-from imprint.web.responses import FREE_POST
-from imprint.web.routes.posts import check_parameters
+from imprint.web.requests import canonical_post_id, check_parameters, client_of
+from imprint.web.responses import SHORT_LIVED
 from imprint.web.validators import cached_response, is_unchanged, validators
 
 MARKDOWN = "text/markdown"
@@ -41,7 +40,7 @@ class MachineRoutes:
     budget: ResponseBudget
 
     async def post(self, request: Request) -> Response:
-        check_parameters(request, frozenset())
+        check_parameters(request)
         post_id = canonical_post_id(request.path_params["id"])
 
         async def write() -> bytes:
@@ -50,31 +49,31 @@ class MachineRoutes:
                 return (await asyncio.to_thread(self.written.post, found)).encode()
             return self.written.post(found).encode()
 
-        return await self._large(request, write, MARKDOWN, FREE_POST)
+        return await self._large(request, write, MARKDOWN, SHORT_LIVED)
 
     async def page(self, request: Request) -> Response:
         """`/p/{id}`: the page of a post is its Markdown."""
-        check_parameters(request, frozenset())
+        check_parameters(request)
         post_id = canonical_post_id(request.path_params["id"])
-        headers = {"Location": f"/posts/{post_id}.md", "Cache-Control": FREE_POST}
+        headers = {"Location": f"/posts/{post_id}.md", "Cache-Control": SHORT_LIVED}
         return Response(status_code=303, headers=headers)
 
     async def llms(self, request: Request) -> Response:
-        check_parameters(request, frozenset())
+        check_parameters(request)
         text = self.written.llms(await self.pages.newest())
-        return cached_response(request, text, MARKDOWN, FREE_POST)
+        return cached_response(request, text, MARKDOWN, SHORT_LIVED)
 
     async def robots(self, request: Request) -> Response:
-        check_parameters(request, frozenset())
+        check_parameters(request)
         return cached_response(request, self.written.robots(), "text/plain", CRAWLED)
 
     async def sitemap_index(self, request: Request) -> Response:
-        check_parameters(request, frozenset())
+        check_parameters(request)
         text = self.written.sitemap_index(await self.sitemaps.pages())
         return cached_response(request, text, "application/xml", CRAWLED)
 
     async def sitemap(self, request: Request) -> Response:
-        check_parameters(request, frozenset())
+        check_parameters(request)
         start = request.path_params["start"]
         if not _START.match(start) or int(start) >= 2**63:
             raise Refusal(Code.NOT_FOUND, "There is no such page of the sitemap.")

@@ -1,10 +1,8 @@
 """The endpoints of the index: posts, authors, a reader's library, an author's sales, statistics."""
 
-from base64 import b32encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -12,10 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.auth.sessions import Session
-from imprint.domain.addresses import NotAnAddress, parse_address
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.indexed_posts import PostOrder
-from imprint.domain.tags import MAX_TAGS, NotTags, parse_hashtags
+from imprint.domain.tags import MAX_TAGS
 from imprint.services.login import Login
 from imprint.services.posts import (
     MAX_PAGE_SIZE,
@@ -34,31 +31,29 @@ from imprint.web.post_records import (
 )
 from imprint.web.requests import (
     MAX_CACHED_QUERY,
+    canonical_address,
     canonical_post_id,
+    check_parameters,
     decimal_number,
-    query_params,
+    parse_tags,
+    refuse_unknown,
 )
-from imprint.web.responses import encode_json, entity_tag, is_current
-
-PUBLIC = "public, max-age=5"
-"""For what the chain says now, which may change with the next block."""
-
-OWN = "private, no-store"
-"""For what belongs to one address."""
+from imprint.web.responses import OWN, SHORT_LIVED, encode_json, is_current
+from imprint.web.validators import content_tag
 
 JSON_TYPE = "application/json"
 CSV_TYPE = "text/csv"
 HTML_TYPE = "text/html"
 
-FILTER_PARAMETERS = frozenset({"tag", "author", "free", "minPrice", "maxPrice", "sort", "q"})
-LIBRARY_PARAMETERS = frozenset({"q", "limit", "next_page_token"})
+KEPT_BYTES = 16 * 1024 * 1024
+"""Bytes of the bodies that are kept: about a thousand pages of 20 posts."""
+
+_OVERHEAD = 1_024
+"""Bytes that a kept body takes besides, with what it was made of."""
+
 PAGE_PARAMETERS = frozenset({"limit", "next_page_token"})
-
-
-def _digest_tag(body: bytes) -> str:
-    """An entity tag with the letters of the other ones, which are cids."""
-    digest = blake2b(body, digest_size=20).digest()
-    return entity_tag(b32encode(digest).decode().lower())
+LIBRARY_PARAMETERS = PAGE_PARAMETERS | {"q"}
+POSTS_PARAMETERS = LIBRARY_PARAMETERS | {"tag", "author", "free", "minPrice", "maxPrice", "sort"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,15 @@ class _Encoded:
 
     @classmethod
     def of(cls, body: bytes) -> "_Encoded":
-        return cls(body, _digest_tag(body))
+        return cls(body, content_tag(body))
+
+    @property
+    def weight(self) -> int:
+        return _OVERHEAD + len(self.body)
+
+
+def _kept_bodies() -> Derived[_Encoded]:
+    return Derived(lambda encoded: encoded.weight, KEPT_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +86,25 @@ class PostRoutes:
     login: Login
     posts: Posts
     records: PostRecords
-    _encoded: Derived[_Encoded] = field(default_factory=Derived)
+    _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
         listed = await self.posts.list(posts_request(request))
-        return self._respond(request, listed, self.records.listed, PUBLIC)
+        return self._respond(request, listed, self.records.listed, SHORT_LIVED)
 
     async def post(self, request: Request) -> Response:
         post_id = canonical_post_id(request.path_params["id"])
-        check_parameters(request, frozenset())
+        check_parameters(request)
         if prefers(request, HTML_TYPE):
             return _see_page(f"/p/{post_id}")
         found = await self.posts.post(post_id)
-        return self._respond(request, found, self.records.of, PUBLIC, "Accept")
+        return self._respond(request, found, self.records.of, SHORT_LIVED, "Accept")
 
     async def author(self, request: Request) -> Response:
-        check_parameters(request, frozenset())
-        try:
-            address = parse_address(request.path_params["address"])
-        except NotAnAddress as error:
-            raise Refusal(Code.INVALID_ADDRESS, str(error)) from None
+        check_parameters(request)
+        address = canonical_address(request.path_params["address"])
         found = await self.posts.author(address)
-        return self._respond(request, found, author_response, PUBLIC, "Accept")
+        return self._respond(request, found, author_response, SHORT_LIVED, "Accept")
 
     async def library(self, request: Request) -> Response:
         session = self._session(request)
@@ -125,8 +125,8 @@ class PostRoutes:
         return self._respond(request, page, sales_response, OWN, "Accept, Authorization")
 
     async def stats(self, request: Request) -> Response:
-        check_parameters(request, frozenset())
-        return self._respond(request, await self.posts.stats(), stats_response, PUBLIC)
+        check_parameters(request)
+        return self._respond(request, await self.posts.stats(), stats_response, SHORT_LIVED)
 
     async def _sales_table(self, request: Request, session: Session) -> Response:
         """A table of sales; the header `Link` has the address of the next one."""
@@ -165,7 +165,7 @@ class PostRoutes:
 
 def _see_page(path: str) -> Response:
     """Send a browser to the page of what programs get as JSON."""
-    headers = {"Location": path, "Cache-Control": PUBLIC, "Vary": "Accept"}
+    headers = {"Location": path, "Cache-Control": SHORT_LIVED, "Vary": "Accept"}
     return Response(status_code=303, headers=headers)
 
 
@@ -196,28 +196,18 @@ def _qualities(accept: str) -> dict[str, float]:
     return found
 
 
-def check_parameters(request: Request, known: frozenset[str]) -> QueryParams:
-    """The query parameters. Refuses one that the endpoint does not have."""
-    given = query_params(request)
-    for name in given:
-        if name not in known:
-            raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
-    return given
-
-
 def posts_request(request: Request) -> ListRequest:
     """What a request asks of the list of posts. Refuses malformed parameters."""
     query: bytes = request.scope["query_string"]
     if len(query) <= MAX_CACHED_QUERY:
         return _cached_posts_request(query)
-    return _parse_posts_request(check_parameters(request, FILTER_PARAMETERS | PAGE_PARAMETERS))
+    return _parse_posts_request(check_parameters(request, POSTS_PARAMETERS))
 
 
 @lru_cache(maxsize=1024)
 def _cached_posts_request(query: bytes) -> ListRequest:
     given = QueryParams(query)
-    if not given.keys() <= FILTER_PARAMETERS | PAGE_PARAMETERS:
-        raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
+    refuse_unknown(given, POSTS_PARAMETERS)
     return _parse_posts_request(given)
 
 
@@ -226,10 +216,7 @@ def _parse_posts_request(query: QueryParams) -> ListRequest:
     if "tag" in query:
         given["tags"] = _tags(query.getlist("tag"))
     if (author := _once(query, "author", Code.INVALID_ADDRESS)) is not None:
-        try:
-            given["author"] = parse_address(author)
-        except NotAnAddress as error:
-            raise Refusal(Code.INVALID_ADDRESS, str(error)) from None
+        given["author"] = canonical_address(author)
     if (free := _once(query, "free")) is not None:
         if free not in ("true", "false"):
             raise Refusal(Code.INVALID_REQUEST, "The parameter 'free' is 'true' or 'false'.")
@@ -287,10 +274,7 @@ def _tags(given: list[str]) -> tuple[str, ...]:
         raise Refusal(Code.INVALID_TAGS, f"At most {MAX_TAGS} hashtags are allowed.")
     tags: set[str] = set()
     for text in given:
-        try:
-            parsed = parse_hashtags(text)
-        except NotTags as error:
-            raise Refusal(Code.INVALID_TAGS, str(error)) from None
+        parsed = parse_tags(text)
         if len(parsed) != 1:
             raise Refusal(Code.INVALID_TAGS, "Each parameter 'tag' is one hashtag.")
         tags.update(parsed)

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from imprint.auth.sessions import Session
 from imprint.domain.documents import SMALL_DOCUMENT
-from imprint.domain.errors import Code, Refusal
+from imprint.domain.errors import Code
 from imprint.domain.files import File
 from imprint.services.lists import Lists
 from imprint.services.login import Login
@@ -15,6 +15,7 @@ from imprint.services.reads import Reads
 from imprint.web.large_responses import LargeResponse, ResponseBudget
 from imprint.web.requests import (
     canonical_post_id,
+    check_parameters,
     client_of,
     query_address,
     query_cid,
@@ -24,8 +25,8 @@ from imprint.web.requests import (
     query_text,
 )
 from imprint.web.responses import (
-    FREE_POST,
     PRIVATE,
+    SHORT_LIVED,
     ContentResponse,
     encode_json,
     entity_tag,
@@ -63,20 +64,19 @@ class ReadRoutes:
 
     async def free_file_by_post_id(self, request: Request) -> Response:
         file = await self.reads.free_post(query_post_id(request))
-        return await self._content(request, file, FREE_POST)
+        return await self._content(request, file, SHORT_LIVED)
 
     async def post_content(self, request: Request) -> Response:
         """The content for the session's own address, or without a session if the post is free."""
         post_id = canonical_post_id(request.path_params["id"])
-        if query_params(request):
-            raise Refusal(Code.INVALID_REQUEST, "This path takes no parameters.")
+        check_parameters(request)
         if "authorization" in request.headers:
             session = self._session(request)
             file = await self.reads.post(session, session.address, post_id)
             response = await self._content(request, file, PRIVATE)
         else:
             file = await self.reads.free_post(post_id)
-            response = await self._content(request, file, FREE_POST)
+            response = await self._content(request, file, SHORT_LIVED)
         # What a session gets must not be given to others, nor the other way round.
         response.headers["Vary"] = "Authorization"
         return response

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from imprint.services.totals import Totals
 from imprint.web.requests import query_address
 from imprint.web.responses import (
+    SHORT_LIVED,
     CreatorMetrics,
     GlobalMetricsResponse,
     HeatMap,
@@ -22,9 +23,6 @@ from imprint.web.responses import (
     encode_json,
 )
 from imprint.web.validators import cached_response
-
-TOTALS = "public, max-age=5"
-"""For totals, which change with every block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class TotalsRoutes:
 
 
 def _response(request: Request, value: msgspec.Struct) -> Response:
-    return cached_response(request, encode_json(value), "application/json", TOTALS)
+    return cached_response(request, encode_json(value), "application/json", SHORT_LIVED)
 
 
 def _days(moments: Iterable[datetime]) -> list[str]:

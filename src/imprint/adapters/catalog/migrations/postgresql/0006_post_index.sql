@@ -155,6 +155,7 @@ INSERT INTO market_totals (only_row) VALUES (1);
 -- phrases are looked up in them, because a tsvector forgets positions above 16383.
 CREATE TABLE post_search (
     place BIGINT PRIMARY KEY,
+    bucket BIGINT NOT NULL,
     folded TEXT COLLATE "C" NOT NULL,
     body TEXT COLLATE "C" NOT NULL DEFAULT '',
     words TSVECTOR NOT NULL
@@ -162,10 +163,81 @@ CREATE TABLE post_search (
 
 CREATE INDEX post_search_by_word ON post_search USING gin (words);
 
--- Connections of the service have bitmap scans switched off, and this index has no other ones.
-CREATE FUNCTION matching_places(query TEXT) RETURNS SETOF BIGINT
-LANGUAGE sql STABLE SET enable_bitmapscan = on SET enable_seqscan = off
-AS $$ SELECT place FROM post_search WHERE words @@ CAST(query AS tsquery) $$;
+-- The newest places before one whose posts match all terms, which are queries of one or more words,
+-- and have all phrases; both are separated by line breaks. The index over words gives matches in no
+-- order, and all of them. So the newest posts are looked at first, as long as at least one in a
+-- hundred matches (of several terms, one in three hundred). Then the index is asked for the newest
+-- bucket, then for the eight before it, and so on: not many more matches are read than are wanted.
+-- It is not asked for terms that more than one in fifty of the newest posts has, unless all are so
+-- frequent: that takes longer than comparing them. Connections of the service have bitmap scans
+-- switched off, and this index has no other ones.
+CREATE FUNCTION newest_matches(terms TEXT, phrases TEXT, before BIGINT, wanted BIGINT)
+RETURNS SETOF BIGINT LANGUAGE plpgsql STABLE SET enable_bitmapscan = on
+AS $$
+DECLARE
+    query TSQUERY := CAST(replace(terms, chr(10), ' & ') AS TSQUERY);
+    rare TSQUERY := query;
+    parts TEXT[] := string_to_array(phrases, chr(10));
+    found BIGINT := 0;
+    more BIGINT;
+    hits BIGINT[];
+    seen BIGINT;
+    size BIGINT := 1000;
+    least_share BIGINT := CASE WHEN position(chr(10) IN terms) > 0 THEN 300 ELSE 100 END;
+    reached BIGINT := before;
+    newest BIGINT;
+    span BIGINT := 1;
+BEGIN
+    LOOP
+        SELECT array_agg(n.place ORDER BY n.place DESC) FILTER (
+                WHERE n.words @@ query AND NOT EXISTS (
+                    SELECT 1 FROM unnest(parts) AS p (part)
+                    WHERE strpos(n.folded, p.part) = 0 AND strpos(n.body, p.part) = 0)),
+            count(*), coalesce(min(n.place), reached)
+        INTO hits, seen, reached
+        FROM (
+            SELECT * FROM post_search s WHERE s.place < reached ORDER BY s.place DESC LIMIT size
+        ) AS n;
+        more := coalesce(cardinality(hits), 0);
+        RETURN QUERY SELECT unnest(hits[: wanted - found]);
+        found := found + more;
+        EXIT WHEN found >= wanted OR seen < size OR more * least_share < seen;
+        size := least(10000, (wanted - found) * seen / more + 1000);
+    END LOOP;
+    IF found < wanted AND position(chr(10) IN terms) > 0 THEN
+        WITH counted AS (
+            SELECT t.term, count(*) FILTER (WHERE n.words @@ CAST(t.term AS TSQUERY)) AS posts
+            FROM unnest(string_to_array(terms, chr(10))) AS t (term), (
+                SELECT s.words FROM post_search s WHERE s.place < before
+                ORDER BY s.place DESC LIMIT 1000
+            ) AS n
+            GROUP BY t.term
+        )
+        SELECT coalesce(CAST(string_agg(c.term, ' & ') AS TSQUERY), query) INTO rare
+        FROM counted c WHERE c.posts <= 20;
+    END IF;
+    SELECT s.bucket INTO newest FROM post_search s WHERE s.place < reached
+    ORDER BY s.place DESC LIMIT 1;
+    WHILE found < wanted AND newest >= 0 LOOP
+        RETURN QUERY
+        WITH matching AS MATERIALIZED (
+            SELECT s.place, s.words, s.folded, s.body FROM post_search s
+            WHERE s.words @@ (rare && (
+                SELECT CAST(string_agg('''~' || b || '''', '|') AS TSQUERY)
+                FROM generate_series(greatest(newest - span + 1, 0), newest) AS b))
+        )
+        SELECT m.place FROM matching m
+        WHERE m.place < reached AND m.words @@ query AND NOT EXISTS (
+            SELECT 1 FROM unnest(parts) AS p (part)
+            WHERE strpos(m.folded, p.part) = 0 AND strpos(m.body, p.part) = 0)
+        ORDER BY m.place DESC LIMIT wanted - found;
+        GET DIAGNOSTICS more = ROW_COUNT;
+        found := found + more;
+        newest := newest - span;
+        span := span * 8;
+    END LOOP;
+END
+$$;
 
 -- The text of free posts, for snippets, and the posts whose text is to be looked at.
 CREATE TABLE post_texts (
