@@ -8,6 +8,7 @@ A failpoint that is not armed costs next to nothing. No setting arms one: only a
     before_commit  during_commit after_commit  the one transaction of the effect
     before_response                            everything is done, but the response is not sent
     after_condemn  after_remove  after_purge   the garbage collector, for each document
+    during_restart during_step   after_step    the index of posts: emptied, and filled in steps
 """
 
 import os
@@ -27,8 +28,11 @@ NAMES = (
     "after_condemn",
     "after_remove",
     "after_purge",
+    "during_restart",
+    "during_step",
+    "after_step",
 )
-"""Every failpoint, in the order in which a write and then the garbage collector pass them."""
+"""Every failpoint, in the order in which a write, the garbage collector and the indexer pass it."""
 
 KILLED = 137
 """The exit status of a process that ended at a failpoint, the same as after SIGKILL."""

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from tests.crash.fork_server import ROOT, ForkServer
 from tests.crash.ledger import find_faults, open_intents, stored_documents
+from tests.crash.test_index import INDEXING
 from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, Wallet, World, open_world, picture, problem
 
@@ -185,7 +186,7 @@ def test_every_failpoint_in_the_code_is_a_case_here():
         and ast.unparse(node.func) == "failpoints.reach"
         and isinstance(node.args[0], ast.Constant)
     }
-    tested = {at.partition(":")[0] for at in (*STORING, *DELETING, *COLLECTING)}
+    tested = {at.partition(":")[0] for at in (*STORING, *DELETING, *COLLECTING, *INDEXING)}
     assert reached == tested == set(failpoints.NAMES)
 
 

@@ -1,11 +1,18 @@
 """A process that ends anywhere while it fills the index leaves one that the next one completes."""
 
+import asyncio
+import json
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.adapters.catalog.test_index_writer import read_tables
 from tests.crash.fork_server import ForkServer
-from tests.crash.victim import open_scene
+from tests.crash.victim import TIMEOUT, Scene, open_scene
+from tests.postgresql import records_of
+from tests.processes import Process
 from tests.world import World, open_world
 
 from imprint import failpoints
@@ -13,9 +20,33 @@ from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.transaction import Transaction
 from imprint.bootstrap import build_indexer
 
-POSTS = 12
-COMMITS = (4, 7, 11)
-"""Among the first commits of a service are those of the follower and of leases too."""
+POSTS = 6
+LOGS_AT_ONCE = 8
+"""Logs that the node sends at once, so that the index is filled in several steps."""
+
+INDEXING = ("during_restart", "during_step", "during_step:2", "after_step")
+"""Where a process that fills the index can end."""
+
+COMMAND = """
+import sys
+from imprint import failpoints
+from imprint.cli import main
+
+failpoints.arm(sys.argv.pop(1))
+main()
+"""
+"""`imprint` that ends at a failpoint, which is its first argument."""
+
+
+def send_few_logs(said: bytes) -> bytes:
+    """What a node says that refuses to send many logs at once."""
+    body = json.loads(said)
+    for each in body if isinstance(body, list) else [body]:
+        found = each.get("result")
+        if isinstance(found, list) and len(found) > LOGS_AT_ONCE:
+            del each["result"]
+            each["error"] = {"code": -32005, "message": "query returned too many results"}
+    return json.dumps(body).encode()
 
 
 async def prepare(folder: Path) -> None:
@@ -31,6 +62,13 @@ async def prepare(folder: Path) -> None:
                 world.set_price(author, number + 1, number)
 
 
+async def database_of(folder: Path) -> dict[str, str]:
+    """The setting of the database in which the world of this folder keeps its records."""
+    return {
+        name.removeprefix("IMPRINT_"): text for name, text in (await records_of(folder)).items()
+    }
+
+
 async def free_leases(catalog: CatalogBase) -> None:
     """What the process held expires after some seconds; this does not wait for it."""
 
@@ -40,6 +78,21 @@ async def free_leases(catalog: CatalogBase) -> None:
     await catalog.transact((), free)
 
 
+async def texts_of(catalog: CatalogBase) -> set[int]:
+    """The posts whose texts are searched, or will be."""
+
+    async def read(tx: Transaction) -> set[int]:
+        texts = "SELECT place FROM post_texts UNION SELECT place FROM pending_texts"
+        return {row["place"] for row in await tx.fetchall(texts)}
+
+    return await catalog.read(read)
+
+
+async def compared(catalog: CatalogBase) -> dict[str, Any]:
+    """Everything in the index; the texts that were read already are as good as those that wait."""
+    return {**await read_tables(catalog), "pending_texts": await texts_of(catalog)}
+
+
 async def expect_complete(world: World) -> None:
     """Index on from what is there, and compare that with a fresh build."""
     catalog = world.adapters.catalog
@@ -47,21 +100,74 @@ async def expect_complete(world: World) -> None:
     await free_leases(catalog)
     indexer = build_indexer(world.settings, world.adapters)
     assert await indexer.index_once()
-    followed = await read_tables(catalog)
+    followed = await compared(catalog)
     assert len(followed["posts"]) == len(followed["purchases"]) == POSTS
     await world.adapters.index_writer.restart_index(indexer.source)
     assert await indexer.index_once()
-    assert await read_tables(catalog) == followed
+    assert await compared(catalog) == followed
 
 
-@pytest.mark.parametrize("commit", COMMITS)
+async def blocks_indexed(folder: Path) -> tuple[bool, bool]:
+    """Whether the index has blocks, and whether it is complete."""
+    async with open_world(folder) as world:
+        catalog = world.adapters.catalog
+        assert isinstance(catalog, CatalogBase)
+        await free_leases(catalog)
+        state = await world.adapters.index_writer.index_state()
+        return (False, False) if state is None else (state.block is not None, state.complete)
+
+
+@pytest.mark.parametrize("at", INDEXING)
 async def test_a_process_that_ends_while_it_indexes_leaves_nothing_twice(
-    tmp_path: Path, fork_server: ForkServer, commit: int
+    tmp_path: Path, fork_server: ForkServer, records: None, at: str
 ):
     await prepare(tmp_path)
-    at = f"during_commit:{commit}"
-    async with open_scene(tmp_path, fork_server, at, CHAIN_FOLLOW_SECONDS="1") as scene:
+    given = {"CHAIN_FOLLOW_SECONDS": "0.2", **await database_of(tmp_path)}
+    async with open_scene(tmp_path, fork_server, at, **given) as scene:
+        scene.world.node.fault = send_few_logs
         scene.victim.process.spawn()
         assert await scene.victim.end() == failpoints.KILLED
+    # A step is there as a whole or not at all.
+    assert await blocks_indexed(tmp_path) == (at in ("during_step:2", "after_step"), False)
+    async with open_world(tmp_path) as world:
+        await expect_complete(world)
+
+
+def start_rebuild(scene: Scene, at: str) -> Process:
+    """`imprint reconcile`, which ends at a failpoint."""
+    given = {"DATA_DIR": str(scene.victim.folder), **scene.victim.given}
+    environ = {f"IMPRINT_{name}": text for name, text in given.items()}
+    command = [sys.executable, "-c", COMMAND, at, "reconcile", "--from-block", "0"]
+    process = Process(command, scene.victim.folder / "reconcile.log", environ)
+    process.spawn()
+    return process
+
+
+async def wait_for_posts(scene: Scene) -> None:
+    """Wait until the index is complete."""
+    deadline = time.monotonic() + TIMEOUT
+    while (await scene.world.client.get("/stats")).json().get("posts") != POSTS:
+        assert time.monotonic() < deadline, scene.victim.process.tail()
+        await asyncio.sleep(0.05)
+
+
+async def test_a_service_completes_what_a_killed_rebuild_left(
+    tmp_path: Path, fork_server: ForkServer, records: None
+):
+    await prepare(tmp_path)
+    async with open_world(tmp_path) as world:
+        assert await build_indexer(world.settings, world.adapters).index_once()
+    assert await blocks_indexed(tmp_path) == (True, True)
+    given = {"CHAIN_FOLLOW_SECONDS": "0.2", **await database_of(tmp_path)}
+    async with open_scene(tmp_path, fork_server, **given) as scene:
+        scene.world.node.fault = send_few_logs
+        killed = start_rebuild(scene, "during_step:2")
+        assert await asyncio.to_thread(killed.wait, TIMEOUT) == failpoints.KILLED, killed.tail()
+    assert await blocks_indexed(tmp_path) == (True, False)
+    async with open_scene(tmp_path, fork_server, **given) as scene:
+        await scene.victim.start(scene.world.client)
+        await wait_for_posts(scene)
+        scene.victim.process.kill()
+    assert await blocks_indexed(tmp_path) == (True, True)
     async with open_world(tmp_path) as world:
         await expect_complete(world)

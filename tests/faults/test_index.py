@@ -1,19 +1,28 @@
-"""The index of posts while processes stop and go on, and while its pages are damaged."""
+"""The index of posts while processes stop and go on, and while their database is away."""
 
 import asyncio
 import sqlite3
 import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.adapters.catalog.test_index_writer import read_tables
-from tests.faults.broken_files import pages_of, settle, zero_page
-from tests.faults.scene import TIMEOUT, Scene, open_scene
+import pytest
+from tests.crash.test_index import compared, free_leases
+from tests.faults.scene import TIMEOUT, Replica, Scene, open_scene
+from tests.postgresql import Server, keeping_records_on
+from tests.world import DEFAULT_PRICE
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.bootstrap import build_indexer, open_adapters
 from imprint.services.indexer import take_index
+
+MARK = "In the middle of a step."
+"""A description: only who fills the index asks for it, after it has read the logs."""
+
+PAUSE = 0.2
+"""Seconds in which a process that waits for its node ends what it has begun in its database."""
 
 
 async def fill(scene: Scene, first: int, count: int) -> None:
@@ -37,6 +46,14 @@ async def wait_for_posts(scene: Scene, url: str, count: int) -> None:
     raise TimeoutError(f"{posts} posts")
 
 
+async def wait_for_log(replica: Replica, text: str) -> None:
+    """Wait until a replica has logged this."""
+    deadline = time.monotonic() + TIMEOUT
+    while text not in replica.log:
+        assert time.monotonic() < deadline, replica.process.tail()
+        await asyncio.sleep(0.05)
+
+
 async def tables(scene: Scene, *, rebuilt: bool = False) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of the index, also after it was built anew."""
     adapters = open_adapters(scene.world.settings)
@@ -44,59 +61,110 @@ async def tables(scene: Scene, *, rebuilt: bool = False) -> dict[str, list[tuple
         catalog = adapters.catalog
         assert isinstance(catalog, CatalogBase)
         if rebuilt:
+            await free_leases(catalog)
             async with take_index(catalog, lambda _: None) as lease:
                 indexer = build_indexer(scene.world.settings, adapters)
                 await indexer.rebuild(lease, lambda done, total: None)
-        return await read_tables(catalog)
+        return await compared(catalog)
     finally:
         await adapters.close()
 
 
-async def test_a_replica_that_was_frozen_while_another_indexed_applies_nothing_twice(
+async def end_leases(scene: Scene) -> None:
+    """What some seconds without their holders do."""
+    adapters = open_adapters(scene.world.settings)
+    try:
+        assert isinstance(adapters.catalog, CatalogBase)
+        await free_leases(adapters.catalog)
+    finally:
+        await adapters.close()
+
+
+async def interrupt_step(scene: Scene, interrupt: Callable[[], object]) -> None:
+    """Publish the sixth post, and interrupt when the indexer has asked for its description."""
+    happened = asyncio.Event()
+
+    def look(said: bytes) -> bytes:
+        if MARK.encode().hex().encode() in said and not happened.is_set():
+            happened.set()
+            interrupt()
+        return said
+
+    scene.world.node.fault = look
+    post = ("unknown", "A title", "bafkreithumbnail", MARK, DEFAULT_PRICE, [])
+    scene.world.create_post_with(scene.world.wallet(0), post)
+    async with asyncio.timeout(TIMEOUT):
+        await happened.wait()
+
+
+def freeze_without_locks(scene: Scene, replica: Replica) -> None:
+    """Freeze a replica at a moment in which it keeps nobody from writing."""
+    path = scene.world.settings.storage.data_dir / "imprint.db"
+    while True:
+        time.sleep(PAUSE)
+        replica.process.freeze()
+        if not path.exists():
+            return
+        try:
+            with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+                return
+        except sqlite3.OperationalError:
+            replica.process.thaw()
+
+
+async def test_a_replica_that_was_frozen_in_a_step_applies_nothing_that_another_has_applied(
     tmp_path: Path, records: None
 ):
-    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1") as scene:
+    given = {"CHAIN_FOLLOW_SECONDS": "0.2", "CHAIN_TIMEOUT_SECONDS": "60"}
+    async with open_scene(tmp_path, **given) as scene:
         one, other = scene.replica(), scene.replica()
         await one.start()
         await fill(scene, 1, 5)
         await wait_for_posts(scene, one.url, 5)
+        await interrupt_step(scene, lambda: freeze_without_locks(scene, one))
+        await end_leases(scene)
         await other.start()
         scene.world.client.base_url = other.url
-        one.process.freeze()
-        await fill(scene, 6, 5)
-        await wait_for_posts(scene, other.url, 10)
+        await wait_for_posts(scene, other.url, 6)
         one.process.thaw()
-        await fill(scene, 11, 5)
-        await wait_for_posts(scene, one.url, 15)
+        await wait_for_log(one, "another process changed the index")
+        await fill(scene, 7, 3)
+        await wait_for_posts(scene, one.url, 9)
         for replica in (one, other):
-            replica.process.stop()
+            replica.process.kill()
         followed = await tables(scene)
-        assert len(followed["purchases"]) == 15
+        assert len(followed["purchases"]) == 8
         assert await tables(scene, rebuilt=True) == followed
 
 
-async def test_damage_in_the_index_is_503_there_and_files_go_on(tmp_path: Path):
-    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="1") as scene:
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """A PostgreSQL server that a test may kill."""
+    server = Server()
+    server.make()
+    server.start()
+    with keeping_records_on(server):
+        yield server
+    server.stop()
+
+
+async def test_a_step_whose_database_goes_away_is_done_when_it_is_back(
+    tmp_path: Path, own_server: Server
+):
+    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica = scene.replica()
         await replica.start()
-        await fill(scene, 1, 3)
-        await wait_for_posts(scene, replica.url, 3)
-        replica.process.stop()
-        path = tmp_path / "data" / "imprint.db"
-        settle(path)
-        zero_page(path, pages_of(path, "posts")[0])
-        await replica.start("/healthz")
-        client = scene.world.client
-        assert (await client.get("/posts")).status_code == 503
-        assert (await client.get("/readyz")).json()["checks"]["records"] == "damaged"
-        for number in range(5):
-            # A step of the index that fails does not take them along.
-            file = await scene.world.create(scene.world.wallet(0), f"More words {number}.")
-            await scene.world.metadata(file["cid"])
-        missing = "bafkreieq5jui4j25lacwomsqgjeswwl3y5zcdrresptwgmfylxo2depppq"
-        response = await client.get("/filesMetaData", params={"cid": missing})
-        assert response.status_code == 404
-        assert "The index of posts is damaged" in replica.log
-        replica.process.stop()
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM files").fetchone() == (8,)
+        await fill(scene, 1, 5)
+        await wait_for_posts(scene, replica.url, 5)
+        await interrupt_step(scene, own_server.kill)
+        assert (await scene.world.client.get("/posts")).status_code == 503
+        await asyncio.to_thread(own_server.start)
+        await wait_for_posts(scene, replica.url, 6)
+        await fill(scene, 7, 1)
+        await wait_for_posts(scene, replica.url, 7)
+        replica.process.kill()
+        followed = await tables(scene)
+        assert len(followed["purchases"]) == 6
+        assert await tables(scene, rebuilt=True) == followed

@@ -8,6 +8,8 @@ from prometheus_client import REGISTRY, generate_latest
 from tests.indexed import fill_index
 from tests.world import Wallet, World, problem
 
+from imprint.bootstrap import build_service, open_adapters
+
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
 
@@ -63,6 +65,28 @@ async def test_a_rotated_feed_has_other_addresses_and_the_old_ones_end(world: Wo
     assert rotated["id"] == feed["id"]
     assert problem(await fetch(world, feed["atom"])) == (404, "not_found")
     assert (await fetch(world, rotated["json"])).status_code == 200
+
+
+async def test_what_one_replica_rotates_or_removes_is_dead_on_another_at_once(
+    world: World,
+) -> None:
+    post_id, _ = await world.post(world.wallet(1), "Words for sale.")
+    world.buy(world.wallet(2), post_id)
+    await fill_index(world)
+    adapters = open_adapters(world.settings, world.clock, world.clock.monotonic)
+    transport = httpx2.ASGITransport(build_service(world.settings, adapters))
+    async with httpx2.AsyncClient(transport=transport) as other:
+        feed, session = await make(world, world.wallet(2))
+        path = f"/me/feeds/{feed['id']}"
+        for _ in range(3):
+            assert "Words for sale." in (await other.get(feed["atom"])).text
+            rotated = await world.client.post(path, headers=session, json={})
+            assert problem(await other.get(feed["atom"])) == (404, "not_found")
+            feed = rotated.json()
+        assert "Words for sale." in (await other.get(feed["json"])).text
+        await world.client.delete(path, headers=session)
+        assert problem(await other.get(feed["json"])) == (404, "not_found")
+    await adapters.close()
 
 
 @pytest.mark.parametrize("feed_id", ["%00", "x%00", "%F0%9F%98%80", "x" * 5_000, "%20", "."])

@@ -265,8 +265,9 @@ class Chain:
     )
     follow_seconds: float = setting(
         "CHAIN_FOLLOW_SECONDS",
-        "How often the follower looks for new posts, and the watcher for who may read now; 0"
-        " switches both off.",
+        "How often the follower and the indexer look for new posts, and the watcher for who may"
+        " read now; 0 switches them off, and the index of posts is filled only by a process in"
+        " which they are on.",
         seconds(0, 3600),
         "2",
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
+from imprint import failpoints
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.derived_tables import EMPTY_INDEX
 from imprint.adapters.catalog.index_tables import (
@@ -119,6 +120,7 @@ class CatalogIndexWriter:
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
         # The chain has it all; a step that a power loss undoes is applied again.
         await self._catalog.transact(INDEX_LOCK, _advance, expected, step, durable=False)
+        failpoints.reach("after_step")
 
 
 async def _read_state(tx: Transaction) -> IndexState | None:
@@ -149,6 +151,7 @@ async def _restart(tx: Transaction, source: IndexSource) -> None:
         contract=source.contract,
         first_block=source.first_block,
     )
+    failpoints.reach("during_restart")
 
 
 async def _advance(tx: Transaction, expected: IndexState, step: IndexStep) -> None:
@@ -176,6 +179,7 @@ async def _advance(tx: Transaction, expected: IndexState, step: IndexStep) -> No
         final_hash=step.final_hash if final > expected.final else expected.final_hash,
         complete=int(step.complete),
     )
+    failpoints.reach("during_step")
 
 
 async def _undo(tx: Transaction, number: int) -> None:
