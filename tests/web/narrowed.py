@@ -24,6 +24,9 @@ SHORT_POST_ID_PATTERN = "^(0|[1-9][0-9]{0,76})$"
 TAG_CHARACTERS = "A-Za-z0-9_\\-À-ÖØ-öø-ÿа-яα-ωא-תぁ-ゖァ-ヺ一-龥가-힣"
 """Letters of common scripts that normalization does not change."""
 
+TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
+"""A hashtag that needs no normalization but that of case."""
+
 WRITE_MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
 DOMAIN_MEMBERS = [
     {"name": "name", "type": "string"},
@@ -52,6 +55,7 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
         "Address": UNMIXED_ADDRESS_PATTERN,
         "AnyCid": CID_PATTERN,
         "PostId": SHORT_POST_ID_PATTERN,
+        "Hashtag": f"^{TAG}$",
         "Hashtags": hashtags_pattern(none_allowed=False),
         "HashtagsOrNone": hashtags_pattern(none_allowed=True),
         "LoginMessage": login_message_pattern(
@@ -92,8 +96,7 @@ def _narrow_problems(document: dict[str, Any]) -> None:
 
 def hashtags_pattern(none_allowed: bool) -> str:
     """A comma-separated list of hashtags that need no normalization but that of case."""
-    tag = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
-    some = f"{tag}(,{tag}){{0,{MAX_TAGS - 1}}}"
+    some = f"{TAG}(,{TAG}){{0,{MAX_TAGS - 1}}}"
     return f"^({some})?$" if none_allowed else f"^{some}$"
 
 

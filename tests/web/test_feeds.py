@@ -172,6 +172,7 @@ async def test_an_address_that_published_nothing_has_no_feed(world: World) -> No
     ("path", "code"),
     [
         ("/feeds/tags/a,b.atom", "invalid_tags"),
+        ("/feeds/tags/a,a.atom", "invalid_tags"),
         ("/feeds/tags/a.b.json", "invalid_tags"),
         ("/feeds/authors/0x12.atom", "invalid_address"),
         ("/feeds/posts.atom?page=2", "invalid_request"),

@@ -26,8 +26,8 @@ LABELS = [
     if path is not None
 ]
 
-UNPROMISED = ["/filesByNextPageToken"]
-"""No pattern makes up a page token."""
+UNPROMISED = ["/filesByNextPageToken", "/posts", "/me/library", "/me/sales"]
+"""No pattern makes up a page token, and a limit of a table is refused without `text/csv`."""
 
 UNREAD = ["/webhook/provider-b/publish", "/webhook/quicknode/publish"]
 """Without its three headers a request is a connection test, whatever its body is."""

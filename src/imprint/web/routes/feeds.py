@@ -164,7 +164,8 @@ def _feed_id(request: Request) -> str:
 
 
 def _tag(request: Request) -> str:
-    tags = parse_tags(request.path_params["tag"])
-    if len(tags) != 1:
+    text: str = request.path_params["tag"]
+    tags = parse_tags(text)
+    if len(tags) != 1 or "," in text:
         raise Refusal(Code.INVALID_TAGS, "A feed is of one hashtag.")
     return tags[0]
