@@ -112,9 +112,8 @@ class PostRoutes:
         library = await self.posts.library(session, asked)
         if library.snippets is not None:
             # Snippets of what is not free are kept nowhere, not even in this process.
-            body = encode_json(self.records.library(library))
-            headers = {"Cache-Control": OWN, "Vary": "Authorization"}
-            return Response(body, 200, headers, JSON_TYPE)
+            encoded = _Encoded.of(encode_json(self.records.library(library)))
+            return _encoded_response(request, encoded, OWN, "Authorization")
         return self._respond(request, library, self.records.library, OWN, "Authorization")
 
     async def sales(self, request: Request) -> Response:
@@ -155,12 +154,18 @@ class PostRoutes:
     ) -> Response:
         """The JSON of a value, or 304 if the client has it."""
         encoded = self._encoded.of(value, None, lambda: _Encoded.of(encode_json(record(value))))
-        headers = {"ETag": encoded.tag, "Cache-Control": cache}
-        if vary is not None:
-            headers["Vary"] = vary
-        if is_current(request, encoded.tag):
-            return Response(status_code=304, headers=headers)
-        return Response(encoded.body, 200, headers, JSON_TYPE)
+        return _encoded_response(request, encoded, cache, vary)
+
+
+def _encoded_response(
+    request: Request, encoded: _Encoded, cache: str, vary: str | None
+) -> Response:
+    headers = {"ETag": encoded.tag, "Cache-Control": cache}
+    if vary is not None:
+        headers["Vary"] = vary
+    if is_current(request, encoded.tag):
+        return Response(status_code=304, headers=headers)
+    return Response(encoded.body, 200, headers, JSON_TYPE)
 
 
 def _see_page(path: str) -> Response:
