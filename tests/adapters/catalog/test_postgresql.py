@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import asyncpg
 import pytest
@@ -362,8 +363,12 @@ async def test_both_databases_have_the_same_tables_and_columns(empty, tmp_path):
         'SELECT t.name, c.name, c."notnull" OR c.pk > 0, c.dflt_value IS NOT NULL'
         " FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'"
     )
-    # The counts of tags are kept for SQLite alone.
-    assert set(there) == {row for row in here if row[0] != "tags"}
+
+    def shared(rows: list[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+        # The counts of tags are kept for SQLite alone, and each database has words in its own way.
+        return {row for row in rows if row[0] != "tags" and not row[0].startswith("post_search")}
+
+    assert shared(there) == shared(here)
 
 
 async def test_a_list_has_every_commit_of_another_process_at_once(database, world):
