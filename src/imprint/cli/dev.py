@@ -172,7 +172,7 @@ def _list_accounts(chain: "DevChain") -> Table:
 def _list_steps(url: str) -> Table:
     steps = Table.grid(padding=(0, 2))
     steps.add_row("All steps", Text("python examples/publish_a_post.py", "green"))
-    steps.add_row("Newest posts", Text(f"curl {url}/filesMetaData", "green"))
+    steps.add_row("Newest posts", Text(f"curl {url}/posts", "green"))
     steps.add_row("Readiness", Text(f"curl {url}/readyz", "green"))
     steps.add_row("Stop", Text("Ctrl+C; the data stays", "dim"))
     return steps
