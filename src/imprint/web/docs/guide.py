@@ -44,14 +44,16 @@ anything: try again after `Retry-After` seconds.
 
 ## Lists
 
-Lists are newest first. `next_page_token` is `null` on the last page; otherwise send it, \
+Lists of files are newest first. `next_page_token` is `null` on the last page; otherwise send it, \
 unchanged, to `GET /filesByNextPageToken`. Paging returns every file once, even if others write \
-meanwhile.
+meanwhile. Lists of posts, sales and what you hold take the token as their own parameter \
+`next_page_token`.
 
 ## Caching
 
-Contents and thumbnails carry an `ETag`, which is their quoted cid. Send it as `If-None-Match`; \
-304 means that your copy is current. Responses for a single reader are `no-store`.
+Contents and thumbnails carry an `ETag`, which is their quoted cid; lists, feeds and pages carry \
+one of their content. Send it as `If-None-Match`; 304 means that your copy is current. Responses \
+for a single reader are `no-store`.
 
 ## Limits
 
