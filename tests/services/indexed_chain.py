@@ -80,6 +80,12 @@ class IndexedChain:
         self.clock.advance(10)
         self.indexer = self.new_indexer()
 
+    async def settle(self) -> None:
+        """Index the chain twice, with a block between: what is deep enough is final then."""
+        await self.indexer.index_once()
+        self.chain.mine()
+        await self.indexer.index_once()
+
     def publish(self, *hashtags: bytes) -> list[Said]:
         """The logs of a new post."""
         self.posts += 1

@@ -148,6 +148,26 @@ async def test_a_log_that_a_node_left_out_is_found_later(
     assert await market.shown() == await market.expected(tmp_path)
 
 
+async def test_a_log_left_out_of_a_block_that_no_reorg_reaches_is_found_later(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    node = Omitting(market.chain)
+    market.indexer = market.new_indexer(node, depth=4)  # type: ignore[arg-type]
+    market.chain.mine()
+    await market.indexer.index_once()
+    block = market.chain.mine(*market.publish(b"poetry"))
+    node.omitted = {(block.ref.number, 0)}
+    for _ in range(20):
+        market.chain.mine()
+    await market.indexer.index_once()
+    assert await titles(market) == []
+    node.omitted.clear()
+    market.chain.mine()
+    await market.indexer.index_once()
+    assert len(await titles(market)) == 1
+    assert await market.shown() == await market.expected(tmp_path)
+
+
 async def test_a_node_that_leaves_out_what_it_has_shown_undoes_nothing_at_first(
     market: IndexedChain,
 ) -> None:
@@ -211,7 +231,7 @@ async def test_after_a_deep_reorg_the_index_begins_again_once_it_lasts(
 ) -> None:
     for _ in range(3 * DEPTH):
         market.chain.mine(*market.publish())
-    await market.indexer.index_once()
+    await market.settle()
     before = await market.shown()
     market.chain.fork(2 * DEPTH)
     market.chain.mine(*market.publish(), blocks=2 * DEPTH + 1)
@@ -225,7 +245,7 @@ async def test_after_a_deep_reorg_the_index_begins_again_once_it_lasts(
 
 async def test_a_deep_reorg_that_does_not_last_restarts_nothing(market: IndexedChain) -> None:
     market.chain.mine(*market.publish(), blocks=3 * DEPTH)
-    await market.indexer.index_once()
+    await market.settle()
     gone = market.chain.fork(2 * DEPTH)
     market.chain.mine(blocks=2 * DEPTH + 1)
     await market.indexer.index_once()

@@ -66,6 +66,11 @@ SECONDS_PER_HEAD = 10.0
 RESTART_GRACE = timedelta(seconds=15)
 """How long the final block must be gone until the index is emptied: a node may be wrong."""
 
+READ_TWICE = 1_000
+"""How many blocks the index may be behind and still read them twice before they are final, also if
+no reorg reaches them any more. A node that leaves out logs for a moment is noticed then; in a
+longer fill it is not."""
+
 _REBUILD_PAUSE = 1.0
 """Seconds until a rebuild tries again what a node did not do."""
 
@@ -178,10 +183,13 @@ class Indexer:
         if state.block == head or head.number < state.source.first_block:
             return True
         final = max(state.final, state.source.first_block - 1)
+        target = head.number - self.reorg_depth
+        if progress is None and head.number - reached <= READ_TWICE:
+            target = min(target, await self._read_before(state, head))
         one_pass = _Pass(
             state,
             head,
-            max(final, head.number - self.reorg_depth),
+            max(final, target),
             await self.writer.applied_logs(),
             reached,
         )
@@ -200,6 +208,13 @@ class Indexer:
         self._heads.remember(head)
         INDEX_LAG.set(0)
         return True
+
+    async def _read_before(self, state: IndexState, head: BlockRef) -> int:
+        """The last block that an earlier pass has read, -1 if a reorg has replaced blocks since."""
+        last = state.block
+        if last is None or await self.chain.block_at(last.number, head) != last:
+            return -1
+        return last.number
 
     async def _open_state(self, head: BlockRef) -> IndexState | None:
         """The state of the index, which is emptied if it is of another chain; None to wait."""
