@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_SEARCH = 200
 """The most characters of a query."""
@@ -146,8 +147,7 @@ def score(query: SearchQuery, texts: PostTexts) -> int:
     texts is there.
     """
     total = 0
-    named = (fold(texts.title), fold(" ".join(texts.hashtags)), fold(texts.description))
-    folded = tuple(zip(_WEIGHTS, named, strict=True))
+    folded = _weighted(texts.title, texts.hashtags, texts.description)
     for term in query.terms:
         pattern = pattern_of(term)
         best = 2
@@ -161,6 +161,15 @@ def score(query: SearchQuery, texts: PostTexts) -> int:
 
 _WEIGHTS = (16, 8, 4)
 """Weights of title, hashtags and description; a term that is only in the body counts 2."""
+
+
+@lru_cache(maxsize=4096)
+def _weighted(
+    title: str, hashtags: tuple[str, ...], description: str
+) -> tuple[tuple[int, str], ...]:
+    """The folded texts with their weights; kept, because searches find the same new posts."""
+    named = (fold(title), fold(" ".join(hashtags)), fold(description))
+    return tuple(zip(_WEIGHTS, named, strict=True))
 
 
 def pattern_of(term: SearchTerm) -> str:

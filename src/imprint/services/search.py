@@ -7,6 +7,7 @@ comes the next one: every match is found, and the work of a request is bounded.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from imprint.auth.sessions import Session
 from imprint.domain.documents import SMALL_DOCUMENT
@@ -98,6 +99,7 @@ class _Start:
         return PostPosition(self.place, window << _KEY_BITS | self.key)
 
 
+@lru_cache(maxsize=1024)
 def parse_search(text: str) -> SearchQuery:
     """The query of a request. Refuses one that is too long."""
     try:
