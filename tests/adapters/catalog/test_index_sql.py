@@ -7,6 +7,7 @@ from contextlib import closing
 
 import asyncpg
 import pytest
+from tests.adapters.catalog.plans import Everything, nodes
 from tests.adapters.catalog.test_sql import Nothing
 
 from imprint.adapters.catalog import index_sql, postgresql
@@ -91,20 +92,6 @@ def test_a_statement_only_searches_indexes(connection, name):
     assert [each for each in details if "TEMP" in each] == []
 
 
-class Everything(dict):
-    def __missing__(self, name):
-        return None
-
-    def get(self, name, default=None):
-        return 20
-
-
-def nodes(plan):
-    yield plan
-    for inner in plan.get("Plans", ()):
-        yield from nodes(inner)
-
-
 async def fill_and_explain(server) -> dict[str, list[dict]]:
     url = await server.create_database("index_plans")
     await postgresql.prepare(url)
@@ -113,7 +100,7 @@ async def fill_and_explain(server) -> dict[str, list[dict]]:
     connection = await asyncpg.connect(url, server_settings=SESSION)
     plans = {}
     for name, text in STATEMENTS.items():
-        numbered, values = translate(text, Everything())
+        numbered, values = translate(text, Everything(20))
         await connection.execute(f"PREPARE one AS {numbered}")
         nothing = f"({', '.join(['NULL'] * len(values))})" if values else ""
         plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{nothing}")

@@ -5,6 +5,7 @@ import json
 
 import asyncpg
 import pytest
+from tests.adapters.catalog.plans import Everything, nodes
 from tests.adapters.catalog.test_sql import WHOLE, texts
 
 from imprint.adapters.catalog import postgresql, postgresql_writes, sql
@@ -61,7 +62,7 @@ async def explain_all(url: str) -> dict[str, list[dict]]:
         if text == sql.RECOUNT_TAG:
             # PostgreSQL has no such table.
             continue
-        numbered, values = translate(text, Everything())
+        numbered, values = translate(text, Everything(10))
         await connection.execute(f"PREPARE one AS {numbered}")
         nothing = f"({', '.join(['NULL'] * len(values))})" if values else ""
         plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{nothing}")
@@ -83,20 +84,6 @@ async def find_unfilled(url):
     await connection.close()
     # These statements do not use the others.
     return [row[0] for row in rows if row[0] not in INDEX_TABLES | {"private_feeds"}]
-
-
-class Everything(dict):
-    def __missing__(self, name):
-        return None
-
-    def get(self, name, default=None):
-        return 10
-
-
-def nodes(plan):
-    yield plan
-    for inner in plan.get("Plans", ()):
-        yield from nodes(inner)
 
 
 AT_ONCE = {

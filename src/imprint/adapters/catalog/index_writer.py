@@ -92,15 +92,6 @@ SELECT g.hashtags FROM files f JOIN file_groups g ON g.id = f.group_id
 WHERE f.cid = :cid AND f.owner = :owner AND f.state IN ('pending', 'onchain')"""
 """The hashtags of the author's own file."""
 
-_TABLES: tuple[IndexTable[Any, Any], ...] = (
-    POSTS,
-    HOLDINGS,
-    ACCOUNTS,
-    AUTHOR_READERS,
-    DAYS,
-    TOTALS,
-)
-
 
 class CatalogIndexWriter:
     """`PostIndexWriter` in the catalog's database."""
@@ -241,6 +232,10 @@ def _tables_of(ledger: Ledger) -> tuple[tuple[IndexTable[Any, Any], Table[Any, A
         (DAYS, ledger.days),
         (TOTALS, ledger.totals),
     )
+
+
+_TABLES = tuple(table for table, _ in _tables_of(Ledger()))
+"""The tables whose rows events change."""
 
 
 async def _load(tx: Transaction, events: Sequence[MarketEvent]) -> Ledger:
