@@ -174,9 +174,12 @@ class Service:
 
     def _responds(self) -> bool:
         try:
-            return httpx2.get(f"{self.url}/healthz", timeout=1, verify=PLAIN).status_code == 200
+            health = httpx2.get(f"{self.url}/healthz", timeout=1, verify=PLAIN)
+            readiness = httpx2.get(f"{self.url}/readyz", timeout=1, verify=PLAIN)
         except httpx2.TransportError:
             return False
+        # A service whose start takes long responds before it can do anything else.
+        return health.status_code == 200 and "The service is starting." not in readiness.text
 
 
 @contextmanager

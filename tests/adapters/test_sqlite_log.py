@@ -292,3 +292,13 @@ def test_a_log_that_others_use_is_begun_later(killed):
         writer.execute("CREATE TABLE more (note TEXT)")
         begin_log(writer, killed, "another start")
         assert check_log(killed, "another start")
+
+
+def test_a_log_is_begun_although_another_worker_has_written_to_the_new_file(tmp_path):
+    path = tmp_path / "new.db"
+    with closing(connect_writer(path)) as first, closing(connect_writer(path)) as second:
+        second.execute("CREATE TABLE notes (note TEXT)")
+        first.execute("PRAGMA busy_timeout = 0")
+        begin_log(first, path, BOOT)
+        assert not check_log(path, BOOT)
+        assert log_of(path).stat().st_size == 0

@@ -104,6 +104,9 @@ def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> N
     not possible, nothing is noted, and nothing will be refused.
     """
     with suppress(sqlite3.Error, OSError):
+        # Opens the log. A checkpoint that must do so itself keeps a read lock from then on and,
+        # if another process has just written, waits for its own lock with the writer's lock taken.
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not busy and boot is not None:
             note = _boot_file(path)
