@@ -44,6 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer requests and smaller catalogs")
     parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
+    parser.add_argument("--sizes", type=int, nargs="+", help="only compare catalogs of these sizes")
     parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -58,9 +59,11 @@ def main() -> None:
         sizes = Sizes(report, folder, rpc_url, floors, bench.count)
         bench.measure_machine()
         for database in open_databases(stack, folder, options.only):
-            bench.measure_scenarios(database)
-            bench.measure_workers(database)
-            sizes.measure(database, (1_000, 10_000) if options.quick else SIZES)
+            if options.sizes is None:
+                bench.measure_scenarios(database)
+                bench.measure_workers(database)
+            default = (1_000, 10_000) if options.quick else SIZES
+            sizes.measure(database, tuple(options.sizes or default))
     report.print()
     report.write(options.out / "bench.json")
     _draw(report, options.out)
@@ -220,8 +223,9 @@ def _draw(report: Report, folder: Path) -> None:
         )
         for database, scenario in kinds
     ]
-    title = "Responses per second (the load shares the cores)"
-    draw_chart(folder / "rate-over-workers.png", title, ("workers", "1/s"), lines)
+    if lines:
+        title = "Responses per second (the load shares the cores)"
+        draw_chart(folder / "rate-over-workers.png", title, ("workers", "1/s"), lines)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Private feeds: made, listed, rotated and removed by their reader, and read with their token."""
 
 import logging
+from typing import Any
 
 import httpx2
 import pytest
@@ -9,6 +10,7 @@ from tests.indexed import fill_index
 from tests.world import Wallet, World, problem
 
 from imprint.bootstrap import build_service, open_adapters
+from imprint.domain.feeds import MAX_FEED_BYTES
 
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
@@ -197,3 +199,74 @@ async def test_the_token_is_in_no_log_metric_or_problem(
     for response in (failed, refused, unrouted, misplaced):
         assert token not in response.text
     assert token not in generate_latest(REGISTRY).decode()
+
+
+async def all_pages(world: World, address: str) -> list[dict[str, Any]]:
+    """The JSON Feeds of all pages, as a program fetches them."""
+    pages: list[dict[str, Any]] = []
+    following: str | None = address
+    while following is not None:
+        response = await fetch(world, following)
+        assert response.status_code == 200, response.text
+        pages.append(response.json())
+        following = pages[-1].get("next_url")
+        assert len(pages) < 20
+    return pages
+
+
+def ids_on(pages: list[dict[str, Any]]) -> list[int]:
+    return [int(item["_imprint"]["id"]) for page in pages for item in page["items"]]
+
+
+async def test_the_pages_have_every_post_that_the_owner_holds_or_wrote_once(world: World) -> None:
+    author, reader = world.wallet(1), world.wallet(2)
+    expected = []
+    for number in range(130):
+        wallet = reader if number % 3 == 0 else author
+        post_id, _ = await world.post(wallet, f"Words {number}.")
+        expected.append(post_id)
+        if wallet is author:
+            world.buy(reader, post_id)
+        elif number % 2:
+            # Sold, and given back.
+            world.buy(author, post_id)
+            world.transfer(author, reader, post_id)
+    await world.post(author, "Held by nobody.")
+    await fill_index(world)
+    feed, _ = await make(world, reader)
+    pages = await all_pages(world, feed["json"])
+    assert ids_on(pages) == expected[::-1]
+    assert all(item["_imprint"]["hasText"] for page in pages for item in page["items"])
+    assert [len(page["items"]) for page in pages[:2]] == [50, 50]
+    assert [page["feed_url"] for page in pages[1:]] == [page["next_url"] for page in pages[:-1]]
+    first = (await fetch(world, feed["atom"])).text
+    following = pages[0]["next_url"].replace(".json?", ".atom?")
+    assert f'<link rel="next" type="application/atom+xml" href="{following}"/>' in first
+    second = (await fetch(world, following)).text
+    assert second.count("<entry>") == 50
+    assert f'rel="self" type="application/atom+xml" href="{following}"' in second
+
+
+async def test_a_page_ends_where_its_texts_become_too_long(world: World) -> None:
+    author = world.wallet(1)
+    lengths = [MAX_FEED_BYTES + 1, MAX_FEED_BYTES // 2, MAX_FEED_BYTES // 2, 100, 100]
+    posts = [(await world.post(author, "x" * length))[0] for length in lengths]
+    await fill_index(world)
+    feed, _ = await make(world, author)
+    pages = await all_pages(world, feed["json"])
+    assert [ids_on([page]) for page in pages] == [[*posts[:1:-1]], [posts[1], posts[0]]]
+    texts = [item["_imprint"]["hasText"] for page in pages for item in page["items"]]
+    assert texts == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["before=", "before=01", "before=-1", "before=x", "before=1&before=2", f"before={10**18}"],
+)
+async def test_a_page_begins_at_a_number(world: World, query: str) -> None:
+    await fill_index(world)
+    feed, _ = await make(world, world.wallet(1))
+    for ending in ("atom", "json"):
+        refused = await fetch(world, f"{feed[ending]}?{query}")
+        assert problem(refused) == (400, "invalid_request")
+    assert (await fetch(world, f"{feed['json']}?before={10**18 - 1}")).status_code == 200

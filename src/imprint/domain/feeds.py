@@ -7,13 +7,15 @@ from imprint.domain.addresses import Address
 from imprint.domain.indexed_posts import IndexedPost
 
 FEED_SIZE = 50
-"""Posts of a feed, the newest first."""
+"""Posts of a feed, the newest first; of a private feed, those of one page."""
 
 MAX_ENTRY_BYTES = 64 * 1024
-"""Bytes of the largest document whose text is in a feed; of a larger one there is the link."""
+"""Bytes of the largest document whose text is in a public feed; of a larger one there is the
+link."""
 
 MAX_FEED_BYTES = 1024 * 1024
-"""Bytes of all documents whose texts are in one feed; the newest are taken first."""
+"""Bytes of all documents whose texts are in one feed, or on one page of a private one; the newest
+are taken first."""
 
 ALL_POSTS = "/feeds/posts"
 """The path of the feed of all posts, without the ending of a format."""
@@ -38,7 +40,8 @@ class Feed:
     """A feed; `name` tells it apart from all others of the same contract, and never changes.
 
     `path` is its address without the ending of the format. A private one has the addresses of
-    nothing but itself, and no hub.
+    nothing but itself, and no hub. It has pages: this one has the posts before the place `before`,
+    the next one those before `next_before`.
     """
 
     name: str
@@ -46,6 +49,8 @@ class Feed:
     path: str
     entries: tuple[FeedEntry, ...]
     is_private: bool = False
+    before: int | None = None
+    next_before: int | None = None
 
     @property
     def updated_at(self) -> datetime | None:

@@ -1,5 +1,6 @@
 """What the marketplace's logs say, in the order of the chain: posts, purchases, prices, tokens."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,12 +16,20 @@ LOGS_PER_BLOCK = 2**20
 HIGHEST_BLOCK = 2**43 - 1
 """The last block whose places fit into 63 bits."""
 
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
+"""A number of up to 18 digits, which fits into 63 bits."""
+
 
 def place_of(block_number: int, log_index: int) -> int:
     """The place of a log: one number with the order of the chain. Raises ValueError."""
     if not (0 <= block_number <= HIGHEST_BLOCK and 0 <= log_index < LOGS_PER_BLOCK):
         raise ValueError("The block or the index of the log is too high.")
     return block_number * LOGS_PER_BLOCK + log_index
+
+
+def parse_place(text: str) -> int | None:
+    """The place that a text is the number of, in decimal; None for any other text."""
+    return int(text) if _DECIMAL.match(text) else None
 
 
 def block_of(place: int) -> int:

@@ -1,8 +1,8 @@
 """Feeds: the newest posts for everybody, and for a reader those that they hold or wrote."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,7 +23,7 @@ from imprint.domain.feeds import (
     tag_path,
 )
 from imprint.domain.files import File, new_id
-from imprint.domain.indexed_posts import IndexedPost, PostFilter
+from imprint.domain.indexed_posts import IndexedPost, PostFilter, PostPosition
 from imprint.domain.post_text import readable_text
 from imprint.ports import Clock
 from imprint.ports.feed_index import FeedIndex
@@ -92,25 +92,45 @@ class Feeds:
         which, path = PostFilter(author=author), author_path(author)
         return await self._public(f"author:{author}", f"Posts of {author}", path, which)
 
-    async def private(self, token: str) -> Feed:
-        """The posts that the owner of a private feed holds or wrote. Refuses an unknown token."""
+    async def private(self, token: str, before: int | None = None) -> Feed:
+        """A page of the posts that the owner of a private feed holds or wrote, before a place.
+
+        A page ends where its texts would become too long. Refuses an unknown token.
+        """
         feed = None
         if len(token) <= LONGEST_TOKEN:
             feed = await self.private_feeds.find_feed(_hash(token))
         if feed is None:
             raise Refusal(Code.NOT_FOUND, "There is no feed at this address.")
         await expect_complete(self.index)
-        posts = await self._library(feed.owner)
+        page = await self._library(feed.owner, before)
         find = partial(_find_for, self.reads, feed.owner)
-        texts = await self._texts([post for post, _ in posts if post.hosted], find)
-        changes = await self.dates.price_changes([post.post_id for post, _ in posts])
+        async with _bounded_time():
+            files = await _find_all([owned.post for owned in page.posts if owned.post.hosted], find)
+            page = page.cut_to_fit(files)
+            texts = await self._read_all(
+                {owned.post.post_id: files.get(owned.post.post_id) for owned in page.posts},
+                MAX_FEED_BYTES,
+            )
+        changes = await self.dates.price_changes([owned.post.post_id for owned in page.posts])
         entries = tuple(
-            FeedEntry(post, max(arrived, _updated(post, changes)), texts.get(post.post_id))
-            for post, arrived in posts
+            FeedEntry(
+                owned.post,
+                max(owned.since, _updated(owned.post, changes)),
+                texts.get(owned.post.post_id),
+            )
+            for owned in page.posts
         )
         await self._note_fetch(feed)
-        path = f"{PRIVATE_FEEDS}{token}"
-        return Feed(f"private:{feed.id}", "Your posts", path, entries, is_private=True)
+        return Feed(
+            f"private:{feed.id}",
+            "Your posts",
+            f"{PRIVATE_FEEDS}{token}",
+            entries,
+            is_private=True,
+            before=before,
+            next_before=page.next_before,
+        )
 
     # The private feeds of a reader
 
@@ -145,36 +165,40 @@ class Feeds:
         await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
-        texts = await self._texts(readable, partial(_find_free, self.reads))
+        async with _bounded_time():
+            files = await _find_all(readable, partial(_find_free, self.reads))
+            texts = await self._read_all(files, MAX_ENTRY_BYTES)
         changes = await self.dates.price_changes([post.post_id for post in posts])
         entries = tuple(
             FeedEntry(post, _updated(post, changes), texts.get(post.post_id)) for post in posts
         )
         return Feed(name, title, path, entries)
 
-    async def _library(self, owner: Address) -> list[tuple[IndexedPost, datetime]]:
-        """The posts that an owner wrote or holds, with the moment since when; the newest first."""
-        wrote = (await self.index.list_posts(PostFilter(author=owner), None, FEED_SIZE)).posts
-        found = {post.post_id: (post.place, post, post.created_at) for post in wrote}
-        for held in await self.index.library(owner, None, FEED_SIZE):
-            arrival = (held.arrived, held.post, held.arrived_at)
-            found.setdefault(held.post.post_id, arrival)
-        ordered = sorted(found.values(), key=lambda each: each[0], reverse=True)
-        return [(post, since) for _, post, since in ordered[:FEED_SIZE]]
+    async def _library(self, owner: Address, before: int | None) -> "_OwnedPage":
+        """The posts that an owner wrote or holds since before a place, the newest first."""
+        after = None if before is None else PostPosition(before)
+        wrote = (await self.index.list_posts(PostFilter(author=owner), after, FEED_SIZE)).posts
+        held = await self.index.library(owner, before, FEED_SIZE)
+        found = [_Owned(post.place, post, post.created_at) for post in wrote]
+        found += [
+            _Owned(each.arrived, each.post, each.arrived_at)
+            for each in held
+            # What the owner wrote is in the other list.
+            if each.post.author != owner
+        ]
+        # Below the end of a full list there are more, which it does not show.
+        ends = [wrote[-1].place] if len(wrote) == FEED_SIZE else []
+        ends += [held[-1].arrived] if len(held) == FEED_SIZE else []
+        end = max(ends, default=None)
+        found = [owned for owned in found if end is None or owned.place >= end]
+        found.sort(key=lambda owned: owned.place, reverse=True)
+        return _OwnedPage(tuple(found), end).cut(FEED_SIZE)
 
-    async def _texts(self, posts: Sequence[IndexedPost], find: _Find) -> dict[int, str]:
-        """The texts of these posts that `find` does not refuse, the first ones if all are long."""
-        try:
-            async with asyncio.timeout(FEED_SECONDS):
-                files = await _find_all(posts, find)
-                return await self._read_all(files)
-        except TimeoutError:
-            raise Unavailable.chain() from None
-
-    async def _read_all(self, files: Sequence[tuple[int, File]]) -> dict[int, str]:
+    async def _read_all(self, files: Mapping[int, File | None], longest: int) -> dict[int, str]:
+        """The texts of these files, the first ones if all are long together."""
         texts, left = {}, MAX_FEED_BYTES
-        for post_id, file in files:
-            if file.size > min(MAX_ENTRY_BYTES, left):
+        for post_id, file in files.items():
+            if file is None or file.size > min(longest, left):
                 continue
             left -= file.size
             # A damaged document must not take the feed from everybody.
@@ -190,7 +214,53 @@ class Feeds:
                 await self.private_feeds.note_fetch(feed.id, now)
 
 
-async def _find_all(posts: Sequence[IndexedPost], find: _Find) -> list[tuple[int, File]]:
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """A post that an owner wrote or holds, and the place and moment since when."""
+
+    place: int
+    post: IndexedPost
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnedPage:
+    """Posts of an owner, the newest first; those before `next_before` are on the next page."""
+
+    posts: tuple[_Owned, ...]
+    next_before: int | None
+
+    def cut(self, count: int) -> "_OwnedPage":
+        """The first posts of the page; the others begin the next one."""
+        if len(self.posts) <= count:
+            return self
+        return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
+
+    def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
+        """The first posts, as many as have texts that fit into a feed together."""
+        left = MAX_FEED_BYTES
+        for number, owned in enumerate(self.posts):
+            file = files.get(owned.post.post_id)
+            if file is None or file.size > MAX_FEED_BYTES:
+                continue
+            left -= file.size
+            if left < 0:
+                return self.cut(number)
+        return self
+
+
+@asynccontextmanager
+async def _bounded_time() -> AsyncIterator[None]:
+    """The time that the chain and the content store have. Raises `Unavailable` after it."""
+    try:
+        async with asyncio.timeout(FEED_SECONDS):
+            yield
+    except TimeoutError:
+        raise Unavailable.chain() from None
+
+
+async def _find_all(posts: Sequence[IndexedPost], find: _Find) -> dict[int, File]:
+    """The files of these posts by their ids, in order, without those that `find` refuses."""
     limit = asyncio.Semaphore(CONCURRENT)
 
     async def ask(post: IndexedPost) -> File | None:
@@ -206,9 +276,7 @@ async def _find_all(posts: Sequence[IndexedPost], find: _Find) -> list[tuple[int
     finally:
         for task in tasks:
             task.cancel()
-    return [
-        (post.post_id, file) for post, file in zip(posts, files, strict=True) if file is not None
-    ]
+    return {post.post_id: file for post, file in zip(posts, files, strict=True) if file is not None}
 
 
 async def _find_free(reads: Reads, post: IndexedPost) -> File:

@@ -1,4 +1,4 @@
-"""Feeds as Atom (RFC 4287)."""
+"""Feeds as Atom (RFC 4287), with pages as in RFC 5005."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -29,6 +29,8 @@ def _document(feed: Feed, links: FeedLinks) -> Iterator[str]:
     yield f"<updated>{_instant(feed.updated_at or EMPTY_SINCE)}</updated>\n"
     self_link = xml_text(links.address(feed, "atom"))
     yield f'<link rel="self" type="{MEDIA_TYPE}" href="{self_link}"/>\n'
+    if (next_page := links.next_address(feed, "atom")) is not None:
+        yield f'<link rel="next" type="{MEDIA_TYPE}" href="{xml_text(next_page)}"/>\n'
     yield f'<link rel="alternate" type="text/markdown" href="{xml_text(links.home)}"/>\n'
     if (hub := links.hub_of(feed)) is not None:
         yield f'<link rel="hub" href="{xml_text(hub)}"/>\n'

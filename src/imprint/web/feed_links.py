@@ -23,8 +23,18 @@ class FeedLinks:
         return f"{self.service}/llms.txt"
 
     def address(self, feed: Feed, ending: str) -> str:
-        """The address of a feed in one of its formats."""
-        return f"{self.service}{quote(feed.path)}.{ending}"
+        """The address of a feed, or of this page of it, in one of its formats."""
+        return self._page_of(feed, ending, feed.before)
+
+    def next_address(self, feed: Feed, ending: str) -> str | None:
+        """The address of the next page of a feed."""
+        if feed.next_before is None:
+            return None
+        return self._page_of(feed, ending, feed.next_before)
+
+    def _page_of(self, feed: Feed, ending: str, before: int | None) -> str:
+        query = "" if before is None else f"?before={before}"
+        return f"{self.service}{quote(feed.path)}.{ending}{query}"
 
     def hub_of(self, feed: Feed) -> str | None:
         """The hub that tells subscribers about a feed."""

@@ -21,6 +21,8 @@ def write_json_feed(feed: Feed, links: FeedLinks) -> bytes:
         "feed_url": links.address(feed, "json"),
         "items": [_item(entry, links) for entry in feed.entries],
     }
+    if (next_page := links.next_address(feed, "json")) is not None:
+        document["next_url"] = next_page
     if (hub := links.hub_of(feed)) is not None:
         document["hubs"] = [{"type": "WebSub", "url": hub}]
     return msgspec.json.encode(document)

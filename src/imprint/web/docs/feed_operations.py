@@ -39,6 +39,12 @@ _SINCE = Parameter(
 _TAG = Parameter("tag", "Hashtag", "One hashtag, in any spelling.", TAG, "path")
 _AUTHOR = Parameter("address", "Address", "The address of an author.", OWNER, "path")
 _TOKEN = Parameter("token", "FeedToken", "The token of the feed, a secret.", FEED_TOKEN, "path")
+_BEFORE = Parameter(
+    "before",
+    "ChainPlace",
+    "Where the page begins, from the address of the next page that the page before it names.",
+    required=False,
+)
 _ID = Parameter("id", "FeedId", "The id of a private feed.", FEED_ID, "path")
 _EMPTY = Body("EmptyBody", "Nothing, or an empty object.", required=False)
 
@@ -97,12 +103,13 @@ def _private(ending: str) -> Operation:
         f"/feeds/private/{{token}}.{ending}",
         Topic.FEEDS,
         f"Get a private feed ({name})",
-        "Returns the newest 50 posts that the owner of the feed holds or wrote. Each has its text "
-        "if the chain entitles the owner at this moment, it is stored here and not too long. The "
-        "token in the path authorizes the request; no cache may keep the response.",
+        "Returns the posts that the owner of the feed holds or wrote, the newest first, on pages "
+        "of up to 50, each with the address of the next. A post has its text if the chain entitles "
+        "the owner at this moment and it is stored here; texts of more than 1 MiB are left out. "
+        "The token in the path authorizes the request; no cache may keep the response.",
         Response(f"The feed, as {name}.", component, (media_type,)),
         (Code.NOT_FOUND, *_FEED_CODES),
-        parameters=(_TOKEN,),
+        parameters=(_TOKEN, _BEFORE),
     )
 
 

@@ -4,6 +4,7 @@ from imprint.domain.tags import MAX_TAG_LENGTH
 from imprint.web.docs.patterns import (
     FEED_TOKEN_PATTERN,
     HASHTAG_PATTERN,
+    PLACE_PATTERN,
     POST_ID_PATTERN,
 )
 from imprint.web.docs.schema import (
@@ -33,7 +34,7 @@ def describe_feeds() -> dict[str, Schema]:
         "HttpDate": string("A date as HTTP writes it (RFC 9110)."),
         "FeedToken": string("32 bytes in base64url.", FEED_TOKEN_PATTERN),
         "FeedId": string("The `id` of a private feed.", "^[A-Za-z0-9-]{1,64}$"),
-        "SitemapStart": string("A number that the sitemap names.", "^(0|[1-9][0-9]{0,18})$"),
+        "ChainPlace": string("A place on the chain, as a number.", PLACE_PATTERN),
         "EmptyBody": closed_structure("An empty object.", {}),
         "AtomFeed": string("An Atom document (RFC 4287)."),
         "JsonFeed": _json_feed(),
@@ -70,10 +71,12 @@ def _json_feed() -> Schema:
             "version": string(f"`{VERSION}`."),
             "title": string("The title of the feed."),
             "home_page_url": string("Where a stranger begins."),
-            "feed_url": string("The address of the feed."),
+            "feed_url": string("The address of the feed, or of this page of it."),
+            "next_url": string("The address of the next page, on all pages but the last."),
             "items": array("The posts, the newest first.", ref("FeedItem")),
             "hubs": array("Where to subscribe to changes.", hub),
         },
+        "next_url",
         "hubs",
     )
 

@@ -90,7 +90,7 @@ MACHINE_OPERATIONS = (
         Response("The page.", "SitemapPage", ("application/xml",), tagged=True),
         (Code.NOT_FOUND, *_INDEX_CODES),
         parameters=(
-            Parameter("start", "SitemapStart", "A start that the sitemap names.", "0", "path"),
+            Parameter("start", "ChainPlace", "A start that the sitemap names.", "0", "path"),
             IF_NONE_MATCH,
         ),
     ),

@@ -21,6 +21,9 @@ CID_PATTERN = "^baf(kr|yb)ei[a-h][a-z2-7]{50}[aeimquy4]$"
 ANY_CID_PATTERN = "^[0-9A-Za-z+/_=\\-]{46,73}$"
 """A CID in any multibase: CIDv0 is the shortest, base16 the longest."""
 
+PLACE_PATTERN = "^(0|[1-9][0-9]{0,17})$"
+"""A number of up to 18 digits, as places on the chain have."""
+
 POST_ID_PATTERN = "^(0|[1-9][0-9]{0,77})$"
 """A number of up to 78 digits, as 2^256 has."""
 

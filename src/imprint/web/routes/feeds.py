@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from imprint.auth.sessions import Session
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
+from imprint.domain.market_events import parse_place
 from imprint.services.feeds import FeedAccess, Feeds
 from imprint.services.login import Login
 from imprint.web import atom, json_feed
@@ -26,6 +28,7 @@ from imprint.web.requests import (
     client_of,
     parse_json,
     parse_tags,
+    query_text,
 )
 from imprint.web.responses import OWN, SHORT_LIVED, encode_json
 from imprint.web.validators import is_unchanged, validators
@@ -76,8 +79,9 @@ class FeedRoutes:
 
     def private(self, ending: Ending) -> Endpoint:
         async def endpoint(request: Request) -> Response:
-            token = request.path_params["token"]
-            lease, _ = await self._write(request, ending, lambda: self.feeds.private(token))
+            token, before = request.path_params["token"], _before(request)
+            load = partial(self.feeds.private, token, before)
+            lease, _ = await self._write(request, ending, load)
             headers = {"Cache-Control": OWN, "X-Robots-Tag": "noindex"}
             return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
 
@@ -124,6 +128,7 @@ class FeedRoutes:
     async def _public(
         self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
     ) -> Response:
+        check_parameters(request)
         lease, feed = await self._write(request, ending, load)
         headers = {**validators(lease.body, feed.updated_at), "Cache-Control": SHORT_LIVED}
         if (link := self.links.header(feed, ending)) is not None:
@@ -136,7 +141,6 @@ class FeedRoutes:
     async def _write(
         self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
     ) -> tuple[Lease, Feed]:
-        check_parameters(request)
         found: list[Feed] = []
 
         async def write() -> bytes:
@@ -153,6 +157,16 @@ class FeedRoutes:
 def _private_json(body: object, status: int) -> Response:
     headers = {"Cache-Control": OWN}
     return Response(encode_json(body), status, headers, "application/json")
+
+
+def _before(request: Request) -> int | None:
+    """The place before which a page of a private feed begins."""
+    if not check_parameters(request, frozenset({"before"})):
+        return None
+    place = parse_place(query_text(request, "before", Code.INVALID_REQUEST))
+    if place is None:
+        raise Refusal(Code.INVALID_REQUEST, "The parameter 'before' is a number.")
+    return place
 
 
 def _feed_id(request: Request) -> str:

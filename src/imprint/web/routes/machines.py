@@ -1,7 +1,6 @@
 """The endpoints that machines read: posts as Markdown, `llms.txt`, `robots.txt`, the sitemap."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from starlette.responses import Response
 
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
+from imprint.domain.market_events import parse_place
 from imprint.services.pages import Pages
 from imprint.services.sitemap import Sitemap
 from imprint.web.large_responses import LargeResponse, ResponseBudget
@@ -25,9 +25,6 @@ CRAWLED = "public, max-age=3600"
 
 PAGE_MEMORY = 16 * 1024 * 1024
 """Bytes that a page of the sitemap, or the text of a large post, may take while it is made."""
-
-_START = re.compile(r"(0|[1-9][0-9]{0,18})\Z")
-"""The first place of a page of the sitemap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +71,12 @@ class MachineRoutes:
 
     async def sitemap(self, request: Request) -> Response:
         check_parameters(request)
-        start = request.path_params["start"]
-        if not _START.match(start) or int(start) >= 2**63:
+        start = parse_place(request.path_params["start"])
+        if start is None:
             raise Refusal(Code.NOT_FOUND, "There is no such page of the sitemap.")
 
         async def write() -> bytes:
-            posts = await self.sitemaps.page(int(start) - 1)
+            posts = await self.sitemaps.page(start - 1)
             return (await asyncio.to_thread(self.written.sitemap, posts)).encode()
 
         return await self._large(request, write, "application/xml", CRAWLED)
