@@ -12,7 +12,8 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.files import File, State
 from imprint.domain.marketplace import Log, decode_post_created
 from imprint.domain.posts import Advance, BlockRef, EventStatus
-from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS, History
+from imprint.services.chain_sync import FOLLOWER_LEASE, History
+from imprint.services.leases import SHORT_LEASE_TIME
 
 
 async def test_with_every_delivery_lost_posts_are_onchain(ledger: Ledger) -> None:
@@ -101,7 +102,7 @@ async def test_one_of_several_followers_is_active(ledger: Ledger) -> None:
 async def test_another_follower_takes_over_when_the_holder_dies(ledger: Ledger) -> None:
     await ledger.follow()
     other = ledger.new_follower()
-    ledger.clock.advance(LEASE_SECONDS - 0.1)
+    ledger.clock.advance(SHORT_LEASE_TIME.total_seconds() - 0.1)
     assert not await other.follow_once()
     ledger.clock.advance(0.2)
     assert await other.follow_once()
@@ -135,7 +136,7 @@ async def test_a_follower_that_lost_its_lease_skips_no_block(ledger: Ledger) -> 
         first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
         ledger.chain.logs = read_logs  # type: ignore[method-assign]
-        ledger.clock.advance(LEASE_SECONDS + 1)
+        ledger.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)
         year = timedelta(days=365)
         assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", year)
         return await read_logs(first, last, topics, head)

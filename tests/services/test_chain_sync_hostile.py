@@ -21,7 +21,8 @@ from imprint.domain.files import State
 from imprint.domain.marketplace import Log, decode_post_created
 from imprint.domain.posts import BlockRef, EventStatus
 from imprint.services.block_ranges import FEW_LOGS
-from imprint.services.chain_sync import EVENTS_AT_ONCE, LEASE_SECONDS, History
+from imprint.services.chain_sync import EVENTS_AT_ONCE, History
+from imprint.services.leases import SHORT_LEASE_TIME
 from imprint.services.seen_heads import SHRUNK_GRACE
 
 
@@ -123,7 +124,7 @@ async def test_a_block_that_another_process_has_undone_is_read_again(ledger: Led
     ledger.chain.mine(blocks=2)
     ledger.chain.oversized = {ledger.post(draft).ref.number}
     await ledger.follow()
-    ledger.clock.advance(2 * LEASE_SECONDS)
+    ledger.clock.advance(2 * SHORT_LEASE_TIME.total_seconds())
     other = ledger.new_follower()
     assert await other.follow_once()
     assert not await ledger.follower.follow_once()
@@ -133,7 +134,7 @@ async def test_a_block_that_another_process_has_undone_is_read_again(ledger: Led
     await other.follow_once()
     assert await ledger.state(draft) is State.PENDING
     ledger.chain.blocks += gone
-    ledger.clock.advance(2 * LEASE_SECONDS)
+    ledger.clock.advance(2 * SHORT_LEASE_TIME.total_seconds())
     await ledger.follow()
     assert await ledger.state(draft) is State.ONCHAIN
 
@@ -141,7 +142,7 @@ async def test_a_block_that_another_process_has_undone_is_read_again(ledger: Led
 async def test_the_lease_is_kept_while_a_node_takes_longer_to_respond(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
-    ledger.follower.lease_seconds = 0.03
+    ledger.follower.lease_time = timedelta(seconds=0.03)
     read_logs, take_lease = ledger.chain.logs, ledger.catalog.take_lease
     holders: list[str] = []
 

@@ -10,7 +10,8 @@ from tests.services.scripted_chain import CHAIN, say_created
 from imprint.domain.files import File, State
 from imprint.domain.marketplace import decode_post_created
 from imprint.domain.posts import EventStatus
-from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS
+from imprint.services.chain_sync import FOLLOWER_LEASE
+from imprint.services.leases import SHORT_LEASE_TIME
 
 
 async def test_a_post_whose_block_was_replaced_is_a_draft_without_a_post_id(ledger: Ledger) -> None:
@@ -228,7 +229,7 @@ async def test_a_process_that_lost_its_lease_raises_no_alarm_any_more(ledger: Le
     await make_deep_reorg(ledger)
     await ledger.follow()
     assert REGISTRY.get_sample_value("imprint_deep_reorg") == 1
-    ledger.clock.advance(2 * LEASE_SECONDS)
+    ledger.clock.advance(2 * SHORT_LEASE_TIME.total_seconds())
     assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", timedelta(minutes=1))
     assert not await ledger.follower.follow_once()
     for gauge in ("imprint_deep_reorg", "imprint_head_below_final"):

@@ -34,12 +34,12 @@ from imprint.domain.marketplace import MAX_DESCRIPTION, cut_text
 from imprint.ports.post_index import IndexMoved, IndexSource
 from imprint.services.indexer import (
     INDEXER_LEASE,
-    LEASE_LENGTH,
     LOGS_AT_ONCE,
     RESTART_GRACE,
     IndexBusy,
     take_index,
 )
+from imprint.services.leases import SHORT_LEASE_TIME
 from imprint.services.market_logs import ROUNDS_UNTIL_SKIPPED
 from imprint.services.seen_heads import SHRUNK_GRACE
 
@@ -193,7 +193,7 @@ async def test_a_node_behind_the_index_changes_nothing(market: IndexedChain, blo
     await market.indexer.index_once()
     before = await market.shown()
     market.indexer = market.new_indexer(copy_chain(market.chain, blocks))
-    market.clock.advance(LEASE_LENGTH.total_seconds() + 1)
+    market.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)
     for _ in range(3):
         await market.indexer.index_once()
         market.clock.advance(RESTART_GRACE.total_seconds() + 1)
@@ -276,7 +276,7 @@ async def test_an_index_of_something_else_begins_again(
     market.chain.mine(*market.publish())
     await market.indexer.index_once()
     market.indexer = market.new_indexer(source=source)
-    market.clock.advance(LEASE_LENGTH.total_seconds() + 1)
+    market.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)
     await market.indexer.index_once()
     state = await market.indexer.writer.index_state()
     assert state is not None
@@ -421,7 +421,7 @@ async def test_one_of_several_indexers_is_active(market: IndexedChain) -> None:
     other = market.new_indexer()
     assert await market.indexer.index_once()
     assert not await other.index_once()
-    market.clock.advance(LEASE_LENGTH.total_seconds() + 1)
+    market.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)
     assert await other.index_once()
     assert not await market.indexer.index_once()
 
@@ -435,7 +435,7 @@ async def test_two_indexers_at_once_apply_nothing_twice(
     # Both believe that they hold the lease, as after a process was stopped for a while.
     leases = [one._lease() for one in (market.indexer, other)]
     for lease in leases:
-        market.clock.advance(LEASE_LENGTH.total_seconds() + 1)
+        market.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)
         assert await lease.take()
         lease._until = float("inf")
     for one in (market.indexer, other):

@@ -14,7 +14,7 @@ from imprint.bootstrap.background import build_indexer
 from imprint.domain.cids import Cid
 from imprint.domain.files import Network
 from imprint.services.entitlement import Entitlement
-from imprint.services.indexer import LEASE_LENGTH
+from imprint.services.leases import SHORT_LEASE_TIME
 from imprint.services.reads import Reads
 from imprint.services.search import MOST_DOCUMENTS
 from imprint.services.search_texts import UNHOSTED_TIME, SearchTexts
@@ -43,7 +43,7 @@ async def index(world: World) -> None:
 
 async def read_chain(world: World) -> None:
     """Read the chain with a new indexer, which waits for the lease of the last one."""
-    world.clock.advance(2 * LEASE_LENGTH.total_seconds())
+    world.clock.advance(2 * SHORT_LEASE_TIME.total_seconds())
     assert await build_indexer(world.settings, world.adapters).index_once()
 
 

@@ -12,13 +12,13 @@ from starlette.types import ASGIApp
 from imprint.bootstrap.adapters import Adapters
 from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING, INDEXER_RUNNING, LEASE_AGE
 from imprint.ports.post_index import IndexSource
-from imprint.services.chain_sync import FOLLOWER_LEASE, LEASE_SECONDS, Follower
+from imprint.services.chain_sync import FOLLOWER_LEASE, Follower
 from imprint.services.entitlement import Entitlement, EntitlementWatcher
 from imprint.services.garbage_collector import GarbageCollector, StrayScan, UsageRecount
-from imprint.services.indexer import INDEXER_LEASE, LEASE_LENGTH, Indexer
+from imprint.services.indexer import INDEXER_LEASE, Indexer
 from imprint.services.installation import InstallationClaim
 from imprint.services.labels import LabelUpdater
-from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, LeaseMonitor
+from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, SHORT_LEASE_TIME, LeaseMonitor
 from imprint.services.reads import Reads
 from imprint.services.scrub import Examination, Scrub, watch_files
 from imprint.services.search_texts import SearchTexts
@@ -68,7 +68,7 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
     catalog, elapsed = adapters.catalog, adapters.monotonic
     monitors = {}
     if interval := settings.chain.follow_seconds:
-        limit = LeaseMonitor.limit_of(interval, timedelta(seconds=LEASE_SECONDS))
+        limit = LeaseMonitor.limit_of(interval, SHORT_LEASE_TIME)
         monitors["follower"] = LeaseMonitor(
             catalog,
             FOLLOWER_LEASE,
@@ -82,7 +82,7 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
             catalog,
             INDEXER_LEASE,
             "indexer",
-            LeaseMonitor.limit_of(interval, LEASE_LENGTH),
+            LeaseMonitor.limit_of(interval, SHORT_LEASE_TIME),
             INDEXER_RUNNING.set,
             elapsed,
             LEASE_AGE.labels("indexer").set,

@@ -39,7 +39,7 @@ from imprint.ports import Catalog, ChainReader, Clock, Monotonic, Progress, mono
 from imprint.ports.chain import Unproved
 from imprint.services.block_ranges import FEW_LOGS, BlockRange, BlockRangeReader
 from imprint.services.labels import LabelUpdater
-from imprint.services.leases import RENEWALS, name_holder
+from imprint.services.leases import RENEWALS, SHORT_LEASE_TIME, name_holder
 from imprint.services.periodic_task import run_periodically
 from imprint.services.seen_heads import SeenHeads, keep_below, keep_newest
 from imprint.services.webhooks import record_event
@@ -48,9 +48,6 @@ log = logging.getLogger(__name__)
 
 FOLLOWER_LEASE = "follower"
 """The lease of the process that follows the chain."""
-
-LEASE_SECONDS = 6.0
-"""Seconds until the lease expires after it was last taken: then another process takes over."""
 
 UNCONFIRMED_GRACE = timedelta(seconds=30)
 """How long an unconfirmed event may be ahead of the node before it is looked up there."""
@@ -159,7 +156,7 @@ class Follower:
     reorg_depth: int
     labels: LabelUpdater | None = None
     monotonic: Monotonic = monotonic
-    lease_seconds: float = LEASE_SECONDS
+    lease_time: timedelta = SHORT_LEASE_TIME
     holder: str = field(default_factory=partial(name_holder, "chain follower"))
     reader: BlockRangeReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
@@ -410,8 +407,7 @@ class Follower:
         return result.new_letters
 
     async def _take_lease(self) -> bool:
-        length = timedelta(seconds=self.lease_seconds)
-        taken = await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, length)
+        taken = await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, self.lease_time)
         if not taken:
             # The process that follows now may undo what this one has read, and raises the alarms.
             self._read_by_receipts.clear()
@@ -425,7 +421,7 @@ class Follower:
         """Prolong the lease until it is lost: one request to a slow node may take longer."""
         taken = True
         while taken:
-            await asyncio.sleep(self.lease_seconds / RENEWALS)
+            await asyncio.sleep(self.lease_time.total_seconds() / RENEWALS)
             with suppress(Unavailable):
                 taken = await self._take_lease()
 

@@ -37,7 +37,7 @@ from imprint.ports.post_index import (
     PostIndexWriter,
 )
 from imprint.services.chain_sync import History, compare_history
-from imprint.services.leases import HeldLease, describe_holder, name_holder
+from imprint.services.leases import SHORT_LEASE_TIME, HeldLease, describe_holder, name_holder
 from imprint.services.market_logs import ROUNDS_UNTIL_SKIPPED, LogRange, MarketLogs, PlacedLog
 from imprint.services.periodic_task import run_periodically
 from imprint.services.seen_heads import SeenHeads
@@ -49,9 +49,6 @@ INDEXER_LEASE = "indexer"
 
 REBUILD_LEASE = "indexer rebuild"
 """The lease of a command that wants to rebuild the index: the process that fills it stops then."""
-
-LEASE_LENGTH = timedelta(seconds=6)
-"""How long a lease lasts after it was prolonged: a holder that died ends it so."""
 
 PATIENCE = timedelta(minutes=2)
 """How long a command waits for the process that fills the index."""
@@ -391,7 +388,7 @@ class Indexer:
         return found is not None and found.left > timedelta(0)
 
     def _lease(self) -> HeldLease:
-        return HeldLease(self.catalog, INDEXER_LEASE, LEASE_LENGTH, self.holder, self.monotonic)
+        return HeldLease(self.catalog, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, self.monotonic)
 
     def _leave(self) -> bool:
         """Another process fills the index, and shows where it is."""
@@ -413,8 +410,8 @@ async def take_index(
     `tell` gets a sentence if that takes a while. Raises `IndexBusy` after `patience`.
     """
     holder = name_holder("rebuild of the index")
-    wish = HeldLease(catalog, REBUILD_LEASE, LEASE_LENGTH, holder, elapsed)
-    lease = HeldLease(catalog, INDEXER_LEASE, LEASE_LENGTH, holder, elapsed)
+    wish = HeldLease(catalog, REBUILD_LEASE, SHORT_LEASE_TIME, holder, elapsed)
+    lease = HeldLease(catalog, INDEXER_LEASE, SHORT_LEASE_TIME, holder, elapsed)
     deadline = elapsed() + patience.total_seconds()
     if not await wish.take():
         raise IndexBusy("Another command rebuilds the index of posts. Please try again later.")

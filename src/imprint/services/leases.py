@@ -24,7 +24,10 @@ COLLECTOR_LEASE = "janitor"
 """The lease of the process that collects garbage, or has paused collection."""
 
 LEASE_TIME = timedelta(seconds=60)
-"""How long the collector's lease lasts after it was prolonged: a holder that died ends it so."""
+"""How long a lease lasts after it was prolonged: a holder that died ends it so."""
+
+SHORT_LEASE_TIME = timedelta(seconds=6)
+"""The same for what readers wait for: publications, and the index of posts."""
 
 PATIENCE = timedelta(minutes=10)
 """How long a command waits for a holder that lives."""

@@ -9,14 +9,13 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Damaged
 from imprint.domain.files import File, Network
 from imprint.ports import Catalog, ContentStore
 from imprint.ports.catalog import VerifiedRecord
-from imprint.services.leases import hold_lease, name_holder
+from imprint.services.leases import LEASE_TIME, hold_lease, name_holder
 from imprint.services.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
@@ -38,9 +37,6 @@ RETRY_SECONDS = 60.0
 
 SCRUB_LEASE = "scrub"
 """The lease of the process that scrubs."""
-
-LEASE_TIME = timedelta(seconds=60)
-"""How long the lease lasts after it was prolonged."""
 
 FILES_SECONDS = 1.0
 """Seconds between two looks at the files of the database."""

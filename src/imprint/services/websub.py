@@ -11,14 +11,11 @@ from imprint.metrics import HUB_NOTICES
 from imprint.ports import Catalog, Clock, Monotonic, monotonic
 from imprint.ports.feed_index import Hub
 from imprint.ports.post_index import PostIndexReader
-from imprint.services.leases import HeldLease, name_holder
+from imprint.services.leases import LEASE_TIME, HeldLease, name_holder
 from imprint.services.periodic_task import run_periodically
 
 WEBSUB_LEASE = "websub"
 """The lease of the process that tells the hub."""
-
-LEASE_TIME = timedelta(seconds=60)
-"""How long the lease lasts after it was prolonged; a notice takes 10 seconds at most."""
 
 INTERVAL = 5.0
 """Seconds between two looks at the newest posts."""

@@ -206,7 +206,7 @@ def _routes(
     gateway = GatewayRoutes(services.reads, budget)
     links = facts.links
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
-    written = MachinePages(links.service, links.chain_id, links.contract)
+    written = MachinePages(links)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     posts = PostRoutes(services.login, services.posts, PostRecords(links.service))
     unverified = RateLimiter(options.rates.webhooks)

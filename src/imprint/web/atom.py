@@ -49,7 +49,7 @@ def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
     yield f"<updated>{_instant(entry.updated_at)}</updated>\n"
     author = xml_text(links.author(post))
     yield f"<author><name>{post.author}</name><uri>{author}</uri></author>\n"
-    yield f'<link rel="alternate" href="{xml_text(links.page(post))}"/>\n'
+    yield f'<link rel="alternate" href="{xml_text(links.page(post.post_id))}"/>\n'
     for tag in post.hashtags:
         yield f'<category term="{xml_text(tag)}"/>\n'
     yield f'<imprint:price wei="{post.price}">{format_ether(post.price)}</imprint:price>\n'

@@ -46,9 +46,9 @@ class FeedLinks:
             return None
         return f'<{self.hub}>; rel="hub", <{self.address(feed, ending)}>; rel="self"'
 
-    def page(self, post: IndexedPost) -> str:
+    def page(self, post_id: int) -> str:
         """The page of a post."""
-        return f"{self.service}/p/{post.post_id}"
+        return f"{self.service}{page_path(post_id)}"
 
     def author(self, post: IndexedPost) -> str:
         """The address of an author."""
@@ -61,6 +61,11 @@ class FeedLinks:
     def post_id(self, post: IndexedPost) -> str:
         """The id of a post in every feed: chain and contract make it unique, and never change."""
         return f"urn:imprint:post:{self.chain_id}:{self.contract}:{post.post_id}"
+
+
+def page_path(post_id: int | str) -> str:
+    """The path of the page of a post."""
+    return f"/p/{post_id}"
 
 
 def teaser(entry: FeedEntry) -> str:

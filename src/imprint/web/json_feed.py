@@ -32,7 +32,7 @@ def _item(entry: FeedEntry, links: FeedLinks) -> dict[str, Any]:
     post = entry.post
     return {
         "id": links.post_id(post),
-        "url": links.page(post),
+        "url": links.page(post.post_id),
         "title": post.title,
         "summary": post.description,
         # One of the contents is mandatory.

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from imprint.domain.addresses import Address
 from imprint.domain.feeds import PRIVATE_FEEDS, format_ether
 from imprint.domain.indexed_posts import IndexedPost
 from imprint.domain.post_text import markdown_text
 from imprint.ports.feed_index import PostAddress
 from imprint.services.pages import PostText
 from imprint.web.escapes import markdown_line
+from imprint.web.feed_links import FeedLinks
 
 CLOSED = (
     "/me/",
@@ -30,11 +30,9 @@ _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 @dataclass(frozen=True, slots=True)
 class MachinePages:
-    """The pages of a service with this public URL, chain and contract."""
+    """The pages of a service; `links` are its addresses, chain and contract."""
 
-    service: str
-    chain_id: int
-    contract: Address
+    links: FeedLinks
 
     def post(self, found: PostText) -> str:
         """A post as Markdown; of one that is not free, how to get it."""
@@ -50,7 +48,7 @@ class MachinePages:
         return "\n".join([*lines, "", *rest, ""])
 
     def _access(self, found: PostText) -> Iterator[str]:
-        post = found.post
+        post, links = found.post, self.links
         if found.price == 0:
             yield "The post is free, but its text is not stored at this service."
             return
@@ -62,14 +60,14 @@ class MachinePages:
         yield "To read it:"
         yield ""
         yield (
-            f"1. Call `subscribePost({post.post_id})` of the contract `{self.contract}` on the "
-            f"chain with the id {self.chain_id}, and send the price with the call. The contract's "
-            f"interface is at {self.service}/.well-known/marketplace.json."
+            f"1. Call `subscribePost({post.post_id})` of the contract `{links.contract}` on the "
+            f"chain with the id {links.chain_id}, and send the price with the call. The contract's "
+            f"interface is at {links.service}/.well-known/marketplace.json."
         )
-        yield f"2. Log in with the wallet that bought it: `POST {self.service}/auth/login`."
+        yield f"2. Log in with the wallet that bought it: `POST {links.service}/auth/login`."
         if post.hosted:
             yield (
-                f"3. `GET {self.service}/posts/{post.post_id}/content` with the session returns "
+                f"3. `GET {links.service}/posts/{post.post_id}/content` with the session returns "
                 "the text."
             )
         else:
@@ -77,7 +75,7 @@ class MachinePages:
 
     def llms(self, posts: Sequence[IndexedPost]) -> str:
         """`llms.txt`: what the service is, and where everything is."""
-        at = self.service
+        links, at = self.links, self.links.service
         lines = [
             "# Imprint",
             "",
@@ -85,7 +83,7 @@ class MachinePages:
             "marketplace contract; free posts are readable by everybody, and the others by those "
             "who hold their token.",
             "",
-            f"The contract is `{self.contract}` on the chain with the id {self.chain_id}.",
+            f"The contract is `{links.contract}` on the chain with the id {links.chain_id}.",
             "",
             "## Lists",
             "",
@@ -115,17 +113,17 @@ class MachinePages:
     def _item(self, post: IndexedPost) -> str:
         title = markdown_line(post.title) or f"Post {post.post_id}"
         price = "free" if post.free else format_ether(post.price)
-        return f"- [{title}]({self.service}/posts/{post.post_id}.md): {price}"
+        return f"- [{title}]({self.links.service}/posts/{post.post_id}.md): {price}"
 
     def robots(self) -> str:
         """`robots.txt`."""
         closed = "".join(f"Disallow: {path}\n" for path in CLOSED)
-        return f"User-agent: *\n{closed}Allow: /\n\nSitemap: {self.service}/sitemap.xml\n"
+        return f"User-agent: *\n{closed}Allow: /\n\nSitemap: {self.links.service}/sitemap.xml\n"
 
     def sitemap_index(self, starts: Sequence[int]) -> str:
         """The list of the pages of the sitemap."""
         pages = "".join(
-            f"<sitemap><loc>{self.service}/sitemaps/{start + 1}.xml</loc></sitemap>\n"
+            f"<sitemap><loc>{self.links.service}/sitemaps/{start + 1}.xml</loc></sitemap>\n"
             for start in starts
         )
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
@@ -133,7 +131,7 @@ class MachinePages:
     def sitemap(self, posts: Sequence[PostAddress]) -> str:
         """A page of the sitemap."""
         urls = "".join(
-            f"<url><loc>{self.service}/p/{post.post_id}</loc>"
+            f"<url><loc>{self.links.page(post.post_id)}</loc>"
             f"<lastmod>{post.created_at:%Y-%m-%dT%H:%M:%SZ}</lastmod></url>\n"
             for post in posts
         )

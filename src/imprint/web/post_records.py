@@ -11,6 +11,7 @@ import msgspec
 from imprint.domain.indexed_posts import AccountSummary, HeldPost, IndexedPost, Sale, Sales
 from imprint.domain.posts import BlockRef
 from imprint.services.posts import Derived, Library, ListedPosts, SalesPage, Stats
+from imprint.web.feed_links import page_path
 
 # ruff: noqa: N815  members are named as in the interface
 
@@ -201,7 +202,7 @@ def post_record(post: IndexedPost, public_url: str) -> PostRecord:
         post.tx_hash,
         _sales(post.sales),
         post.holders,
-        PostLinks(address, f"{address}/content", f"{public_url}/p/{post.post_id}"),
+        PostLinks(address, f"{address}/content", public_url + page_path(post.post_id)),
     )
 
 

@@ -56,7 +56,7 @@ _POST = IndexedPost(
 )
 _FEED = Feed("posts", "Posts", "/feeds/posts", (FeedEntry(_POST, MOMENT, CONTENT),))
 _LINKS = FeedLinks(_SERVICE, _CHAIN_ID, OWNER)
-_PAGES = MachinePages(_SERVICE, _CHAIN_ID, OWNER)
+_PAGES = MachinePages(_LINKS)
 _ADDRESS = f"{_SERVICE}/feeds/private/{FEED_TOKEN}"
 
 FEED_EXAMPLES: dict[str, Any] = {

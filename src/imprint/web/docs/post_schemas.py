@@ -12,6 +12,7 @@ from imprint.services.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
 from imprint.web import post_records as records
 from imprint.web.docs.patterns import LOWER_ADDRESS_PATTERN, POST_ID_PATTERN
 from imprint.web.docs.schema import Schema, array, choice, integer, nullable, ref, string
+from imprint.web.feed_links import page_path
 
 POST_STRUCTS: dict[str, type[msgspec.Struct]] = {
     "Post": records.PostRecord,
@@ -173,7 +174,7 @@ def post_examples(known: dict[str, Any]) -> dict[str, msgspec.Struct]:
         records.SalesRecord(1, price),
         1,
         records.PostLinks(
-            self=address, content=f"{address}/content", page=f"{url}/p/{known['post_id']}"
+            self=address, content=f"{address}/content", page=url + page_path(known["post_id"])
         ),
     )
     later = moment + timedelta(hours=1)
