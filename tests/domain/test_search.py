@@ -100,11 +100,11 @@ def test_all_terms_must_be_somewhere() -> None:
 def test_title_counts_more_than_hashtags_description_and_body() -> None:
     query = parse_query("ink")
     scores = [
-        score(query, PostTexts("ink", (), "")),
-        score(query, PostTexts("inkwell", (), "")),
-        score(query, PostTexts("", ("ink",), "")),
-        score(query, PostTexts("", (), "ink")),
-        score(query, PostTexts("", (), "")),
+        score(query, " ink ", "", ""),
+        score(query, " inkwell ", "", ""),
+        score(query, "", " ink ", ""),
+        score(query, "", "", " ink "),
+        score(query, "", "", ""),
     ]
     assert scores == sorted(scores, reverse=True)
     assert len(set(scores)) == len(scores)
@@ -122,6 +122,14 @@ def test_a_snippet_is_around_the_first_match() -> None:
 def test_a_snippet_finds_a_match_late_in_a_text() -> None:
     made = snippet(parse_query("needle"), ["word " * 12_000 + "needle"])
     assert made.endswith("<mark>needle</mark>")
+
+
+@pytest.mark.parametrize("shift", range(0, 450, 7))
+def test_a_long_text_is_not_cut_within_a_word(shift: int) -> None:
+    text = "y" * shift + " marble" * 200
+    made = [snippet(parse_query(query), [text]) for query in ("m", "mar", "ble", "e", "marble")]
+    assert ["<mark>" in each for each in made] == [False, True, False, False, True]
+    assert "<mark>marble</mark>" in made[1]
 
 
 def test_a_snippet_without_a_match_is_the_beginning() -> None:

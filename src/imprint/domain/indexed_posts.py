@@ -66,6 +66,12 @@ class PostFilter:
     max_price: int | None = None
     order: PostOrder = PostOrder.NEWEST
 
+    @property
+    def selects_all(self) -> bool:
+        """Whether every post is let through."""
+        prices = (self.free, self.min_price, self.max_price)
+        return not self.tags and self.author is None and all(each is None for each in prices)
+
 
 @dataclass(frozen=True, slots=True)
 class PostPosition:

@@ -7,9 +7,8 @@ make words, and each character of a script that is written without spaces is a w
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 MAX_SEARCH = 200
 """The most characters of a query."""
@@ -32,8 +31,11 @@ SNIPPET = 160
 _LEAD = 60
 """Characters of a snippet before its first match."""
 
-_CHUNK = 2_000
-_OVERLAP = 100
+_CHUNK = 400
+"""Characters of a text that are looked at together: words are marked in few of them only."""
+
+_OVERLAP = 200
+"""Characters of the next chunk that a snippet from this one may show."""
 
 _UNSPACED = (
     *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai, Lao, Myanmar, Khmer
@@ -140,36 +142,22 @@ def matches(query: SearchQuery, texts: PostTexts) -> bool:
     )
 
 
-def score(query: SearchQuery, texts: PostTexts) -> int:
-    """How well a post fits that matches: in which of its texts the terms are.
+def score(query: SearchQuery, title: str, hashtags: str, description: str) -> int:
+    """How well a post fits that matches: in which of its folded texts the terms are.
 
     Whole words count more than beginnings. The body is not looked at: what is not in the other
     texts is there.
     """
     total = 0
-    folded = _weighted(texts.title, texts.hashtags, texts.description)
     for term in query.terms:
         pattern = pattern_of(term)
-        best = 2
-        for weight, text in folded:
+        for weight, text in ((16, title), (8, hashtags), (4, description)):
             if pattern in text:
-                whole = not term.prefix or f"{pattern} " in text
-                best = max(best, weight + whole)
-        total += best
+                total += weight + (not term.prefix or f"{pattern} " in text)
+                break
+        else:
+            total += 2
     return total
-
-
-_WEIGHTS = (16, 8, 4)
-"""Weights of title, hashtags and description; a term that is only in the body counts 2."""
-
-
-@lru_cache(maxsize=4096)
-def _weighted(
-    title: str, hashtags: tuple[str, ...], description: str
-) -> tuple[tuple[int, str], ...]:
-    """The folded texts with their weights; kept, because searches find the same new posts."""
-    named = (fold(title), fold(" ".join(hashtags)), fold(description))
-    return tuple(zip(_WEIGHTS, named, strict=True))
 
 
 def pattern_of(term: SearchTerm) -> str:
@@ -186,8 +174,7 @@ def snippet(query: SearchQuery, texts: Iterable[str]) -> str:
     shown = [clean for text in texts if (clean := _displayed(text))]
     patterns = [pattern_of(term) for term in query.terms]
     for text in shown:
-        for start in range(0, len(text), _CHUNK):
-            part = text[start : start + _CHUNK + _OVERLAP]
+        for start, part in _chunks(text):
             folded = fold(part)
             if any(pattern in folded for pattern in patterns):
                 marks = _marked(query, part)
@@ -272,6 +259,18 @@ class _Display(dict[int, str]):
 _DISPLAY = _Display()
 
 
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """Overlapping parts of a text, cut between words where there are any, and where each begins."""
+    start = 0
+    while start + _CHUNK + _OVERLAP < len(text):
+        middle = start + _CHUNK
+        space = text.rfind(" ", middle, middle + _OVERLAP)
+        end = middle + _OVERLAP if space < 0 else space
+        yield start, text[start:end]
+        start = middle if space < 0 else text.index(" ", middle) + 1
+    yield start, text[start:]
+
+
 def _spans(text: str) -> list[tuple[str, int, int]]:
     """The folded words of a text, and where each begins and ends in it."""
     spans: list[tuple[str, int, int]] = []
@@ -296,11 +295,14 @@ def _marked(query: SearchQuery, text: str) -> list[tuple[int, int]]:
     spans = _spans(text)
     found: set[tuple[int, int]] = set()
     for term in query.terms:
-        size = len(term.words)
-        for at in range(len(spans) - size + 1):
-            words = tuple(word for word, _, _ in spans[at : at + size])
-            if words == term.words or (term.prefix and words[0].startswith(term.words[0])):
-                found.update((first, last) for _, first, last in spans[at : at + size])
+        first_word, size = term.words[0], len(term.words)
+        for at, (word, begin, end) in enumerate(spans):
+            if term.prefix and word.startswith(first_word):
+                found.add((begin, end))
+            elif word == first_word:
+                run = spans[at : at + size]
+                if tuple(each for each, _, _ in run) == term.words:
+                    found.update((first, last) for _, first, last in run)
     return sorted(found)
 
 

@@ -22,6 +22,14 @@ class PendingText:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A post that matches a query, and how well (`domain.search.score`)."""
+
+    place: int
+    score: int
+
+
 class SearchIndex(Protocol):
     """Words of titles, descriptions and hashtags of all posts, and of the texts of free ones.
 
@@ -29,8 +37,8 @@ class SearchIndex(Protocol):
     transaction in which its price stops being zero. Texts of other posts never come here.
     """
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[int]:
-        """The places of the newest `limit` matches before a place, the newest first."""
+    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[Match]:
+        """The newest `limit` matches before a place, the newest first."""
 
     async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
         """The stored texts of those of these posts that are free and hosted now."""

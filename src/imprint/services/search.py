@@ -27,12 +27,11 @@ from imprint.domain.search import (
     SearchQuery,
     matches,
     parse_query,
-    score,
     snippet,
 )
 from imprint.ports import Catalog
 from imprint.ports.post_index import PostIndexReader
-from imprint.ports.search import SearchIndex
+from imprint.ports.search import Match, SearchIndex
 from imprint.services.large_documents import FairQueue
 from imprint.services.reads import Reads
 
@@ -59,6 +58,9 @@ _KEY_BITS = 264
 
 _ANY_KEY = (1 << _KEY_BITS) - 1
 _END = 2**63 - 1
+
+_Keyed = tuple[int, int]
+"""What a match is ordered by, and its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +129,19 @@ class Search:
     ) -> FoundPosts:
         """A page of matches; in each window the best first, or in the order of the filter.
 
-        What was found is kept as long as the search index returns the same places, which is until
+        What was found is kept as long as the search index returns the same matches, which is until
         the next commit.
         """
         start = _Start(by_score=by_score) if after is None else _Start.of(after)
-        places = await self.words.find_posts(query, start.window, WINDOW)
-        key = (id(places), which, start, limit)
+        matches = await self.words.find_posts(query, start.window, WINDOW)
+        key = (id(matches), which, start, limit)
         known = self._kept.get(key)
-        if known is not None and known[0] is places:
+        if known is not None and known[0] is matches:
             return known[1]
-        found = await self._find(query, which, start, places, limit)
+        found = await self._find(query, which, start, matches, limit)
         if len(self._kept) >= _KEPT:
             self._kept.clear()
-        self._kept[key] = places, found
+        self._kept[key] = matches, found
         return found
 
     async def _find(
@@ -147,46 +149,66 @@ class Search:
         query: SearchQuery,
         which: PostFilter,
         start: _Start,
-        places: list[int],
+        matches: list[Match],
         limit: int,
     ) -> FoundPosts:
         shown: list[IndexedPost] = []
         following: _Start | None = start
         for _ in range(MOST_WINDOWS):
-            if not places:
+            if not matches:
                 following = None
                 break
             if start.window == _END:
                 # Later pages are of the same window, whatever is published meanwhile.
-                start = _Start(places[0] + 1, start.key, start.place, start.by_score)
-            ordered = await self._ordered(query, which, start, places)
+                start = _Start(matches[0].place + 1, start.key, start.place, start.by_score)
+            ordered, posts = await self._ordered(which, start, matches)
             page = ordered[: limit - len(shown)]
-            shown += [post for _, post in page]
+            shown += await self._posts_of(page, which, posts)
             if len(page) < len(ordered):
-                key, last = page[-1] if page else (start.key, None)
-                place = start.place if last is None else last.place
+                key, place = page[-1] if page else (start.key, start.place)
                 following = _Start(start.window, key, place, start.by_score)
                 break
-            following = start = _Start(places[-1], by_score=start.by_score)
-            if len(places) < WINDOW:
+            following = start = _Start(matches[-1].place, by_score=start.by_score)
+            if len(matches) < WINDOW:
                 following = None
                 break
             if len(shown) == limit:
                 break
-            places = await self.words.find_posts(query, start.window, WINDOW)
+            matches = await self.words.find_posts(query, start.window, WINDOW)
         snippets = await self._snippets(query, shown)
         return FoundPosts(tuple(shown), snippets, None if following is None else following.position)
 
     async def _ordered(
-        self, query: SearchQuery, which: PostFilter, start: _Start, places: list[int]
-    ) -> list[tuple[int, IndexedPost]]:
-        """The posts of a window after the start of a page, with their keys, in order."""
-        posts = await self.index.posts_at(places, which)
-        order = None if start.by_score else which.order
-        keyed = [(_key(query, order, post), post) for post in posts]
-        keyed.sort(key=lambda each: (each[0], each[1].place), reverse=True)
-        limit = (start.key, start.place)
-        return [each for each in keyed if (each[0], each[1].place) < limit]
+        self, which: PostFilter, start: _Start, matches: list[Match]
+    ) -> tuple[list[_Keyed], dict[int, IndexedPost] | None]:
+        """The keys and places of a window after the start of a page, in order.
+
+        The posts are returned as well, unless the order of the matches is known without them.
+        """
+        posts = None
+        if start.by_score and which.selects_all:
+            keyed = [(match.score, match.place) for match in matches]
+        else:
+            found = await self.index.posts_at([match.place for match in matches], which)
+            posts = {post.place: post for post in found}
+            scores = {match.place: match.score for match in matches}
+            order = None if start.by_score else which.order
+            keyed = [
+                (scores[place] if order is None else _key(order, post), place)
+                for place, post in posts.items()
+            ]
+        keyed.sort(reverse=True)
+        return [each for each in keyed if each < (start.key, start.place)], posts
+
+    async def _posts_of(
+        self, page: list[_Keyed], which: PostFilter, posts: dict[int, IndexedPost] | None
+    ) -> list[IndexedPost]:
+        """The posts of a page in its order, without those that a reorg has just removed."""
+        places = [place for _, place in page]
+        if posts is None:
+            found = await self.index.posts_at(places, which) if places else []
+            posts = {post.place: post for post in found}
+        return [posts[place] for place in places if place in posts]
 
     async def _snippets(self, query: SearchQuery, posts: list[IndexedPost]) -> dict[int, str]:
         free = [post.place for post in posts if post.free and post.hosted]
@@ -197,10 +219,8 @@ class Search:
         }
 
 
-def _key(query: SearchQuery, order: PostOrder | None, post: IndexedPost) -> int:
+def _key(order: PostOrder, post: IndexedPost) -> int:
     """What a window is ordered by, the highest first."""
-    if order is None:
-        return score(query, PostTexts(post.title, post.hashtags, post.description))
     if order is PostOrder.SALES:
         return post.sales.count
     if order is PostOrder.PRICE:

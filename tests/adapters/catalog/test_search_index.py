@@ -22,7 +22,7 @@ from imprint.domain.market_events import (
     place_of,
 )
 from imprint.domain.posts import BlockRef
-from imprint.domain.search import PostTexts, matches, parse_query
+from imprint.domain.search import PostTexts, matches, parse_query, score
 from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep
 from imprint.ports.search import SearchIndex
 
@@ -105,7 +105,12 @@ class Market:
         self.texts[place] = replace(self.texts[place], body=body)
 
     async def find(self, text: str, before: int | None = None, limit: int = 100) -> list[int]:
-        return await self.search.find_posts(parse_query(text), before, limit)
+        query = parse_query(text)
+        found = await self.search.find_posts(query, before, limit)
+        for match in found:
+            if (texts := self.texts.get(match.place)) is not None:
+                assert match.score == score(query, *texts.folded()[:3])
+        return [match.place for match in found]
 
     def expected(self, text: str) -> list[int]:
         """What is found in memory, the newest first."""

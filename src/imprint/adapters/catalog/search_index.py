@@ -18,8 +18,8 @@ from imprint.adapters.catalog.index_tables import price_bytes
 from imprint.adapters.catalog.index_writer import INDEX_LOCK
 from imprint.adapters.catalog.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
 from imprint.adapters.catalog.transaction import Rule, Transaction, Value, moment_of
-from imprint.domain.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of
-from imprint.ports.search import PendingText
+from imprint.domain.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of, score
+from imprint.ports.search import Match, PendingText
 
 LONGEST_PREFIX = 6
 """Characters of the longest beginnings of words that SQLite's index has."""
@@ -40,9 +40,11 @@ WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
 
 NEWEST_MATCHES = """
-SELECT m.place FROM newest_matches(:terms, :phrases, :before, :wanted) AS m (place)"""
+SELECT s.place, s.folded FROM newest_matches(:terms, :phrases, :before, :wanted) AS m (place)
+JOIN post_search s ON s.place = m.place
+ORDER BY s.place DESC"""
 
-FindRule = Rule[SearchQuery, int, int, list[int]]
+FindRule = Rule[SearchQuery, int, int, list[Match]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class CatalogSearch:
     catalog: CatalogBase
     find: FindRule
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[int]:
+    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[Match]:
         if not query.terms:
             return []
         refuse_damaged_index(self.catalog)
@@ -77,13 +79,18 @@ class CatalogSearch:
         await self.catalog.transact(INDEX_LOCK, _skip_text, place)
 
 
-async def find_in_sqlite(tx: Transaction, query: SearchQuery, before: int, limit: int) -> list[int]:
+async def find_in_sqlite(
+    tx: Transaction, query: SearchQuery, before: int, limit: int
+) -> list[Match]:
     """The newest matches by FTS5. Beginnings longer than its index has are compared with rows."""
     long = [pattern_of(term) for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
     rows = await tx.fetchall(_sqlite_text(len(long)), **values, before=before, limit=limit)
-    return [row["place"] for row in rows]
+    return [
+        Match(row["place"], score(query, row["title"], row["hashtags"], row["description"]))
+        for row in rows
+    ]
 
 
 def _is_long(term: SearchTerm) -> bool:
@@ -104,20 +111,21 @@ def _sqlite_text(parts: int) -> str:
         for number in range(parts)
     )
     return f"""
-SELECT rowid AS place FROM post_search
+SELECT rowid AS place, title, hashtags, description FROM post_search
 WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIMIT :limit"""
 
 
 async def find_in_postgresql(
     tx: Transaction, query: SearchQuery, before: int, limit: int
-) -> list[int]:
+) -> list[Match]:
     """The newest matches, by a function of the database."""
     phrases = "\n".join(pattern_of(term) for term in query.terms if len(term.words) > 1)
     terms = "\n".join(map(_tsquery_term, query.terms))
     rows = await tx.fetchall(
         NEWEST_MATCHES, terms=terms, phrases=phrases, before=before, wanted=limit
     )
-    return [row["place"] for row in rows]
+    # Folded words contain no line breaks; those that are there separate the three texts.
+    return [Match(row["place"], score(query, *row["folded"].split("\n"))) for row in rows]
 
 
 def _tsquery_term(term: SearchTerm) -> str:
