@@ -105,8 +105,16 @@ async def test_an_address_is_needed(market: World, path: str, query: str) -> Non
 
 
 @pytest.mark.parametrize("path", ["/globalMetrics", "/userMetrics", "/heatmap"])
+async def test_a_parameter_that_is_not_known_is_refused(market: World, path: str) -> None:
+    wanted = {} if path == "/globalMetrics" else {"userAddress": market.wallet(AUTHOR).address}
+    assert (await market.client.get(path, params=wanted)).status_code == 200
+    response = await market.client.get(path, params=wanted | {"x": "1"})
+    assert problem(response) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("path", ["/globalMetrics", "/userMetrics", "/heatmap"])
 async def test_totals_are_public_and_have_an_entity_tag(market: World, path: str) -> None:
-    wanted = {"userAddress": market.wallet(AUTHOR).address}
+    wanted = {} if path == "/globalMetrics" else {"userAddress": market.wallet(AUTHOR).address}
     first = await market.client.get(path, params=wanted)
     assert first.headers["cache-control"] == "public, max-age=5"
     known = {"If-None-Match": first.headers["etag"]}
@@ -116,7 +124,7 @@ async def test_totals_are_public_and_have_an_entity_tag(market: World, path: str
 
 async def test_what_an_incomplete_index_does_not_have_is_503(tmp_path: Path, records: None) -> None:
     async with open_world(tmp_path) as world:
-        wanted = {"userAddress": world.wallet(AUTHOR).address}
-        for path in ("/userMetrics", "/heatmap", "/globalMetrics"):
-            response = await world.client.get(path, params=wanted)
+        query = f"?userAddress={world.wallet(AUTHOR).address}"
+        for path in (f"/userMetrics{query}", f"/heatmap{query}", "/globalMetrics"):
+            response = await world.client.get(path)
             assert problem(response) == (503, "index_unavailable")

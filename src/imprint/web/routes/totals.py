@@ -8,8 +8,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from imprint.domain.addresses import Address
 from imprint.services.totals import Totals
-from imprint.web.requests import query_address
+from imprint.web.requests import check_parameters, query_address
 from imprint.web.responses import (
     SHORT_LIVED,
     CreatorMetrics,
@@ -24,6 +25,8 @@ from imprint.web.responses import (
 )
 from imprint.web.validators import cached_response
 
+_ADDRESS = "userAddress"
+
 
 @dataclass(frozen=True, slots=True)
 class TotalsRoutes:
@@ -32,13 +35,14 @@ class TotalsRoutes:
     totals: Totals
 
     async def global_metrics(self, request: Request) -> Response:
+        check_parameters(request)
         found = await self.totals.market()
         worth, volume = str(found.worth), str(found.sales.volume)
         data = MarketMetrics(found.users, found.posts, worth, volume)
         return _response(request, GlobalMetricsResponse(200, data))
 
     async def user_metrics(self, request: Request) -> Response:
-        found = await self.totals.account(query_address(request, "userAddress"))
+        found = await self.totals.account(_address(request))
         data = UserMetrics(
             CreatorMetrics(found.posts, str(found.sales.volume), found.readers, str(found.worth)),
             HolderMetrics(found.purchases.count, str(found.purchases.volume)),
@@ -46,9 +50,16 @@ class TotalsRoutes:
         return _response(request, UserMetricsResponse(200, data))
 
     async def heat_map(self, request: Request) -> Response:
-        found = await self.totals.activity(query_address(request, "userAddress"))
+        found = await self.totals.activity(_address(request))
         data = HeatMap(_days(found.published), _days(found.bought))
         return _response(request, HeatMapResponse(200, data))
+
+
+def _address(request: Request) -> Address:
+    """The only parameter of an endpoint. Refuses `invalid_address`, and any other parameter."""
+    address = query_address(request, _ADDRESS)
+    check_parameters(request, frozenset({_ADDRESS}))
+    return address
 
 
 def _response(request: Request, value: msgspec.Struct) -> Response:
