@@ -248,10 +248,10 @@ def _sqlite_words(number: int, count: int) -> Row:
 
 def _postgresql_words(number: int, count: int) -> Row:
     *texts, body = _folded(number, count)
-    words = {word for text in (*texts, body) for word in text.split()}
-    # A line feed inside a value, as COPY spells it.
     bucket = (number - 1) // BUCKET
-    return place_of_post(number), bucket, "\\n".join(texts), body, " ".join([*words, f"~{bucket}"])
+    words = {f"{bucket}~{word}" for text in (*texts, body) for word in text.split()}
+    # A line feed inside a value, as COPY spells it.
+    return place_of_post(number), bucket, "\\n".join(texts), body, " ".join(words)
 
 
 def _has_text(number: int) -> bool:

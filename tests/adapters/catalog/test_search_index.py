@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.adapters.catalog.conftest import World
 
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
+from imprint.adapters.catalog.post_words import BUCKET
 from imprint.adapters.catalog.search_index import CatalogSearch, find_in_sqlite
 from imprint.adapters.catalog.transaction import Transaction
 from imprint.bootstrap.adapters import open_search
@@ -301,6 +303,45 @@ async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market
     assert await market.find("rare") == [5]
     assert await market.find("common rare") == [5]
     assert await market.find("common", before=5, limit=3) == [4, 3, 2]
+
+
+SHARES = {"frequent": 0.9, "half": 0.5, "tenth": 0.1, "tenths": 0.1, "rare": 0.01, "single": 0.001}
+"""Words, and how many of the posts have each."""
+
+BUCKETS, IN_BUCKET = 4, 400
+
+
+async def skip_bucket(tx: Transaction) -> None:
+    """Let the posts that follow be in another bucket of the index, as after many posts."""
+    await tx.execute(f"UPDATE market_totals SET posts = posts + {BUCKET}")
+
+
+@pytest.mark.parametrize("before", [None, place_of(3, 100), place_of(1, 0)])
+async def test_posts_in_many_buckets_are_found_the_newest_first(
+    market: Market, before: int | None
+) -> None:
+    random = Random(12)
+    for _ in range(BUCKETS):
+        market.number += 1
+        events = []
+        for log in range(IN_BUCKET):
+            market.posts += 1
+            words = [word for word, share in SHARES.items() if random.random() < share]
+            random.shuffle(words)
+            origin = replace(market.origin(), place=place_of(market.number, log))
+            title, description = words[::2], words[1::2]
+            market.texts[origin.place] = PostTexts(" ".join(title), (), " ".join(description))
+            named = (" ".join(title).encode(), 1, " ".join(description).encode(), ())
+            events.append(PostPublished(origin, market.posts, AUTHOR, b"", None, b"", *named))
+        await market.apply(events)
+        await market.world.catalog.transact((), skip_bucket)
+    queries = [*SHARES, "ten", "t", "none", '"half frequent"', '"rare tenth"', "freq rare"]
+    queries += ["tenth tenths", "half tenth", "rare tenths", "tenth half frequent", "none half"]
+    for query in queries:
+        expected = [place for place in market.expected(query) if before is None or place < before]
+        for limit in (3, 100, 2_000):
+            found = await market.find(query, before, limit)
+            assert found == expected[:limit], (query, limit)
 
 
 LETTERS = st.sampled_from("aAbBéÉ東京한ßŁ0١\"'*:()&|!<>\\-^ \x00\u0301\u200f\U0001e922")

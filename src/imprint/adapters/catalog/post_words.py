@@ -22,12 +22,13 @@ WHERE rowid IN (SELECT place FROM post_texts WHERE place = :place)"""
 SET_BODY = "UPDATE post_search SET body = :body WHERE rowid = :place"
 DROP_TEXT = "DELETE FROM post_texts WHERE place = :place"
 
-BUCKET = 16_384
-"""Posts of a bucket of the search index on PostgreSQL. The number of its bucket is a word of each
-post, with a mark that no real word has, so that the newest matches are found without the others."""
+BUCKET = 32_768
+"""Posts of a bucket of the search index on PostgreSQL. The words of a post begin with the number of
+its bucket and a mark that no word has, so that the newest matches are found without the others."""
 
 _VECTOR = (
-    "array_to_tsvector(array_remove(string_to_array({words}, ' '), '') || ARRAY['~' || {bucket}])"
+    "(SELECT array_to_tsvector(coalesce(array_agg({bucket} || '~' || word), '{{}}'))"
+    " FROM unnest(string_to_array({words}, ' ')) AS w (word) WHERE word <> '')"
 )
 _NEXT_BUCKET = f"coalesce((SELECT posts / {BUCKET} FROM market_totals), 0)"  # noqa: S608
 _FOLDED = "translate(folded, chr(10), ' ')"

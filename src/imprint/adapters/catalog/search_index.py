@@ -40,7 +40,7 @@ WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
 
 NEWEST_MATCHES = """
-SELECT s.place, s.folded FROM newest_matches(:terms, :phrases, :before, :wanted) AS m (place)
+SELECT s.place, s.folded FROM newest_matches(:terms, :patterns, :before, :wanted) AS m (place)
 JOIN post_search s ON s.place = m.place
 ORDER BY s.place DESC"""
 
@@ -119,19 +119,22 @@ async def find_in_postgresql(
     tx: Transaction, query: SearchQuery, before: int, limit: int
 ) -> list[Match]:
     """The newest matches, by a function of the database."""
-    phrases = "\n".join(pattern_of(term) for term in query.terms if len(term.words) > 1)
     terms = "\n".join(map(_tsquery_term, query.terms))
+    patterns = "\n".join(map(pattern_of, query.terms))
     rows = await tx.fetchall(
-        NEWEST_MATCHES, terms=terms, phrases=phrases, before=before, wanted=limit
+        NEWEST_MATCHES, terms=terms, patterns=patterns, before=before, wanted=limit
     )
     # Folded words contain no line breaks; those that are there separate the three texts.
     return [Match(row["place"], score(query, *row["folded"].split("\n"))) for row in rows]
 
 
 def _tsquery_term(term: SearchTerm) -> str:
-    """A term in PostgreSQL's language; words have only letters and digits, and need no escaping."""
+    """A term in PostgreSQL's language; words have only letters and digits, and need no escaping.
+
+    The number of a bucket goes before each `~`.
+    """
     mark = ":*" if term.prefix else ""
-    return " & ".join(f"'{word}'{mark}" for word in term.words)
+    return " & ".join(f"'~{word}'{mark}" for word in term.words)
 
 
 async def _free_texts(tx: Transaction, places: tuple[int, ...]) -> dict[int, str]:

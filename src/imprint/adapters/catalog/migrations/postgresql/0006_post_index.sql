@@ -163,78 +163,75 @@ CREATE TABLE post_search (
 
 CREATE INDEX post_search_by_word ON post_search USING gin (words);
 
--- The newest places before one whose posts match all terms, which are queries of one or more words,
--- and have all phrases; both are separated by line breaks. The index over words gives matches in no
--- order, and all of them. So the newest posts are looked at first, as long as at least one in a
--- hundred matches (of several terms, one in three hundred). Then the index is asked for the newest
--- bucket, then for the eight before it, and so on: not many more matches are read than are wanted.
--- It is not asked for terms that more than one in fifty of the newest posts has, unless all are so
--- frequent: that takes longer than comparing them. Connections of the service have bitmap scans
--- switched off, and this index has no other ones.
-CREATE FUNCTION newest_matches(terms TEXT, phrases TEXT, before BIGINT, wanted BIGINT)
+-- The newest places before one whose posts have all terms. terms are queries for the index over words,
+-- patterns the parts of folded texts that they stand for, both in the same order and separated by line
+-- breaks. In the index, each word of a post begins with the number of the post's bucket and ~, which
+-- the terms have only as ~: a bucket is then searched without the others. That matters because the
+-- index returns all matches in no order, and collects all posts for a beginning of a word first.
+-- The newest posts are looked at themselves as long as one in ten matches, then the index is asked
+-- for one bucket after another, the newest first. Terms that more than one in thirty of the newest
+-- posts has are then compared with what the others find, unless all terms are so frequent.
+-- Connections of the service have bitmap scans switched off, and this index has no other ones.
+CREATE FUNCTION newest_matches(terms TEXT, patterns TEXT, before BIGINT, wanted BIGINT)
 RETURNS SETOF BIGINT LANGUAGE plpgsql STABLE SET enable_bitmapscan = on
 AS $$
 DECLARE
-    query TSQUERY := CAST(replace(terms, chr(10), ' & ') AS TSQUERY);
-    rare TSQUERY := query;
-    parts TEXT[] := string_to_array(phrases, chr(10));
+    query TEXT := replace(terms, chr(10), ' & ');
+    parts TEXT[] := string_to_array(patterns, chr(10));
     found BIGINT := 0;
     more BIGINT;
     hits BIGINT[];
     seen BIGINT;
-    size BIGINT := 1000;
-    least_share BIGINT := CASE WHEN position(chr(10) IN terms) > 0 THEN 300 ELSE 100 END;
+    size BIGINT := 250;
     reached BIGINT := before;
     newest BIGINT;
-    span BIGINT := 1;
 BEGIN
     LOOP
         SELECT array_agg(n.place ORDER BY n.place DESC) FILTER (
-                WHERE n.words @@ query AND NOT EXISTS (
+                WHERE NOT EXISTS (
                     SELECT 1 FROM unnest(parts) AS p (part)
                     WHERE strpos(n.folded, p.part) = 0 AND strpos(n.body, p.part) = 0)),
             count(*), coalesce(min(n.place), reached)
         INTO hits, seen, reached
         FROM (
-            SELECT * FROM post_search s WHERE s.place < reached ORDER BY s.place DESC LIMIT size
+            SELECT s.place, s.folded, s.body FROM post_search s WHERE s.place < reached
+            ORDER BY s.place DESC LIMIT size
         ) AS n;
         more := coalesce(cardinality(hits), 0);
         RETURN QUERY SELECT unnest(hits[: wanted - found]);
         found := found + more;
-        EXIT WHEN found >= wanted OR seen < size OR more * least_share < seen;
-        size := least(10000, (wanted - found) * seen / more + 1000);
+        EXIT WHEN found >= wanted OR seen < size OR more * 10 < seen;
+        size := least(2000, (wanted - found) * seen / more + 100);
     END LOOP;
-    IF found < wanted AND position(chr(10) IN terms) > 0 THEN
-        WITH counted AS (
-            SELECT t.term, count(*) FILTER (WHERE n.words @@ CAST(t.term AS TSQUERY)) AS posts
-            FROM unnest(string_to_array(terms, chr(10))) AS t (term), (
-                SELECT s.words FROM post_search s WHERE s.place < before
-                ORDER BY s.place DESC LIMIT 1000
+    IF found < wanted AND cardinality(parts) > 1 THEN
+        SELECT coalesce(string_agg(c.term, ' & '), query) INTO query
+        FROM (
+            SELECT t.term
+            FROM unnest(string_to_array(terms, chr(10)), parts) AS t (term, part), (
+                SELECT s.folded, s.body FROM post_search s WHERE s.place < before
+                ORDER BY s.place DESC LIMIT 250
             ) AS n
             GROUP BY t.term
-        )
-        SELECT coalesce(CAST(string_agg(c.term, ' & ') AS TSQUERY), query) INTO rare
-        FROM counted c WHERE c.posts <= 20;
+            HAVING count(*) FILTER (
+                WHERE strpos(n.folded, t.part) > 0 OR strpos(n.body, t.part) > 0) <= 8
+        ) AS c;
     END IF;
     SELECT s.bucket INTO newest FROM post_search s WHERE s.place < reached
     ORDER BY s.place DESC LIMIT 1;
     WHILE found < wanted AND newest >= 0 LOOP
         RETURN QUERY
         WITH matching AS MATERIALIZED (
-            SELECT s.place, s.words, s.folded, s.body FROM post_search s
-            WHERE s.words @@ (rare && (
-                SELECT CAST(string_agg('''~' || b || '''', '|') AS TSQUERY)
-                FROM generate_series(greatest(newest - span + 1, 0), newest) AS b))
+            SELECT s.place, s.folded, s.body FROM post_search s
+            WHERE s.words @@ CAST(replace(query, '~', newest || '~') AS TSQUERY)
         )
         SELECT m.place FROM matching m
-        WHERE m.place < reached AND m.words @@ query AND NOT EXISTS (
+        WHERE m.place < reached AND NOT EXISTS (
             SELECT 1 FROM unnest(parts) AS p (part)
             WHERE strpos(m.folded, p.part) = 0 AND strpos(m.body, p.part) = 0)
         ORDER BY m.place DESC LIMIT wanted - found;
         GET DIAGNOSTICS more = ROW_COUNT;
         found := found + more;
-        newest := newest - span;
-        span := span * 8;
+        newest := newest - 1;
     END LOOP;
 END
 $$;
