@@ -101,8 +101,11 @@ class Sizes:
         name = f"{scenario}: p50 at {largest:,} files / at {smallest:,}"
         self.report.ratios[name] = median(large / small for large, small in pairs)
         if scenario.startswith("search"):
-            key = f"{scenario}: p50 at {largest:,} posts, ms"
-            self.report.facts[key] = median(medians[largest])
+            facts, where = self.report.facts, f"{scenario}: p50 at {largest:,} posts"
+            facts[f"{where}, {CONNECTIONS} readers, ms"] = median(medians[largest])
+            fixture, load = loads[largest]
+            reads = [next(load) for _ in range(REQUESTS)]
+            facts[f"{where}, one reader, ms"] = asyncio.run(_time_reads(fixture, reads, writes, 1))
 
 
 def _response_size(fixture: Fixture, request: bytes) -> int:
@@ -114,11 +117,13 @@ def _response_size(fixture: Fixture, request: bytes) -> int:
         return len(response.read())
 
 
-async def _time_reads(fixture: Fixture, reads: list[bytes], writes: int) -> float:
+async def _time_reads(
+    fixture: Fixture, reads: list[bytes], writes: int, readers: int = CONNECTIONS
+) -> float:
     """The median latency of the reads in milliseconds, while this many drafts are created."""
     port = fixture.service.port
     outcome, written = await asyncio.gather(
-        send_load(port, reads, CONNECTIONS), send_load(port, fixture.creates(writes), 1)
+        send_load(port, reads, readers), send_load(port, fixture.creates(writes), 1)
     )
     bad = {status for status in (*outcome.statuses, *written.statuses) if status != 200}
     if bad:
