@@ -18,11 +18,13 @@ from imprint.services.leases import (
     LEASE_TIME,
     MONITOR_SECONDS,
     CollectionNotPaused,
+    HeldLease,
     LeaseMonitor,
     describe_holder,
     hold_lease,
     name_holder,
     pause_collection,
+    prolonged,
 )
 
 SHORT = timedelta(seconds=0.03)
@@ -309,3 +311,37 @@ async def test_the_limit_counts_anew_after_an_outage_of_the_database(watched: Wa
 def test_the_limit_is_three_intervals_and_a_lease_and_at_least_half_a_minute() -> None:
     assert LeaseMonitor.limit_of(2, timedelta(seconds=6)) == timedelta(seconds=30)
     assert LeaseMonitor.limit_of(60, MINUTE) == timedelta(minutes=4)
+
+
+async def test_a_task_that_is_cancelled_while_its_lease_ends_is_cancelled(
+    catalog: SqliteCatalog,
+) -> None:
+    ending = asyncio.Event()
+
+    class SlowToEnd(HeldLease):
+        async def keep(self) -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ending.set()
+                await asyncio.sleep(3600)
+
+    async def work() -> None:
+        async with prolonged(SlowToEnd(catalog, "copy", MINUTE, "one")):
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(work())
+    await ending.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_an_error_of_the_renewal_is_raised(catalog: SqliteCatalog) -> None:
+    class Broken(HeldLease):
+        async def keep(self) -> None:
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        async with prolonged(Broken(catalog, "copy", MINUTE, "one")):
+            await asyncio.sleep(0)

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -135,8 +134,7 @@ async def _serve(settings: Settings, chain: "DevChain", listener: socket.socket,
     finally:
         for task in tasks:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _welcome(service: HttpServer, settings: Settings, chain: "DevChain", url: str) -> None:

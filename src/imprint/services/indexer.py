@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -37,7 +37,13 @@ from imprint.ports.post_index import (
     PostIndexWriter,
 )
 from imprint.services.chain_sync import History, compare_history
-from imprint.services.leases import SHORT_LEASE_TIME, HeldLease, describe_holder, name_holder
+from imprint.services.leases import (
+    SHORT_LEASE_TIME,
+    HeldLease,
+    describe_holder,
+    name_holder,
+    prolonged,
+)
 from imprint.services.market_logs import ROUNDS_UNTIL_SKIPPED, LogRange, MarketLogs, PlacedLog
 from imprint.services.periodic_task import run_periodically
 from imprint.services.seen_heads import SeenHeads
@@ -133,17 +139,13 @@ class Indexer:
             return self._leave()
         if not await lease.take():
             return self._leave()
-        keeping = asyncio.create_task(lease.keep())
-        try:
-            while not await self._read_to_head(lease):
-                if lease.lost or await self._is_wanted():
-                    break
-        except IndexMoved:
-            log.warning("another process changed the index; it is read again")
-        finally:
-            keeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeping
+        async with prolonged(lease):
+            try:
+                while not await self._read_to_head(lease):
+                    if lease.lost or await self._is_wanted():
+                        break
+            except IndexMoved:
+                log.warning("another process changed the index; it is read again")
         return True
 
     async def rebuild(self, lease: HeldLease, progress: Progress) -> BlockRef | None:

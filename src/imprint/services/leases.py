@@ -203,14 +203,25 @@ async def hold_lease(
 
 @asynccontextmanager
 async def _keeping(lease: HeldLease) -> AsyncIterator[None]:
+    try:
+        async with prolonged(lease):
+            yield
+    finally:
+        await lease.release()
+
+
+@asynccontextmanager
+async def prolonged(lease: HeldLease) -> AsyncIterator[None]:
+    """Prolong a lease that is held in the background, inside."""
     renewal = asyncio.create_task(lease.keep())
     try:
         yield
     finally:
         renewal.cancel()
-        with suppress(asyncio.CancelledError):
-            await renewal
-        await lease.release()
+        # Not awaited itself: to ignore that it was cancelled would ignore that this task is, too.
+        (ended,) = await asyncio.gather(renewal, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
 
 
 @asynccontextmanager
