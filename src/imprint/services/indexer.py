@@ -41,6 +41,8 @@ from imprint.services.leases import (
     SHORT_LEASE_TIME,
     HeldLease,
     describe_holder,
+    hold_lease,
+    kept,
     name_holder,
     prolonged,
 )
@@ -412,13 +414,11 @@ async def take_index(
     `tell` gets a sentence if that takes a while. Raises `IndexBusy` after `patience`.
     """
     holder = name_holder("rebuild of the index")
-    wish = HeldLease(catalog, REBUILD_LEASE, SHORT_LEASE_TIME, holder, elapsed)
     lease = HeldLease(catalog, INDEXER_LEASE, SHORT_LEASE_TIME, holder, elapsed)
     deadline = elapsed() + patience.total_seconds()
-    if not await wish.take():
-        raise IndexBusy("Another command rebuilds the index of posts. Please try again later.")
-    keeping = [asyncio.create_task(wish.keep())]
-    try:
+    async with hold_lease(catalog, REBUILD_LEASE, SHORT_LEASE_TIME, holder, elapsed) as wish:
+        if wish is None:
+            raise IndexBusy("Another command rebuilds the index of posts. Please try again later.")
         told = False
         while not await lease.take():
             found = await catalog.find_lease(INDEXER_LEASE)
@@ -432,14 +432,8 @@ async def take_index(
                 tell(f"Waiting for {who} to let go of the index of posts …")
                 told = True
             await asyncio.sleep(_RETRY_SECONDS)
-        keeping.append(asyncio.create_task(lease.keep()))
-        yield lease
-    finally:
-        for task in keeping:
-            task.cancel()
-        await asyncio.gather(*keeping, return_exceptions=True)
-        await lease.release()
-        await wish.release()
+        async with kept(lease):
+            yield lease
 
 
 def _divide(blocks: LogRange) -> Iterator[LogRange]:

@@ -197,12 +197,13 @@ async def hold_lease(
     if not await lease.take():
         yield None
         return
-    async with _keeping(lease):
+    async with kept(lease):
         yield lease
 
 
 @asynccontextmanager
-async def _keeping(lease: HeldLease) -> AsyncIterator[None]:
+async def kept(lease: HeldLease) -> AsyncIterator[None]:
+    """Prolong a lease that is held in the background, inside, and release it after."""
     try:
         async with prolonged(lease):
             yield
@@ -235,7 +236,7 @@ async def pause_collection(
     """
     lease = HeldLease(catalog, COLLECTOR_LEASE, LEASE_TIME, name_holder(task))
     await _wait_for(lease, clock, patience)
-    async with _keeping(lease):
+    async with kept(lease):
         yield lease
         if lease.lost:
             raise CollectionNotPaused(

@@ -133,15 +133,15 @@ class Search:
         the next commit.
         """
         start = _Start(by_score=by_score) if after is None else _Start.of(after)
-        matches = await self.words.find_posts(query, start.window, WINDOW)
-        key = (id(matches), which, start, limit)
+        hits = await self.words.find_posts(query, start.window, WINDOW)
+        key = (id(hits), which, start, limit)
         known = self._kept.get(key)
-        if known is not None and known[0] is matches:
+        if known is not None and known[0] is hits:
             return known[1]
-        found = await self._find(query, which, start, matches, limit)
+        found = await self._find(query, which, start, hits, limit)
         if len(self._kept) >= _KEPT:
             self._kept.clear()
-        self._kept[key] = matches, found
+        self._kept[key] = hits, found
         return found
 
     async def _find(
@@ -149,37 +149,37 @@ class Search:
         query: SearchQuery,
         which: PostFilter,
         start: _Start,
-        matches: list[Match],
+        hits: list[Match],
         limit: int,
     ) -> FoundPosts:
         shown: list[IndexedPost] = []
         following: _Start | None = start
         for _ in range(MOST_WINDOWS):
-            if not matches:
+            if not hits:
                 following = None
                 break
             if start.window == _END:
                 # Later pages are of the same window, whatever is published meanwhile.
-                start = _Start(matches[0].place + 1, start.key, start.place, start.by_score)
-            ordered, posts = await self._ordered(which, start, matches)
+                start = _Start(hits[0].place + 1, start.key, start.place, start.by_score)
+            ordered, posts = await self._ordered(which, start, hits)
             page = ordered[: limit - len(shown)]
             shown += await self._posts_of(page, which, posts)
             if len(page) < len(ordered):
                 key, place = page[-1] if page else (start.key, start.place)
                 following = _Start(start.window, key, place, start.by_score)
                 break
-            following = start = _Start(matches[-1].place, by_score=start.by_score)
-            if len(matches) < WINDOW:
+            following = start = _Start(hits[-1].place, by_score=start.by_score)
+            if len(hits) < WINDOW:
                 following = None
                 break
             if len(shown) == limit:
                 break
-            matches = await self.words.find_posts(query, start.window, WINDOW)
+            hits = await self.words.find_posts(query, start.window, WINDOW)
         snippets = await self._snippets(query, shown)
         return FoundPosts(tuple(shown), snippets, None if following is None else following.position)
 
     async def _ordered(
-        self, which: PostFilter, start: _Start, matches: list[Match]
+        self, which: PostFilter, start: _Start, hits: list[Match]
     ) -> tuple[list[_Keyed], dict[int, IndexedPost] | None]:
         """The keys and places of a window after the start of a page, in order.
 
@@ -187,11 +187,11 @@ class Search:
         """
         posts = None
         if start.by_score and which.selects_all:
-            keyed = [(match.score, match.place) for match in matches]
+            keyed = [(match.score, match.place) for match in hits]
         else:
-            found = await self.index.posts_at([match.place for match in matches], which)
+            found = await self.index.posts_at([match.place for match in hits], which)
             posts = {post.place: post for post in found}
-            scores = {match.place: match.score for match in matches}
+            scores = {match.place: match.score for match in hits}
             order = None if start.by_score else which.order
             keyed = [
                 (scores[place] if order is None else _key(order, post), place)
