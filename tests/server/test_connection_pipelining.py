@@ -143,13 +143,16 @@ async def test_the_next_request_starts_when_the_response_before_it_is_taken() ->
         started.append(scope["path"])
         await Response(bytes(500_000))(scope, receive, send)
 
-    async with connected(respond_at_length) as (reader, writer):
-        writer.write(get(0) + get(1) + LAST)
-        await until(lambda: bool(started))
-        (connection,) = connections()
-        await until(lambda: connection.flow.write_paused)
+    async with serving(respond_at_length) as place:
+        # Were the client to read at once, its system could take a whole response before the look.
+        client = await place.connect_deaf()
+        await asyncio.get_running_loop().sock_sendall(client, get(0) + get(1) + LAST)
+        await until(lambda: bool(connections()) and connections()[0].flow.write_paused)
         assert started == ["/0"]
+        reader, writer = await asyncio.open_connection(sock=client)
         assert len(split(await read_all(reader))) == 3
+        writer.close()
+    assert started == ["/0", "/1", "/last"]
 
 
 async def test_a_client_that_leaves_is_told_to_the_running_request_not_the_last() -> None:
