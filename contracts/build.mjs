@@ -10,10 +10,23 @@ const here = dirname(fileURLToPath(import.meta.url));
 // Each contract's source below this folder, and where its artifact belongs.
 const TARGETS = [
   { source: "Marketplace.sol", contract: "Marketplace", artifact: "../src/imprint/marketplace/Marketplace.json" },
+  { source: "SignatureValidator.sol", contract: "SignatureValidator", artifact: "../src/imprint/adapters/chain/SignatureValidator.json" },
   { source: "test/LegacyMarketplace.sol", contract: "LegacyMarketplace", artifact: "../tests/contracts/LegacyMarketplace.json" },
   { source: "test/OpenMarketplace.sol", contract: "OpenMarketplace", artifact: "../tests/simulation/OpenMarketplace.json" },
+  { source: "test/Wallets.sol", contract: "OwnedWallet", artifact: "../tests/contracts/OwnedWallet.json" },
+  { source: "test/Wallets.sol", contract: "PreparedWallet", artifact: "../tests/contracts/PreparedWallet.json" },
+  { source: "test/Wallets.sol", contract: "WalletProxy", artifact: "../tests/contracts/WalletProxy.json" },
+  { source: "test/Wallets.sol", contract: "MultiOwnerWallet", artifact: "../tests/contracts/MultiOwnerWallet.json" },
+  { source: "test/Wallets.sol", contract: "WalletFactory", artifact: "../tests/contracts/WalletFactory.json" },
+  { source: "test/HostileWallets.sol", contract: "HostileWallet", artifact: "../tests/contracts/HostileWallet.json" },
+  { source: "test/HostileWallets.sol", contract: "HostileFactory", artifact: "../tests/contracts/HostileFactory.json" },
   { source: "test/TransferFlood.sol", contract: "TransferFlood", artifact: "../tests/anvil/TransferFlood.json" },
+  { source: "test/DelegatedWallet.sol", contract: "DelegatedWallet", artifact: "../tests/contracts/DelegatedWallet.json" },
+  { source: "test/PasskeyWallet.sol", contract: "PasskeyWallet", artifact: "../tests/contracts/PasskeyWallet.json" },
 ];
+
+// Warnings about `selfdestruct` and `tstore`, which hostile contracts of the tests use on purpose.
+const MEANT = new Set(["2394", "1699"]);
 
 const SETTINGS = {
   evmVersion: "cancun",
@@ -33,7 +46,9 @@ function compileAll() {
   const sources = Object.fromEntries(TARGETS.map(({ source }) => [source, { content: findSource(source).contents }]));
   const input = { language: "Solidity", sources, settings: SETTINGS };
   const output = JSON.parse(solc.compile(JSON.stringify(input), { import: findSource }));
-  const problems = output.errors ?? [];
+  const problems = (output.errors ?? []).filter(
+    ({ errorCode, sourceLocation }) => !(MEANT.has(errorCode) && sourceLocation?.file.startsWith("test/")),
+  );
   if (problems.length > 0) {
     throw new Error(problems.map((problem) => problem.formattedMessage).join("\n"));
   }

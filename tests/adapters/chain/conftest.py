@@ -8,6 +8,7 @@ import pytest
 from tests.adapters.chain.faulty_node import FaultyNode
 from tests.world import MovableClock, World, open_world
 
+from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.domain.addresses import Address
@@ -46,7 +47,7 @@ async def spare_node() -> AsyncIterator[FaultyNode]:
 @pytest.fixture
 async def market(node: FaultyNode) -> AsyncIterator[JsonRpcMarketplace]:
     rpc = JsonRpc([node.address], max_response=1_000_000)
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, max_head_age=600)
+    market = JsonRpcMarketplace(BlockCalls(rpc, 31337, fixed_clock, 600), MARKET)
     yield market
     await market.close()
 
@@ -56,6 +57,6 @@ async def market_of_two(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
     rpc = JsonRpc([node.address, spare_node.address])
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, max_head_age=600)
+    market = JsonRpcMarketplace(BlockCalls(rpc, 31337, fixed_clock, 600), MARKET)
     yield market
     await market.close()

@@ -127,18 +127,19 @@ def respond_changed(change: Callable[[list[Any]], object]) -> Fault:
 async def stay_silent(
     node: FaultyNode, request: web.Request, batch: list[Any]
 ) -> web.StreamResponse:
-    """A fault: no response within any timeout."""
+    """A fault: no response within any timeout; then the right one."""
     await asyncio.sleep(30)
-    return web.Response()
+    return web.json_response(node.respond(batch))
 
 
 async def drip(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: a byte now and then, so that the connection never looks idle."""
+    """A fault: the right response after white space, so that the connection never looks idle."""
     response = web.StreamResponse()
     await response.prepare(request)
     for _ in range(300):
         await response.write(b" ")
         await asyncio.sleep(0.1)
+    await response.write(json.dumps(node.respond(batch)).encode())
     return response
 
 

@@ -17,6 +17,7 @@ from tests.adapters.chain.faulty_node import Fault, FaultyNode
 from tests.world import MovableClock
 
 from imprint.adapters.chain import json_rpc
+from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.http_client import NodeRefusal
 from imprint.adapters.chain.json_rpc import MAX_RESPONSE, Call, JsonRpc, mask_address
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
@@ -227,7 +228,7 @@ async def test_failed_exchanges_give_their_memory_back_without_the_garbage_colle
 ) -> None:
     node.fault = spare_node.fault = fault
     rpc = JsonRpc([node.address, spare_node.address])
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, timeout=20)
+    market = JsonRpcMarketplace(BlockCalls(rpc, 31337, fixed_clock), MARKET, timeout=20)
     clock = MovableClock()
     entitlement = Entitlement(market, clock.monotonic, timedelta(seconds=5))
     file = File("id", "group", READER, "name", CID, 5, clock.now(), State.ONCHAIN, 1)
@@ -331,7 +332,9 @@ async def test_no_log_and_no_error_has_the_path_of_an_address(
         logging.Formatter("%(message)s %(node)s %(reason)s", defaults={"node": "", "reason": ""})
     )
     secret = node.address.replace("http://", f"http://user:{CANARY}@") + f"{CANARY}?key={CANARY}"
-    market = JsonRpcMarketplace(JsonRpc([secret]), 31337, MARKET, fixed_clock, timeout=0.3)
+    market = JsonRpcMarketplace(
+        BlockCalls(JsonRpc([secret]), 31337, fixed_clock), MARKET, timeout=0.3
+    )
     node.fault = fault
     with pytest.raises(Unavailable):
         await market.post_facts(9, READER)

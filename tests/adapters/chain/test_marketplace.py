@@ -10,6 +10,7 @@ from tests.adapters.chain import faulty_node as faults
 from tests.adapters.chain.conftest import MARKET, fixed_clock
 from tests.adapters.chain.faulty_node import Fault, FaultyNode
 
+from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.domain.access import Access, decide_access
@@ -240,7 +241,7 @@ async def test_a_node_that_is_behind_never_grants(
 
 
 async def test_a_head_of_any_age_is_accepted_without_a_limit(node: FaultyNode) -> None:
-    market = JsonRpcMarketplace(JsonRpc([node.address]), 31337, MARKET, fixed_clock, max_head_age=0)
+    market = JsonRpcMarketplace(BlockCalls(JsonRpc([node.address]), 31337, fixed_clock, 0), MARKET)
     node.timestamp = 0
     facts = await market.post_facts(9, READER)
     assert decide_access(facts, READER) is Access.HOLDER
@@ -250,7 +251,7 @@ async def test_a_head_of_any_age_is_accepted_without_a_limit(node: FaultyNode) -
 async def test_nothing_listening_is_unavailable_at_once(node: FaultyNode) -> None:
     address = node.address
     await node.stop()
-    market = JsonRpcMarketplace(JsonRpc([address]), 31337, MARKET, fixed_clock)
+    market = JsonRpcMarketplace(BlockCalls(JsonRpc([address]), 31337, fixed_clock), MARKET)
     before = time.monotonic()
     with pytest.raises(Unavailable):
         await market.post_facts(9, READER)
@@ -324,7 +325,7 @@ async def market_of_quorum(
     spare_node.entries = dict(node.entries)
     spare_node.balances = dict(node.balances)
     rpc = JsonRpc([node.address, spare_node.address])
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, quorum=2)
+    market = JsonRpcMarketplace(BlockCalls(rpc, 31337, fixed_clock), MARKET, quorum=2)
     yield market
     await market.close()
 
@@ -378,6 +379,6 @@ async def test_a_quorum_is_reached_with_the_next_node(
     dead = "http://127.0.0.1:1/"
     rpc = JsonRpc([dead, node.address, spare_node.address])
     spare_node.entries, spare_node.balances = dict(node.entries), dict(node.balances)
-    market = JsonRpcMarketplace(rpc, 31337, MARKET, fixed_clock, quorum=2)
+    market = JsonRpcMarketplace(BlockCalls(rpc, 31337, fixed_clock), MARKET, quorum=2)
     assert (await market.post_facts(9, READER)).balance == 1
     await market.close()

@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestServer
 from eth_abi.abi import encode
 from tests.adapters.chain.conftest import fixed_clock
 
+from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.webhooks.provider_a import ProviderA
@@ -70,7 +71,7 @@ async def deployed() -> AsyncIterator[DeployedMarketplace]:
     server = TestServer(application)
     await server.start_server(access_log=None)
     rpc = JsonRpc([f"http://127.0.0.1:{server.port}/"])
-    market = JsonRpcMarketplace(rpc, 31337, address, fixed_clock)
+    market = JsonRpcMarketplace(BlockCalls(rpc, 31337, fixed_clock), address)
     yield DeployedMarketplace(chain, address, rpc, market)
     await market.close()
     await server.close()
@@ -84,7 +85,7 @@ async def test_a_probe_finds_the_contract(deployed: DeployedMarketplace) -> None
 async def test_a_probe_finds_no_contract_at_a_persons_address(
     deployed: DeployedMarketplace,
 ) -> None:
-    astray = JsonRpcMarketplace(deployed.rpc, 31337, deployed.person(3), fixed_clock)
+    astray = JsonRpcMarketplace(BlockCalls(deployed.rpc, 31337, fixed_clock), deployed.person(3))
     with pytest.raises(ChainMisconfigured):
         await astray.probe()
 

@@ -1,0 +1,106 @@
+"""Contract calls over JSON-RPC, all of which are executed on one block of one node.
+
+Every batch begins with the node's chain id and newest block, and ends with its block number. A
+node executes a batch in order, so if the number is still that of the block, all calls between were
+executed on it. If not, the batch is sent again with every call pinned to the block by its hash. So
+a query usually takes one exchange, and never combines the results of two blocks. A node on another
+chain, or one whose newest block is too old or far behind that of another node, has failed.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from imprint.adapters.chain.http_client import NodeFailure
+from imprint.adapters.chain.json_rpc import Call, JsonRpc, check_chain_id, read_head
+from imprint.adapters.chain.node_heads import Head
+from imprint.domain.abi import NotAbi
+from imprint.domain.hexadecimal import NotHexadecimal, parse_hex_bytes, parse_hex_number
+from imprint.ports import Clock
+
+Read = TypeVar("Read")
+
+EthCall = Mapping[str, str]
+"""The first parameter of `eth_call`: what is called, and with which data."""
+
+Reader = Callable[[Sequence[bytes]], Read]
+"""Decodes what the calls of a query returned; may raise `NodeFailure` and `NotAbi`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCalls:
+    """Queries of contracts; with `max_head_age` 0, a newest block of any age is accepted.
+
+    Every method takes a deadline in loop time, and raises `Unavailable` if no node responds by
+    then as expected.
+    """
+
+    rpc: JsonRpc
+    chain_id: int
+    clock: Clock
+    max_head_age: float = 0.0
+
+    async def ask_one(self, calls: Sequence[EthCall], read: Reader[Read], deadline: float) -> Read:
+        """What `read` returns for the first node that works."""
+        await self._compare_nodes(deadline)
+
+        async def attempt(node: int) -> Read:
+            return await self._ask(node, calls, read)
+
+        return await self.rpc.ask_one(attempt, deadline)
+
+    async def ask_several(
+        self, calls: Sequence[EthCall], read: Reader[Read], deadline: float, quorum: int
+    ) -> list[Read]:
+        """What `read` returns for as many nodes as the quorum, each at its own newest block."""
+        await self._compare_nodes(deadline)
+
+        async def attempt(node: int) -> Read:
+            return await self._ask(node, calls, read)
+
+        return await self.rpc.ask_several(attempt, deadline, wanted=quorum, least=quorum)
+
+    async def _ask(self, node: int, calls: Sequence[EthCall], read: Reader[Read]) -> Read:
+        results = await self.rpc.send(node, _build_batch(calls, "latest"))
+        head = self._check_head(node, results[0], results[1])
+        if parse_result(parse_hex_number, results[-1]) != head.number:
+            pinned = _build_batch(calls, {"blockHash": head.hash})
+            results = await self.rpc.send(node, pinned)
+            self._check_head(node, results[0], results[1])
+        try:
+            return read([parse_result(parse_hex_bytes, one) for one in results[2:-1]])
+        except NotAbi as error:
+            raise NodeFailure("the contract returned malformed data") from error
+
+    async def _compare_nodes(self, deadline: float) -> None:
+        if self.rpc.needs_heads():
+            await self.rpc.refresh_heads(self.chain_id, deadline)
+
+    def _check_head(self, node: int, chain_id: object, block: object) -> Head:
+        check_chain_id(chain_id, self.chain_id)
+        head = read_head(block)
+        age = self.clock().timestamp() - head.timestamp
+        if self.max_head_age and age > self.max_head_age:
+            raise NodeFailure(f"the newest block is {age:.0f} seconds old")
+        self.rpc.check_head(node, head)
+        return head
+
+
+def deadline_in(seconds: float) -> float:
+    """The loop time in so many seconds."""
+    return asyncio.get_running_loop().time() + seconds
+
+
+def parse_result(parse: Callable[[object], Read], result: object) -> Read:
+    """Parse one result. Raises `NodeFailure` if it is not hexadecimal."""
+    try:
+        return parse(result)
+    except NotHexadecimal as error:
+        raise NodeFailure("a result is not hexadecimal") from error
+
+
+def _build_batch(calls: Sequence[EthCall], block: object) -> list[Call]:
+    head = Call("eth_getBlockByNumber", ("latest", False))
+    contract_calls = (Call("eth_call", (each, block)) for each in calls)
+    return [Call("eth_chainId"), head, *contract_calls, Call("eth_blockNumber")]
