@@ -23,7 +23,9 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.domain.rate_limits import Rate
+from imprint.domain.sessions import Session
 from imprint.ports.damage import Damage
+from imprint.ports.garbage import Condemned, GarbageReport, PurgeOutcome
 
 NO_QUOTA = Quota()
 """Refuses nothing."""
@@ -67,43 +69,6 @@ class StoredDocument:
     readable: bool
     size: int | None = None
     """How many bytes it has; not known of thumbnails."""
-
-
-@dataclass(frozen=True, slots=True)
-class Condemned:
-    """A document to be destroyed, and the fence of its condemnation."""
-
-    cid: Cid
-    network: Network
-    fence: int
-
-
-class PurgeOutcome(StrEnum):
-    """What became of a condemnation by the time that its document was destroyed."""
-
-    PURGED = "purged"
-    PASSED = "passed"
-    """Another process purged it, and nothing refers to the document."""
-    PENDING = "pending"
-    """A write took the document back, and has not committed."""
-    USED = "used"
-    """A live file refers to the document again."""
-
-
-class FenceRaised(Exception):
-    """Documents were condemned since the caller read the fence: it has to store its own again."""
-
-
-@dataclass(frozen=True, slots=True)
-class GarbageReport:
-    """Documents that would be destroyed now, with the first of them, and those that will be."""
-
-    due: int
-    due_bytes: int
-    """Of those whose size is known."""
-    waiting: int
-    """Detached ones whose grace period is not over."""
-    first: tuple[tuple[Cid, Network], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +167,11 @@ class Catalog(Protocol):
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
         """Count so many requests of `key` more, at most until its next one has to wait."""
 
-    async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
-        """Spend the nonce of a login, apart from those of writes; False if it was spent before."""
+    async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> int | None:
+        """Spend the nonce of a login, apart from those of writes; None if it was spent before.
+
+        Otherwise the generation of the sessions of this address, for the session that is issued.
+        """
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
         """Add a new group with this version as its draft, and end the intent.
@@ -247,13 +215,18 @@ class Catalog(Protocol):
 
     # Files and lists
 
-    async def file_by_cid(self, cid: Cid) -> File | None:
+    # With a session these refuse `session_ended` as well, whether they find anything or not. Of the
+    # lists, only those of drafts take one.
+
+    async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
         """The live file with this cid."""
 
-    async def file_by_post_id(self, post_id: int) -> File | None:
+    async def file_by_post_id(self, post_id: int, session: Session | None = None) -> File | None:
         """The `onchain` file bound to this post id."""
 
-    async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+    async def list_files(
+        self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
+    ) -> list[File]:
         """Up to `limit` files with a position below `before`, by falling position."""
 
     async def public_size(self, cid: Cid) -> int | None:
@@ -391,7 +364,10 @@ class Catalog(Protocol):
         """How much is stored; reads all live files, so it is for once in a while."""
 
     async def prune_replays(self, before: datetime) -> None:
-        """Delete older records of deliveries, logins and rate limits; they are no longer needed."""
+        """Delete what is older and no longer needed.
+
+        That is records of deliveries, logins, rate limits, and sessions that expired before then.
+        """
 
     # Checks of what is stored
 

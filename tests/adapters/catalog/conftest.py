@@ -17,7 +17,8 @@ from imprint.domain.files import Action, File, Intent, Network, Quota, Version, 
 from imprint.domain.lists import ListFilter
 from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
 from imprint.ports import Monotonic
-from imprint.ports.catalog import NO_QUOTA, PurgeOutcome
+from imprint.ports.catalog import NO_QUOTA
+from imprint.ports.garbage import PurgeOutcome
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LEASE = timedelta(minutes=10)

@@ -9,7 +9,8 @@ from imprint.domain.cids import Cid
 from imprint.domain.exports import ExportedFile
 from imprint.domain.files import Action, Network, Publication, State
 from imprint.domain.lists import PublicList
-from imprint.ports.catalog import FenceRaised, ImportConflict, ImportOutcome, PurgeOutcome
+from imprint.ports.catalog import ImportConflict, ImportOutcome
+from imprint.ports.garbage import FenceRaised, PurgeOutcome
 
 
 async def walk(world: World, owner=None, size: int = 2) -> list[ExportedFile]:

@@ -24,6 +24,7 @@ LASTING = {
     "dead_letters",
     "deliveries",
     "detached",
+    "ended_sessions",
     "events",
     "file_groups",
     "file_tags",
@@ -38,6 +39,7 @@ LASTING = {
     "private_feeds",
     "schema_migrations",
     "tags",
+    "writing_sessions",
 }
 """Tables that a backup, a repair and a migration are about."""
 

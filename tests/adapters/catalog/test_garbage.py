@@ -4,12 +4,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.adapters.catalog.conftest import World
+from tests.adapters.catalog.databases import Database
 
 from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.transaction import Transaction, micros
 from imprint.domain.cids import Cid
 from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.files import Action, Network
-from imprint.ports.catalog import Condemned, PurgeOutcome
+from imprint.ports.garbage import Condemned, PurgeOutcome
 
 PICTURE = Cid("bafypicture")
 
@@ -385,3 +388,23 @@ async def test_a_clock_ahead_of_the_server_does_not_cut_the_grace_short(world, k
     world.now = datetime.now(UTC)
     assert await world.condemn(grace_hours=0.5) == {(file.cid, "private")}
     assert await world.live(live.cid) == live
+
+
+ADD_ENDED = """
+INSERT INTO ended_sessions (subject, generation, expires_at) VALUES (:name, 1, :expires_at)"""
+ADD_WRITING = """
+INSERT INTO writing_sessions (id, wallet, public_key, actions, not_before, expires_at, created_at)
+VALUES (:name, 'wallet', :key, 'create', 1, :expires_at, 1)"""
+
+
+async def add_sessions(tx: Transaction, now: datetime) -> None:
+    for name, expires_at in (("expired", micros(now) - 1), ("valid", micros(now))):
+        await tx.execute(ADD_ENDED, name=name, expires_at=expires_at)
+        await tx.execute(ADD_WRITING, name=name, expires_at=expires_at, key=b"\x04")
+
+
+async def test_sessions_are_forgotten_when_they_have_expired(world: World, database: Database):
+    await world.catalog.transact((), add_sessions, world.now)
+    await world.catalog.prune_replays(world.now)
+    assert await database.rows("SELECT subject FROM ended_sessions") == [("valid",)]
+    assert await database.rows("SELECT id FROM writing_sessions") == [("valid",)]

@@ -36,7 +36,7 @@ async def settle() -> None:
 
 
 def key_of(number: int) -> ListKey:
-    return PublicList((), False), number, 10
+    return PublicList((), False), number, 10, None
 
 
 async def test_callers_that_wait_share_a_round_and_later_ones_get_the_next() -> None:

@@ -246,6 +246,22 @@ async def test_who_was_idle_when_a_move_began_cannot_use_the_target_before_its_e
     await catalog.close()
 
 
+async def test_sessions_that_were_ended_and_writing_sessions_are_moved(source, target):
+    alice = World(None).alice
+    with closing(sqlite3.connect(source.path)) as connection, connection:
+        connection.execute(
+            "INSERT INTO ended_sessions VALUES (?, 1234567, 8), ('7-ab', ?, 9)", (alice, 2**62)
+        )
+        connection.execute(
+            "INSERT INTO writing_sessions VALUES ('id', ?, ?, 'create,update', 1, 2, 3)",
+            (alice, b"\x04" + bytes(range(64))),
+        )
+    await move_catalog(source.path, target.address, lambda *_: None)
+    for table in ("ended_sessions", "writing_sessions"):
+        statement = f"SELECT * FROM {table} ORDER BY 1"
+        assert await target.rows(statement) == await source.rows(statement) != []
+
+
 async def test_private_feeds_are_moved_and_the_index_begins_again(source, target):
     feed = f"('f', '{World(None).alice}', '{'0' * 64}', 1, NULL)"
     with closing(sqlite3.connect(source.path)) as connection, connection:

@@ -10,8 +10,14 @@ from tests.adapters.catalog.test_sql import WHOLE, texts
 
 from imprint.adapters.catalog import postgresql, postgresql_writes, sql
 from imprint.adapters.catalog.derived_tables import INDEX_TABLES
+from imprint.adapters.catalog.ended_sessions import (
+    END_SESSION,
+    FIND_ENDED,
+    IS_ENDED_IN_POSTGRESQL,
+    for_session,
+)
 from imprint.adapters.catalog.postgresql_pool import SESSION
-from imprint.adapters.catalog.postgresql_sql import LISTS, translate
+from imprint.adapters.catalog.postgresql_sql import LIST_DRAFTS_FOR, LISTS, translate
 
 ROWS = 6_000
 
@@ -51,6 +57,9 @@ INSERT INTO deliveries SELECT 'a', 'digest-' || n, 'nonce-' || n, n
     FROM generate_series(1, {ROWS}) n;
 INSERT INTO chain_marks SELECT n, 'stand', n, 'block' FROM generate_series(1, {ROWS}) n;
 INSERT INTO paces SELECT 'key-' || n, n FROM generate_series(1, {ROWS}) n;
+INSERT INTO ended_sessions SELECT 'subject-' || n, n, n FROM generate_series(1, {ROWS}) n;
+INSERT INTO writing_sessions SELECT 'session-' || n, 'owner-' || n % 500, 'key', 'create', n, n, n
+    FROM generate_series(1, {ROWS}) n;
 INSERT INTO leases SELECT 'lease-' || n, 'holder', n FROM generate_series(1, {ROWS}) n;
 """
 
@@ -94,6 +103,10 @@ AT_ONCE = {
 STATEMENTS = {each.id: each.values[0] for each in texts()} | {
     **{name: text for name, text in AT_ONCE.items() if name.isupper()},
     **{f"{each.id} at once": LISTS[each.values[0]] for each in texts() if each.values[0] in LISTS},
+    "list drafts for a session": LIST_DRAFTS_FOR,
+    "find for a session": for_session(sql.VERSION_BY_CID, IS_ENDED_IN_POSTGRESQL),
+    "end a session": END_SESSION,
+    "FIND_ENDED": FIND_ENDED,
     **{f"opening {key}": text for key, text in postgresql_writes.OPENINGS.items()},
     **{f"open create {key}": text for key, text in postgresql_writes.OPEN_CREATE.items()},
 }

@@ -194,6 +194,19 @@ async def test_a_catalog_of_the_release_before_the_index_keeps_everything(addres
     assert after.keys() - before.keys() >= {"posts", "holdings", "private_feeds"}
 
 
+async def test_a_catalog_of_the_release_before_sessions_could_end_keeps_everything(
+    address: str,
+) -> None:
+    await fill_schema(address, 6)
+    before = await read_all(address)
+    await open_any(address).close()
+    after = await read_all(address)
+    kept = before.keys() - {"schema_migrations", "installation", "counters"}
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    added = after.keys() - before.keys()
+    assert {name: after[name] for name in added} == {"ended_sessions": [], "writing_sessions": []}
+
+
 async def fill_schema(address: str, number: int) -> None:
     """Make a catalog of the first schema, and bring it to a later one."""
     await fill_first_schema(address)

@@ -21,7 +21,8 @@ from imprint.domain.cids import Cid
 from imprint.domain.errors import Damaged
 from imprint.domain.exports import ExportedFile, number_of
 from imprint.domain.files import File, Network, State
-from imprint.ports.catalog import FenceRaised, ImportConflict, ImportOutcome, StoredDocument
+from imprint.ports.catalog import ImportConflict, ImportOutcome, StoredDocument
+from imprint.ports.garbage import FenceRaised
 
 
 async def walk_files(

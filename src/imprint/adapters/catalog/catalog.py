@@ -15,6 +15,7 @@ from imprint.adapters.catalog import (
     files,
     garbage,
     installation,
+    leases,
     records,
     sql,
     usage,
@@ -50,19 +51,18 @@ from imprint.domain.posts import (
     PostCreated,
 )
 from imprint.domain.rate_limits import Rate
+from imprint.domain.sessions import Session
 from imprint.ports.catalog import (
     NO_QUOTA,
-    Condemned,
-    GarbageReport,
     ImportOutcome,
     KeyRecord,
     Lease,
-    PurgeOutcome,
     StoredDocument,
     Usage,
     VerifiedRecord,
 )
 from imprint.ports.damage import Damage
+from imprint.ports.garbage import Condemned, GarbageReport, PurgeOutcome
 
 _UNKNOWN_REACH = 1_000_000
 """The `reach` of a read that may visit any number of rows."""
@@ -73,10 +73,8 @@ _PROBE_SECONDS = 2.0
 _SECOND = 1_000_000
 """Microseconds in a second: moments are stored in microseconds."""
 
-_MICROSECOND = timedelta(microseconds=1)
-
-LeaseClock = Callable[[], int | None]
-"""Returns what leases take for now, in microseconds; None is the time of the database's server."""
+ReadFor = Callable[[Session | None], Awaitable[T]]
+"""A read that refuses the session if it was ended."""
 
 
 class Snapshot(Protocol):
@@ -109,6 +107,13 @@ class CatalogBase(ABC):
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         """The result of `read`; a database may keep it under `key` until the next commit."""
         return await read()
+
+    async def cached_for(self, session: Session | None, key: Hashable, read: ReadFor[T]) -> T:
+        """The result of `read`, as in `cached`; refuses an ended session.
+
+        `read` refuses it if it is given the session: what is kept needs another check.
+        """
+        return await read(session)
 
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
@@ -145,6 +150,8 @@ class CatalogBase(ABC):
     async def open_write(
         self, write: Write, rate: Rate | None, key: str, cid: Cid | None = None
     ) -> File | None:
+        if write.session is not None:
+            await self.read(drafts.refuse_revoked, write.session)
         if rate is not None:
             await self.admit(key, rate, write.at)
         await self.check_nonce(write.signer, write.nonce)
@@ -190,7 +197,7 @@ class CatalogBase(ABC):
         locks = write_locks(write, None, cid)
         return await self.transact(locks, drafts.delete_draft, write, cid)
 
-    async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> bool:
+    async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> int | None:
         return await self.transact((), drafts.spend_login_nonce, address, nonce, at)
 
     async def admit(self, key: str, rate: Rate, now: datetime, cost: int = 1) -> None:
@@ -201,14 +208,20 @@ class CatalogBase(ABC):
 
     # Files and lists
 
-    async def file_by_cid(self, cid: Cid) -> File | None:
-        file = await self.cached(cid, lambda: self.read(files.find_by_cid, cid))
+    async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
+        file = await self.cached_for(
+            session, cid, lambda unchecked: self.read(files.find_by_cid, cid, unchecked)
+        )
         if file is None:
             self._refuse_miss()
         return file
 
-    async def file_by_post_id(self, post_id: int) -> File | None:
-        file = await self.cached(post_id, lambda: self.read(files.find_by_post_id, post_id))
+    async def file_by_post_id(self, post_id: int, session: Session | None = None) -> File | None:
+        file = await self.cached_for(
+            session,
+            post_id,
+            lambda unchecked: self.read(files.find_by_post_id, post_id, unchecked),
+        )
         if file is None:
             self._refuse_miss()
         return file
@@ -218,16 +231,18 @@ class CatalogBase(ABC):
         if self.damage.structure is not None:
             raise Unavailable.database()
 
-    async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+    async def list_files(
+        self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
+    ) -> list[File]:
         self._refuse_miss()
 
-        async def read_list() -> list[File]:
+        async def read_list(unchecked: Session | None) -> list[File]:
             plan = await self.read(files.plan_list, which, before, limit)
             if plan is None:
                 return []
-            return await self.read(files.read_list, plan, reach=plan.reach)
+            return await self.read(files.read_list, plan, unchecked, reach=plan.reach)
 
-        return await self.cached((which, before, limit), read_list)
+        return await self.cached_for(session, (which, before, limit), read_list)
 
     async def public_size(self, cid: Cid) -> int | None:
         size = await self.read(files.public_size, cid)
@@ -284,13 +299,13 @@ class CatalogBase(ABC):
     # Leases and garbage
 
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
-        return await self.transact((), _take_lease, self.lease_now, name, holder, length)
+        return await self.transact((), leases.take, self.lease_now, name, holder, length)
 
     async def release_lease(self, name: str, holder: str) -> None:
-        await self.transact((), _release_lease, self.lease_now, name, holder)
+        await self.transact((), leases.release, self.lease_now, name, holder)
 
     async def find_lease(self, name: str) -> Lease | None:
-        return await self.read(_find_lease, self.lease_now, name)
+        return await self.read(leases.find, self.lease_now, name)
 
     async def lease_age(self, name: str) -> timedelta | None:
         found = await self.find_lease(name)
@@ -428,26 +443,6 @@ async def _beat(tx: Transaction) -> None:
 
 async def _read_beat(tx: Transaction) -> None:
     await tx.fetchone(sql.READ_HEARTBEAT)
-
-
-async def _take_lease(
-    tx: Transaction, clock: LeaseClock, name: str, holder: str, length: timedelta
-) -> bool:
-    # The clock is read inside: a transaction that waited for another one must not take the lease
-    # that was taken meanwhile for one of a wrong clock.
-    row = await tx.fetchone(
-        sql.TAKE_LEASE, name=name, holder=holder, length=length // _MICROSECOND, now=clock()
-    )
-    return row is not None
-
-
-async def _release_lease(tx: Transaction, clock: LeaseClock, name: str, holder: str) -> None:
-    await tx.execute(sql.RELEASE_LEASE, name=name, holder=holder, now=clock())
-
-
-async def _find_lease(tx: Transaction, clock: LeaseClock, name: str) -> Lease | None:
-    row = await tx.fetchone(sql.FIND_LEASE, name=name, now=clock())
-    return None if row is None else Lease(row["holder"], row["microseconds"] * _MICROSECOND)
 
 
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:

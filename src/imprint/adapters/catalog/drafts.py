@@ -33,6 +33,7 @@ from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Code, NonceUsed, Refusal, Unavailable
 from imprint.domain.files import Action, File, Intent, Network, Quota, State, Version, Write
+from imprint.domain.sessions import no_writing_session
 
 NO_HASHTAGS = hashtags_text(())
 """The hashtags of a new group."""
@@ -202,7 +203,14 @@ async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
     """Raise `NonceUsed` if the signer has spent this nonce, with its file if that is still live."""
     spent = await tx.fetchone(sql.SPENT_NONCE, signer=signer, nonce=key_text(nonce))
     if spent is not None:
-        raise NonceUsed(await find_live(tx, sql.VERSION_BY_ID, id=spent["file_id"]))
+        file = await find_live(tx, sql.VERSION_BY_ID, id=spent["file_id"])
+        raise NonceUsed(spent["action"], file)
+
+
+async def refuse_revoked(tx: Transaction, session_id: str) -> None:
+    """Refuse `writing_session_invalid` if there is no writing session with this id any more."""
+    if await tx.fetchone(sql.HAS_WRITING_SESSION, session=session_id) is None:
+        raise no_writing_session()
 
 
 async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
@@ -219,12 +227,14 @@ async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
     await release(tx, condemned)
 
 
-async def spend_login_nonce(tx: Transaction, address: Address, nonce: str, at: datetime) -> bool:
-    """Spend the nonce of a login; False if it was spent before."""
+async def spend_login_nonce(
+    tx: Transaction, address: Address, nonce: str, at: datetime
+) -> int | None:
+    """Spend the nonce of a login; returns the generation of its session, None if it was spent."""
     row = await tx.fetchone(
         sql.SPEND_LOGIN_NONCE, address=address, nonce=key_text(nonce), spent_at=micros(at)
     )
-    return row is not None
+    return None if row is None else int(row["generation"] or 0)
 
 
 async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None:

@@ -15,12 +15,14 @@ from zlib import crc32
 import msgspec
 
 from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.ended_sessions import for_session, refuse_ended, session_values
 from imprint.adapters.catalog.transaction import Row, Transaction, Value, micros, moment_of
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Damaged
 from imprint.domain.files import File, Network, Publication, State
 from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
+from imprint.domain.sessions import Session, session_ended
 from imprint.ports.catalog import KeyRecord
 
 UNPLACED = 0
@@ -133,6 +135,9 @@ def _damaged(id: object, position: object) -> Damaged:  # noqa: A002
 COLUMNS = tuple(signature(build_file).parameters)
 """The columns of a file, in order."""
 
+WIDTH = len(COLUMNS)
+"""How many columns a file has; what else a statement reads comes after them."""
+
 
 def file_of(row: Row) -> File:
     """The file of a row with the columns of a file and no others."""
@@ -155,9 +160,19 @@ async def find_version(tx: Transaction, statement: str, **values: Value) -> File
     return None if row is None else file_of(row)
 
 
-async def find_live(tx: Transaction, statement: str, **values: Value) -> File | None:
-    """The first file that a statement finds, if it is live."""
-    return live_file_of(await tx.fetchone(statement, **values))
+async def find_live(
+    tx: Transaction, statement: str, session: Session | None = None, **values: Value
+) -> File | None:
+    """The first file that a statement finds, if it is live. Refuses an ended session."""
+    if session is None:
+        return live_file_of(await tx.fetchone(statement, **values))
+    row = await tx.fetchone(for_session(statement), **session_values(session), **values)
+    if row is None:
+        await refuse_ended(tx, session)
+        return None
+    if row["ended"]:
+        raise session_ended()
+    return live_file_of(row[:WIDTH])
 
 
 def live_file_of(row: Iterable[Any] | None) -> File | None:
@@ -174,14 +189,16 @@ async def find_draft(tx: Transaction, cid: Cid, owner: Address) -> File | None:
     return file
 
 
-async def find_by_cid(tx: Transaction, cid: Cid) -> File | None:
-    """The live file with this cid."""
-    return await find_live(tx, sql.VERSION_BY_CID, cid=cid)
+async def find_by_cid(tx: Transaction, cid: Cid, session: Session | None = None) -> File | None:
+    """The live file with this cid. Refuses an ended session."""
+    return await find_live(tx, sql.VERSION_BY_CID, session, cid=cid)
 
 
-async def find_by_post_id(tx: Transaction, post_id: int) -> File | None:
-    """The file that is bound to this post id."""
-    return await find_live(tx, sql.VERSION_BY_POST, post_id=str(post_id))
+async def find_by_post_id(
+    tx: Transaction, post_id: int, session: Session | None = None
+) -> File | None:
+    """The file that is bound to this post id. Refuses an ended session."""
+    return await find_live(tx, sql.VERSION_BY_POST, session, post_id=str(post_id))
 
 
 async def public_size(tx: Transaction, cid: Cid) -> int | None:
@@ -226,9 +243,17 @@ async def plan_list(
     return ListPlan(statement, values | tags, limit if len(counted) == 1 else counted[0][0])
 
 
-async def read_list(tx: Transaction, plan: ListPlan) -> list[File]:
-    """The files of a planned list."""
-    return [build_file(*row) for row in await tx.fetchall(plan.statement, **plan.values)]
+async def read_list(tx: Transaction, plan: ListPlan, session: Session | None) -> list[File]:
+    """The files of a planned list. Refuses an ended session."""
+    if session is None:
+        return [build_file(*row) for row in await tx.fetchall(plan.statement, **plan.values)]
+    values = plan.values | session_values(session)
+    rows = await tx.fetchall(for_session(plan.statement), **values)
+    if not rows:
+        await refuse_ended(tx, session)
+    elif rows[0]["ended"]:
+        raise session_ended()
+    return [build_file(*row[:WIDTH]) for row in rows]
 
 
 async def _count(tx: Transaction, tag: str, which: PublicList) -> int:

@@ -18,7 +18,7 @@ from imprint.adapters.catalog.transaction import (
 )
 from imprint.domain.cids import Cid
 from imprint.domain.files import Action, Network
-from imprint.ports.catalog import Condemned, GarbageReport, PurgeOutcome
+from imprint.ports.garbage import Condemned, GarbageReport, PurgeOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +158,15 @@ async def detach_strays(
 
 
 async def prune_replays(tx: Transaction, before: datetime) -> None:
-    """Forget deliveries, logins and rate limits that are too old to matter."""
+    """Forget deliveries, logins, sessions and rate limits that are too old to matter.
+
+    Sessions stay for as long after they expired as logins after they were made: a process whose
+    clock is ahead must not forget that a session was ended while it is valid for the others.
+    """
     await tx.execute(sql.FORGET_DELIVERIES, before=micros(before))
     await tx.execute(sql.FORGET_LOGINS, before=micros(before))
+    await tx.execute(sql.FORGET_ENDED_SESSIONS, before=micros(before))
+    await tx.execute(sql.FORGET_WRITING_SESSIONS, before=micros(before))
     await tx.execute(sql.FORGET_RATE_LIMITS, before=micros(before))
 
 

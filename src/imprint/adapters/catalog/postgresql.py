@@ -31,9 +31,10 @@ from imprint import failpoints
 from imprint.adapters.catalog import drafts, sql
 from imprint.adapters.catalog import postgresql_writes as writes
 from imprint.adapters.catalog.catalog import CatalogBase, admission
-from imprint.adapters.catalog.files import COLUMNS, build_file, live_file_of
+from imprint.adapters.catalog.ended_sessions import refuse_ended
+from imprint.adapters.catalog.files import WIDTH, live_file_of
 from imprint.adapters.catalog.installation import identify
-from imprint.adapters.catalog.postgresql_lists import RememberedLists, RememberedReads, Snapshot
+from imprint.adapters.catalog.postgresql_lists import ListReader, RememberedReads
 from imprint.adapters.catalog.postgresql_pool import (
     CALL_SECONDS,
     FAILURES,
@@ -44,7 +45,8 @@ from imprint.adapters.catalog.postgresql_pool import (
     translated,
 )
 from imprint.adapters.catalog.postgresql_schema import examine_server, migrate
-from imprint.adapters.catalog.postgresql_sql import READ_SNAPSHOT, list_statement, translate
+from imprint.adapters.catalog.postgresql_sessions import CHECKED, MARKED, KnownSessions
+from imprint.adapters.catalog.postgresql_sql import translate
 from imprint.adapters.catalog.postgresql_transaction import (
     CONFLICT,
     REFUSED,
@@ -62,6 +64,7 @@ from imprint.domain.files import File, Intent, Quota, Version, Write
 from imprint.domain.installation import Identity, new_installation_id
 from imprint.domain.lists import ListFilter
 from imprint.domain.rate_limits import Rate
+from imprint.domain.sessions import Session, session_ended
 from imprint.ports import Monotonic
 from imprint.ports.catalog import NO_QUOTA
 from imprint.ports.damage import Damage
@@ -97,8 +100,6 @@ _AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
 _BEGUN = 4096
 """How many writes that have begun and not ended a process knows the positions of. The rule takes
 another position for a write that is not among them."""
-
-_WIDTH = len(COLUMNS)
 
 _BY_CID, _ = translate(sql.VERSION_BY_CID, {"cid": None})
 _BY_POST, _ = translate(sql.VERSION_BY_POST, {"post_id": None})
@@ -157,8 +158,9 @@ class PostgresqlCatalog(CatalogBase):
         self._pool = Pool(url, connections)
         self._local_locks = KeyedLocks()
         self._positions: dict[str, int] = {}
-        self._lists = RememberedLists(self._snapshot)
-        self._reads = RememberedReads(self._snapshot)
+        self._lists = ListReader(self._pool)
+        self._reads = RememberedReads(self._pool)
+        self._sessions = KnownSessions()
         self._running: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -176,13 +178,11 @@ class PostgresqlCatalog(CatalogBase):
         admitted = None if rate is None else admission(key, rate, write.at)
         statement = writes.open_statement(write, admitted, cid)
         (row,) = await self._reading(self._pool.rows, *translate(statement.text, statement.values))
-        if rate is not None and not row["admitted"]:
-            await self.admit(key, rate, write.at)
-        if row["spent"]:
-            await self.check_nonce(write.signer, write.nonce)
+        if row["spent"] or not row["admitted"]:
+            await super().open_write(write, None if row["admitted"] else rate, key)
         if cid is None:
             return None
-        return self._live(None if row["id"] is None else row[:_WIDTH])
+        return self._live(None if row["id"] is None else row[:WIDTH])
 
     async def open_create(
         self, write: Write, rate: Rate | None, key: str, intent: Intent, quota: Quota
@@ -193,10 +193,8 @@ class PostgresqlCatalog(CatalogBase):
         row = None if statement is None else await self._run_alone(statement)
         if row is None:
             return await super().open_create(write, rate, key, intent, quota)
-        if rate is not None and not row["admitted"]:
-            await self.admit(key, rate, write.at)
-        if row["spent"]:
-            await self.check_nonce(write.signer, write.nonce)
+        if row["spent"] or not row["admitted"]:
+            await super().open_write(write, None if row["admitted"] else rate, key)
         return self._begun(intent, row) if row["begun"] else await self.begin_write(intent, quota)
 
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
@@ -260,15 +258,30 @@ class PostgresqlCatalog(CatalogBase):
 
     # Files and lists: the same statements as the rules, with less around them
 
-    async def file_by_cid(self, cid: Cid) -> File | None:
-        return await self._find(_BY_CID, cid)
+    async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
+        return await self._find(_BY_CID, cid, session)
 
-    async def file_by_post_id(self, post_id: int) -> File | None:
-        return await self._find(_BY_POST, str(post_id))
+    async def file_by_post_id(self, post_id: int, session: Session | None = None) -> File | None:
+        return await self._find(_BY_POST, str(post_id), session)
 
-    async def _find(self, text: str, value: str) -> File | None:
-        rows = await self._reading(self._pool.rows, text, (value,))
-        return self._live(rows[0] if rows else None)
+    async def _find(self, text: str, value: str, session: Session | None) -> File | None:
+        if session is None:
+            rows = await self._reading(self._pool.rows, text, (value,))
+            return self._live(rows[0] if rows else None)
+        if self._sessions.may_know(session):
+            rows = await self._reading(self._pool.rows, MARKED[text], (value,))
+            # Another request may have seen another mark meanwhile.
+            if rows and self._sessions.knows(session, rows[0]["mark"]):
+                return self._live(rows[0][:WIDTH])
+        values = (session.generation, session.id, session.address, value)
+        rows = await self._reading(self._pool.rows, CHECKED[text], values)
+        if not rows:
+            await self.read(refuse_ended, session)
+            return self._live(None)
+        if rows[0]["ended"]:
+            raise session_ended()
+        self._sessions.add(session, rows[0]["mark"])
+        return self._live(rows[0][:WIDTH])
 
     def _live(self, row: Iterable[Any] | None) -> File | None:
         """The file of a row, if it is live."""
@@ -281,35 +294,14 @@ class PostgresqlCatalog(CatalogBase):
             self._refuse_miss()
         return file
 
-    async def list_files(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
+    async def list_files(
+        self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
+    ) -> list[File]:
         self._refuse_miss()
-        return await self._reading(self._list, which, before, limit)
-
-    async def _list(self, which: ListFilter, before: int | None, limit: int) -> list[File]:
-        key = which, before, limit
-        known = self._lists.known(key)
-        if known is not None and await self._lists.is_current(known[0]):
-            return known[1]
-        text, values = list_statement(which, before, limit)
-        async with self._pool.connection() as connection:
-            server = connection.server
-            values["known"] = known[0][1] if known and known[0][0] == server else ""
-            rows = await connection.run(*translate(text, values))
-        snapshot = server, rows[0]["snapshot"]
-        if known and known[0] == snapshot:
-            files = known[1]
-        else:
-            files = [build_file(*row[:_WIDTH]) for row in rows if row["present"]]
-        self._lists.remember(key, snapshot, files)
-        return files
+        return await self._reading(self._lists.read, which, before, limit, session)
 
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         return await self._reading(self._reads.read, key, read)
-
-    async def _snapshot(self) -> Snapshot:
-        async with self._pool.connection() as connection:
-            ((snapshot,),) = await connection.run(READ_SNAPSHOT, ())
-            return connection.server, snapshot
 
     def lease_now(self) -> int | None:
         return None if self._clock is None else int(self._clock() * 1_000_000)

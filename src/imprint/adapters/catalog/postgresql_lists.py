@@ -2,10 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Any, TypeVar
 
+from imprint.adapters.catalog.files import WIDTH, build_file
+from imprint.adapters.catalog.postgresql_pool import Pool
+from imprint.adapters.catalog.postgresql_sql import READ_SNAPSHOT, list_statement, translate
 from imprint.domain.files import File
 from imprint.domain.lists import ListFilter
+from imprint.domain.sessions import Session, session_ended
 
 T = TypeVar("T")
 
@@ -15,8 +20,51 @@ REMEMBERED = 1024
 Snapshot = tuple[str, str]
 """A server, and which of its transactions a statement sees."""
 
-ListKey = tuple[ListFilter, int | None, int]
-"""The filter, the position and the length of a list."""
+ListKey = tuple[ListFilter, int | None, int, str | None]
+"""The filter, the position and the length of a list, and the id of the session it was read for."""
+
+
+async def read_snapshot(pool: Pool) -> Snapshot:
+    """The snapshot of this moment."""
+    async with pool.connection() as connection:
+        ((snapshot,),) = await connection.run(READ_SNAPSHOT, ())
+        return connection.server, snapshot
+
+
+class ListReader:
+    """Reads lists, and remembers them."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._remembered = RememberedLists(partial(read_snapshot, pool))
+        self.expect_change = self._remembered.expect_change
+
+    async def read(
+        self, which: ListFilter, before: int | None, limit: int, session: Session | None
+    ) -> list[File]:
+        """Up to `limit` files with a position below `before`. Refuses an ended session.
+
+        What is remembered for a session was read when it was not ended; if it has been ended since,
+        a transaction has ended.
+        """
+        key = which, before, limit, None if session is None else session.id
+        known = self._remembered.known(key)
+        if known is not None and await self._remembered.is_current(known[0]):
+            return known[1]
+        text, values = list_statement(which, before, limit, session)
+        async with self._pool.connection() as connection:
+            server = connection.server
+            values["known"] = known[0][1] if known and known[0][0] == server else ""
+            rows = await connection.run(*translate(text, values))
+        if rows[0]["ended"]:
+            raise session_ended()
+        snapshot = server, rows[0]["snapshot"]
+        if known and known[0] == snapshot:
+            files = known[1]
+        else:
+            files = [build_file(*row[:WIDTH]) for row in rows if row["present"]]
+        self._remembered.remember(key, snapshot, files)
+        return files
 
 
 class RememberedLists:
@@ -66,9 +114,9 @@ class RememberedReads:
     While the snapshot is the same no transaction has ended, before, during or after the read.
     """
 
-    def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
+    def __init__(self, pool: Pool) -> None:
         self._results: dict[Hashable, tuple[Snapshot, Any]] = {}
-        self._rounds = SnapshotRounds(read_snapshot)
+        self._rounds = SnapshotRounds(partial(read_snapshot, pool))
 
     async def read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         """The result that is remembered under this key, or that of `read`."""

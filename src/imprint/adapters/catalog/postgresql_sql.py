@@ -7,10 +7,16 @@ from typing import Any
 
 from imprint.adapters.catalog import post_words, sql
 from imprint.adapters.catalog.derived_tables import TRUNCATIONS
+from imprint.adapters.catalog.ended_sessions import (
+    END_SESSION,
+    IS_ENDED_IN_POSTGRESQL,
+    session_values,
+)
 from imprint.adapters.catalog.files import END
 from imprint.adapters.catalog.index_tables import LOADS, in_postgresql
 from imprint.adapters.catalog.transaction import Value
 from imprint.domain.lists import ListFilter, OwnDrafts
+from imprint.domain.sessions import Session
 from imprint.domain.tags import MAX_TAGS
 
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
@@ -37,7 +43,7 @@ _CHANGED = f"{_SNAPSHOT} <> :known"
 """Evaluated once, before any row is read."""
 
 _LIST = f"""
-SELECT page.*, {_SNAPSHOT} AS snapshot
+SELECT page.*, {_SNAPSHOT} AS snapshot, {{ended}} AS ended
 FROM (SELECT 1) AS one
 LEFT JOIN LATERAL (SELECT listed.*, true AS present FROM ({{text}}) AS listed) AS page ON true"""  # noqa: S608
 
@@ -91,6 +97,14 @@ _SERVER_NOW = """
 COALESCE(CAST(:now AS BIGINT), CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT))"""
 """The time of the server, unless another clock is given."""
 
+_MARK_END = """
+WITH marked AS (
+    INSERT INTO counters (name, value)
+    VALUES ('ended_sessions', CAST(random() * 4611686018427387904 AS BIGINT))
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+)"""
+"""What every logout does besides: see `postgresql_sessions`."""
+
 _OWN: Mapping[str, str] = {
     **{
         text: text.replace(":now", _SERVER_NOW)
@@ -99,6 +113,7 @@ _OWN: Mapping[str, str] = {
     **{text: in_postgresql(text) for text in LOADS},
     **TRUNCATIONS,
     **post_words.IN_POSTGRESQL,
+    END_SESSION: _MARK_END + END_SESSION,
     sql.NEXT_POSITION: "SELECT nextval('positions') AS value",
     sql.MISCOUNTED_TAGS: "SELECT 0 AS count",
     sql.COUNT_TAG: f"SELECT {_count_in('onchain')} AS posts, {_count_in('pending')} AS drafts",
@@ -112,12 +127,12 @@ _OWN: Mapping[str, str] = {
 
 LISTS: Mapping[str, str] = {
     **{
-        text: _LIST.format(text=text.replace(" WHERE ", f" WHERE {_CHANGED} AND "))
+        text: _LIST.format(text=text.replace(" WHERE ", f" WHERE {_CHANGED} AND "), ended="false")
         for text in (sql.LIST_DRAFTS, sql.LIST_LIVE, sql.LIST_POSTS)
     },
     **{
         sql.list_tagged(tags, drafts_too): _LIST.format(
-            text=_list_tagged(tags, drafts_too, f"AND {_CHANGED}")
+            text=_list_tagged(tags, drafts_too, f"AND {_CHANGED}"), ended="false"
         )
         for tags in range(1, MAX_TAGS + 1)
         for drafts_too in (False, True)
@@ -125,25 +140,31 @@ LISTS: Mapping[str, str] = {
 }
 """What reads a list, for the statement in `sql`: in one round trip, and only if it has changed."""
 
+LIST_DRAFTS_FOR = LISTS[sql.LIST_DRAFTS].replace("false AS", f"{IS_ENDED_IN_POSTGRESQL} AS")
+"""What reads a list of drafts for a session."""
+
 
 def translate(text: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """A statement with numbered values, and these values in order."""
     limit = values.get(_LIMIT)
-    numbered, names = _number_values(text, None if limit is None else int(limit))
+    numbered, names = number_values(text, None if limit is None else int(limit))
     return numbered, [values[name] for name in names]
 
 
 def list_statement(
-    which: ListFilter, before: int | None, limit: int
+    which: ListFilter, before: int | None, limit: int, session: Session | None
 ) -> tuple[str, dict[str, Value]]:
     """A list as one statement that reads it unless the snapshot is `known`.
 
-    It has a row even then, and for an empty list: one that is not `present`.
+    It has a row even then, and for an empty list: one that is not `present`. Each row says whether
+    the session is `ended`.
     """
     values: dict[str, Value] = {"before": END if before is None else before, "limit": limit}
     if isinstance(which, OwnDrafts):
         values["owner"] = which.owner
-        return LISTS[sql.LIST_DRAFTS], values
+        if session is None:
+            return LISTS[sql.LIST_DRAFTS], values
+        return LIST_DRAFTS_FOR, values | session_values(session)
     if not which.tags:
         return LISTS[sql.LIST_LIVE if which.drafts_too else sql.LIST_POSTS], values
     tags = dict.fromkeys(which.tags)
@@ -152,7 +173,8 @@ def list_statement(
 
 
 @lru_cache(maxsize=1024)
-def _number_values(text: str, limit: int | None) -> tuple[str, tuple[str, ...]]:
+def number_values(text: str, limit: int | None) -> tuple[str, tuple[str, ...]]:
+    """A statement with numbered values, and the names of these in order."""
     numbers: dict[str, int] = {}
 
     def number(match: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ that takes a snapshot of its own.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TypeGuard
 
 from imprint.adapters.catalog import sql
@@ -51,17 +52,22 @@ def _key_of(lock: frozenset[str]) -> int:
 _ASYNCHRONOUS = "set_config('synchronous_commit', 'off', true)"
 """Lets the commit of its statement not wait for the disk."""
 
-_ADMITTED = f"WITH admitted AS ({sql.ADMIT})"
+_ADMITTED = {
+    False: f"WITH admitted AS ({sql.ADMIT})",
+    True: f"WITH admitted AS ({sql.ADMIT_BY_SESSION})",
+}
+_ALLOWED = {False: "true", True: f"EXISTS ({sql.HAS_WRITING_SESSION})"}
+"""Without a rate limit, a write is admitted unless its writing session is revoked."""
 _IS_ADMITTED = f"{_ASYNCHRONOUS} AS commit, EXISTS (SELECT 1 FROM admitted) AS admitted"  # noqa: S608
 _NONCE = " FROM (SELECT 1) AS one LEFT JOIN nonces n ON n.signer = :signer AND n.nonce = :nonce"
 _FILE = " LEFT JOIN files f ON f.cid = :cid LEFT JOIN file_groups g ON g.id = f.group_id"
 
 
-def _opening(limited: bool, with_file: bool) -> str:
+def _opening(limited: bool, with_file: bool, by_session: bool) -> str:
     columns = sql.FILE_COLUMNS if with_file else "SELECT n.signer AS id"
-    admitted = f", {_IS_ADMITTED}" if limited else ", true AS admitted"
+    admitted = f", {_IS_ADMITTED}" if limited else f", {_ALLOWED[by_session]} AS admitted"
     return (
-        (_ADMITTED if limited else "")
+        (_ADMITTED[by_session] if limited else "")
         + columns
         + admitted
         + ", n.signer IS NOT NULL AS spent"
@@ -70,12 +76,8 @@ def _opening(limited: bool, with_file: bool) -> str:
     )
 
 
-OPENINGS = {
-    (limited, with_file): _opening(limited, with_file)
-    for limited in (False, True)
-    for with_file in (False, True)
-}
-"""What opens a write, by whether it is counted and whether it is about a file."""
+OPENINGS = {key: _opening(*key) for key in product((False, True), repeat=3)}
+"""What opens a write, by whether it is counted, is about a file, and is signed by a session."""
 
 
 def open_statement(
@@ -87,7 +89,10 @@ def open_statement(
         values |= admission
     if cid is not None:
         values["cid"] = cid
-    return Statement(OPENINGS[admission is not None, cid is not None], values)
+    if write.session is not None:
+        values["session"] = write.session
+    key = admission is not None, cid is not None, write.session is not None
+    return Statement(OPENINGS[key], values)
 
 
 # The intent
@@ -165,23 +170,21 @@ BEGIN_RENAMED = "WITH" + _KNOWN + _RESERVE.format(within_quota=_WITHIN_QUOTA) + 
 BEGIN_THUMBNAIL = _LOCK_KNOWN + _RESERVE.format(within_quota=_WITHIN_QUOTA) + _NOTE + _RESERVED
 
 
-def _open_create(limited: bool) -> str:
+def _open_create(limited: bool, by_session: bool) -> str:
+    admitted = "EXISTS (SELECT 1 FROM admitted)" if limited else _ALLOWED[by_session]
     also = "AND NOT EXISTS (SELECT 1 FROM spent)"
-    admitted = "EXISTS (SELECT 1 FROM admitted)"
     return (
-        (f"{_ADMITTED}," if limited else "WITH ")
+        (f"{_ADMITTED[by_session]}," if limited else "WITH ")
         + _SPENT
         + _KNOWN
-        + _RESERVE_WITH_NUMBER.format(
-            within_quota=_WITHIN_QUOTA, also=f"{also} AND {admitted}" if limited else also
-        )
+        + _RESERVE_WITH_NUMBER.format(within_quota=_WITHIN_QUOTA, also=f"{also} AND {admitted}")
         + _NOTE
-        + _OPENED.format(admitted=admitted if limited else "true")
+        + _OPENED.format(admitted=admitted)
     )
 
 
-OPEN_CREATE = {limited: _open_create(limited) for limited in (False, True)}
-"""What opens a create and notes its intent, by whether it is counted."""
+OPEN_CREATE = {key: _open_create(*key) for key in product((False, True), repeat=2)}
+"""What opens a create and notes its intent, by whether it is counted and signed by a session."""
 
 
 def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
@@ -214,10 +217,13 @@ def open_create_statement(
     intent: Intent, admission: Mapping[str, Value] | None, quota: Quota
 ) -> Statement | None:
     """Open a create and note its intent, if it is admitted and its nonce is not spent."""
-    statement = begin_statement(intent, quota)
+    statement, session = begin_statement(intent, quota), intent.write.session
     if statement is None or statement.text != BEGIN_VERSION:
         return None
-    return Statement(OPEN_CREATE[admission is not None], {**statement.values, **(admission or {})})
+    values = {**statement.values, **(admission or {})}
+    if session is not None:
+        values["session"] = session
+    return Statement(OPEN_CREATE[admission is not None, session is not None], values)
 
 
 # The effect

@@ -13,6 +13,12 @@ ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)""",
 )
 """Numbers that only rise are at least as high as in a backup."""
 
+ENDED_SESSIONS_OF_BACKUP = """
+INSERT INTO ended_sessions (subject, generation, expires_at)
+SELECT subject, generation, expires_at FROM saved.ended_sessions WHERE true
+ON CONFLICT (subject) DO UPDATE SET generation = max(generation, excluded.generation),
+       expires_at = max(expires_at, excluded.expires_at)"""
+
 FILES_ONLY_IN_BACKUP = """
 SELECT * FROM saved.files s
 WHERE NOT EXISTS (SELECT 1 FROM main.files f WHERE f.id = s.id) ORDER BY s.position"""
@@ -105,6 +111,7 @@ _COUNTS = """
 INSERT INTO tags (tag, posts, drafts)
 SELECT tag, sum(state = 'onchain'), sum(state = 'pending') FROM file_tags GROUP BY tag"""
 _LEASES = "DELETE FROM leases"
+_WRITING_SESSIONS = "DELETE FROM writing_sessions"
 
 CONSISTENT = (
     _UNBIND_EVENTS,
@@ -125,6 +132,7 @@ CONSISTENT = (
     _TAGS,
     _COUNTS,
     _LEASES,
+    _WRITING_SESSIONS,
 )
 """Run in this order; a post needs the event that it is bound to, and becomes a draft without."""
 

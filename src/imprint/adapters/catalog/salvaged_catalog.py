@@ -87,11 +87,18 @@ class Salvaged:
             self.counts.lost.append(
                 "Private feeds that could not be read: their readers create new ones."
             )
+        if "ended_sessions" in self.salvage.broken:
+            self.counts.lost.append(
+                "Sessions that were ended: those that could not be read and that no backup has are "
+                "valid until they expire, for two hours at most. Another IMPRINT_JWT_SECRET ends "
+                "all sessions at once."
+            )
         if "nonces" in self.salvage.broken:
             self.counts.lost.append(
                 "Nonces that were spent: those that could not be read and that no backup has. A "
                 "signed write is valid for one minute, so none that was signed earlier than that "
-                "takes effect again."
+                "takes effect again. A writing session can be opened again by who has its key, "
+                "until it would have expired, for 24 hours at most."
             )
 
     def _note_damaged(self, row: Row) -> None:
@@ -146,6 +153,9 @@ class Salvaged:
                 self._count_backup("events", self._copy("events", repair_sql.UNBOUND))
             for statement in repair_sql.FROM_BACKUP:
                 self.connection.execute(statement)
+            if "ended_sessions" in self.salvage.broken and self._saved_has("ended_sessions"):
+                added = self.connection.execute(repair_sql.ENDED_SESSIONS_OF_BACKUP)
+                self._count_backup("ended_sessions", added.rowcount)
             if self.identity is None and self._saved_has("installation"):
                 self._count_backup("installation", self._copy("installation"))
             for row in self.connection.execute(repair_sql.FILES_ONLY_IN_BACKUP).fetchall():

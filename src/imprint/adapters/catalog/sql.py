@@ -181,6 +181,12 @@ SET until = :share
     + CASE WHEN paces.until BETWEEN :now AND :furthest THEN paces.until ELSE :now END
 WHERE paces.until + :share <= :latest OR paces.until > :furthest
 RETURNING 1"""
+HAS_WRITING_SESSION = "SELECT 1 FROM writing_sessions WHERE id = :session"
+ADMIT_BY_SESSION = ADMIT.replace(
+    "VALUES (:key, :first)",
+    f"SELECT CAST(:key AS TEXT), CAST(:first AS BIGINT) WHERE EXISTS ({HAS_WRITING_SESSION})",
+)
+"""Counts nothing for a writing session that is revoked."""
 CHARGE = """
 INSERT INTO paces (key, until) VALUES (:key, :first)
 ON CONFLICT (key) DO UPDATE
@@ -191,13 +197,14 @@ FORGET_RATE_LIMITS = "DELETE FROM paces WHERE until < :before"
 
 # Nonces and intents
 
-SPENT_NONCE = "SELECT file_id FROM nonces WHERE signer = :signer AND nonce = :nonce"
+SPENT_NONCE = "SELECT action, file_id FROM nonces WHERE signer = :signer AND nonce = :nonce"
 SPEND_NONCE = """
 INSERT INTO nonces (signer, nonce, action, file_id, spent_at)
 VALUES (:signer, :nonce, :action, :file_id, :spent_at)"""
 SPEND_LOGIN_NONCE = """
 INSERT INTO login_nonces (address, nonce, spent_at) VALUES (:address, :nonce, :spent_at)
-ON CONFLICT DO NOTHING RETURNING 1"""
+ON CONFLICT DO NOTHING
+RETURNING (SELECT generation FROM ended_sessions WHERE subject = :address) AS generation"""
 RESERVE_NUMBER = """
 INSERT INTO owners (owner, last_number) VALUES (:owner, :number)
 ON CONFLICT (owner) DO UPDATE SET last_number = excluded.last_number
@@ -350,6 +357,8 @@ VALUES (:provider, :digest, :nonce, :received_at)
 ON CONFLICT DO NOTHING RETURNING 1"""
 FORGET_DELIVERIES = "DELETE FROM deliveries WHERE received_at < :before"
 FORGET_LOGINS = "DELETE FROM login_nonces WHERE spent_at < :before"
+FORGET_ENDED_SESSIONS = "DELETE FROM ended_sessions WHERE expires_at < :before"
+FORGET_WRITING_SESSIONS = "DELETE FROM writing_sessions WHERE expires_at < :before"
 KNOWN_EVENT = """
 SELECT canonical, file_id, post_id, author, spelled_cid FROM events
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""

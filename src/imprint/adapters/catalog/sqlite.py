@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from imprint import failpoints
-from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.catalog import CatalogBase, ReadFor
 from imprint.adapters.catalog.derived_tables import is_index_rule
+from imprint.adapters.catalog.ended_sessions import refuse_ended
 from imprint.adapters.catalog.installation import identify
 from imprint.adapters.catalog.integrity import SMALL_CATALOG, Findings, examine_catalog
 from imprint.adapters.catalog.schema import known_migrations, migrate
@@ -43,6 +44,7 @@ from imprint.adapters.sqlite_connections import (
 from imprint.adapters.sqlite_log import begin_log, check_log, read_boot
 from imprint.domain.errors import Damaged, Problem, Unavailable
 from imprint.domain.installation import new_installation_id
+from imprint.domain.sessions import Session
 from imprint.ports import Monotonic, monotonic
 from imprint.ports.damage import Damage
 
@@ -400,15 +402,25 @@ class SqliteCatalog(CatalogBase):
         else:
             self.damage.note_record(damaged.what)
 
-    async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+    async def cached_for(self, session: Session | None, key: Hashable, read: ReadFor[T]) -> T:
         if self._files.missing is not None:
             raise Unavailable.database()
         version = translated(self._cache.refresh)
         result: T = self._cache.find(key, _MISSING)
+        # No other key of the cache is a text with the form of the id of a session.
+        if session is not None and self._cache.find(session.id, _MISSING) is not _MISSING:
+            session = None
         if result is _MISSING:
-            result = await read()
+            result = await read(session)
             self._cache.keep(version, key, result)
+        elif session is not None:
+            await self.read(refuse_ended, session)
+        if session is not None:
+            self._cache.keep(version, session.id, None)
         return result
+
+    async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        return await self.cached_for(None, key, lambda _: read())
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["_Snapshot"]:

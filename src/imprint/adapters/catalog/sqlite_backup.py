@@ -96,6 +96,14 @@ def _check_records(connection: sqlite3.Connection) -> None:
             raise DamagedCopy(f"The catalog is damaged: the record {record} has changed.")
 
 
+def remove_writing_sessions(path: Path) -> None:
+    """Remove the writing sessions of a copy: one that was revoked since must not come back."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        # The copy of an earlier release has no such table.
+        if ("table", "writing_sessions") in {each[:2] for each in _read_schema(connection)}:
+            connection.execute("DELETE FROM writing_sessions")
+
+
 def check_schema(path: Path) -> None:
     """Raise `DamagedCopy` unless a copy has exactly the schema that the migrations make.
 

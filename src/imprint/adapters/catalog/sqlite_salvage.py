@@ -36,6 +36,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 """What the values of a column may be; tables that are not ours have columns without a type."""
 
 _ADDRESS = re.compile("0x[0-9a-f]{40}")
+_SUBJECT = re.compile("0x[0-9a-f]{40}|([0-9]+-)?[0-9a-f]+")
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CID = re.compile("b[a-z2-7]{50,}")
 _LOOKS = {
@@ -43,6 +44,7 @@ _LOOKS = {
     "signer": _ADDRESS,
     "address": _ADDRESS,
     "author": _ADDRESS,
+    "subject": _SUBJECT,
     "id": _UUID,
     "group_id": _UUID,
     "file_id": _UUID,
@@ -56,11 +58,14 @@ _LOOKS = {
 }
 """What values of a column look like; it tells the pages of tables and indexes apart."""
 
-_LATER_TABLES = frozenset({"installation", "private_feeds"})
+_LATER_TABLES = frozenset({"installation", "private_feeds", "ended_sessions", "writing_sessions"})
 """Tables that the catalog of an earlier release does not have."""
 
-TRANSIENT = frozenset({"chain_marks", "leases", "paces", "tags", "schema_migrations"})
-"""Tables that are computed again, or of which nothing is missed."""
+TRANSIENT = frozenset(
+    {"chain_marks", "leases", "paces", "tags", "schema_migrations", "writing_sessions"}
+)
+"""Tables that are computed again, or of which nothing is missed. A writing session that was revoked
+must not come back, so none does."""
 
 _NAMES = {
     "files": re.compile("0x[0-9a-f]{40}_[0-9]+"),
@@ -271,7 +276,7 @@ def _layouts() -> Iterator[dict[str, int]]:
 
     One of an earlier release had them in the same places, and got the others later, anywhere.
     """
-    for number in (len(known_migrations()), _INDEX_MIGRATION - 1):
+    for number in range(len(known_migrations()), _INDEX_MIGRATION - 2, -1):
         with closing(_empty_catalog(number)) as connection:
             for statement in ("SELECT 1", "VACUUM"):
                 connection.execute(statement)
@@ -319,7 +324,7 @@ class _TreeReader:
     def rows(self, tree: Tree) -> Iterator[dict[str, Scalar]]:
         """The rows of a tree, in no order."""
         if tree.name not in self.roots:
-            if tree.name not in _LATER_TABLES:
+            if tree.table not in _LATER_TABLES:
                 self.broken.add(tree.name)
             return
         waiting = [self.roots[tree.name]]

@@ -36,9 +36,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Row(Protocol):
-    """A row whose values are read by the names of their columns; it can also be unpacked."""
+    """A row whose values are read by the names of their columns; it can be unpacked and sliced."""
 
-    def __getitem__(self, column: str, /) -> Any: ...
+    def __getitem__(self, column: str | slice, /) -> Any: ...
 
     def __iter__(self) -> Iterator[Any]: ...
 

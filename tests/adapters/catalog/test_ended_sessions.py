@@ -1,0 +1,211 @@
+"""Ended sessions: what is refused, by which reads, in which process, and until when."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from datetime import datetime, timedelta
+
+import pytest
+
+from imprint.adapters.catalog import ended_sessions
+from imprint.adapters.catalog.ended_session_store import CatalogEndedSessions
+from imprint.adapters.catalog.schema import known_migrations, migrate
+from imprint.domain.addresses import Address
+from imprint.domain.cids import Cid
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.lists import OwnDrafts
+from imprint.domain.sessions import Session
+
+HOUR = timedelta(hours=1)
+
+
+def session_of(world, name="one", generation=0, owner=None):
+    return Session(owner or world.alice, world.now + HOUR, f"{generation}-{name}", generation)
+
+
+async def is_ended(catalog, session):
+    """What the check says, which every read of files must say as well."""
+    verdicts = set()
+    for check in (
+        CatalogEndedSessions(catalog).refuse_ended(session),
+        catalog.file_by_cid(Cid("bafyabsent"), session),
+        catalog.file_by_post_id(10**30, session),
+        catalog.list_files(OwnDrafts(session.address), None, 5, session),
+    ):
+        try:
+            await check
+            verdicts.add(None)
+        except Refusal as refusal:
+            verdicts.add(refusal.code)
+    assert verdicts in ({None}, {Code.SESSION_ENDED})
+    return verdicts != {None}
+
+
+async def log_in(world, name, owner: Address | None = None):
+    """A session as a login issues it."""
+    owner = owner or world.alice
+    generation = await world.catalog.spend_login_nonce(owner, name, world.now)
+    assert generation is not None
+    return session_of(world, name, generation, owner)
+
+
+async def test_a_session_is_ended_alone(world):
+    one, two = session_of(world, "one"), session_of(world, "two")
+    ended = CatalogEndedSessions(world.catalog)
+    await ended.end(one, one.expires_at)
+    assert await is_ended(world.catalog, one)
+    assert not await is_ended(world.catalog, two)
+
+
+async def test_reads_that_find_something_refuse_an_ended_session(world):
+    draft, post = await world.draft(), await world.post()
+    session = session_of(world)
+    reads = [
+        lambda: world.catalog.file_by_cid(draft.cid, session),
+        lambda: world.catalog.file_by_post_id(post.publication.post_id, session),
+        lambda: world.catalog.list_files(OwnDrafts(world.alice), None, 5, session),
+    ]
+    assert [await read() for read in reads] == [draft, post, [draft]]
+    await CatalogEndedSessions(world.catalog).end(session, session.expires_at)
+    for read in reads:
+        with pytest.raises(Refusal) as caught:
+            await read()
+        assert caught.value.code is Code.SESSION_ENDED
+    assert await world.catalog.file_by_cid(draft.cid) == draft
+
+
+async def test_what_another_process_ends_is_refused_by_the_next_read(world, open_another):
+    other = open_another()
+    draft = await world.draft()
+    sessions = [session_of(world, str(number)) for number in range(4)]
+    reads = [
+        lambda session: other.file_by_cid(draft.cid, session),
+        lambda session: other.list_files(OwnDrafts(world.alice), None, 5, session),
+        lambda session: CatalogEndedSessions(other).refuse_ended(session),
+    ]
+    for session in sessions:
+        # Whatever a process keeps of its reads is kept by now.
+        for _ in range(3):
+            for read in reads:
+                await read(session)
+        await CatalogEndedSessions(world.catalog).end(session, session.expires_at)
+        for read in reads:
+            with pytest.raises(Refusal, match="ended by a logout"):
+                await read(session)
+
+
+async def test_a_session_whose_check_was_kept_says_nothing_about_another(world):
+    draft = await world.draft()
+    one, two = session_of(world, "one"), session_of(world, "two")
+    await CatalogEndedSessions(world.catalog).end(one, one.expires_at)
+    assert await world.catalog.list_files(OwnDrafts(world.alice), None, 5, two) == [draft]
+    assert await is_ended(world.catalog, one)
+    assert not await is_ended(world.catalog, two)
+
+
+async def test_all_sessions_of_an_address_end_together(world):
+    mine = [await log_in(world, str(number)) for number in range(3)]
+    bobs = await log_in(world, "bob", world.bob)
+    await CatalogEndedSessions(world.catalog).end_all(mine[0], world.now, world.now + 2 * HOUR)
+    assert [await is_ended(world.catalog, session) for session in mine] == [True] * 3
+    assert not await is_ended(world.catalog, bobs)
+
+
+async def test_a_login_after_a_logout_of_all_is_not_ended_in_the_same_moment(world):
+    ended = CatalogEndedSessions(world.catalog)
+    for number in range(5):
+        session = await log_in(world, str(number))
+        assert not await is_ended(world.catalog, session)
+        await ended.end_all(session, world.now, world.now + 2 * HOUR)
+        assert await is_ended(world.catalog, session)
+
+
+async def test_a_clock_that_was_set_back_ends_sessions_as_well(world):
+    ended = CatalogEndedSessions(world.catalog)
+    first = await log_in(world, "first")
+    await ended.end_all(first, world.now, world.now + 2 * HOUR)
+    second = await log_in(world, "second")
+    await ended.end_all(second, world.now - timedelta(days=30), world.now)
+    assert await is_ended(world.catalog, first)
+    assert await is_ended(world.catalog, second)
+    assert not await is_ended(world.catalog, await log_in(world, "third"))
+
+
+async def test_only_a_session_that_is_not_ended_ends_others(world):
+    ended = CatalogEndedSessions(world.catalog)
+    one, two = await log_in(world, "one"), await log_in(world, "two")
+    await ended.end(one, one.expires_at)
+    for attempt in (ended.end(one, one.expires_at), ended.end_all(one, world.now, world.now)):
+        with pytest.raises(Refusal) as caught:
+            await attempt
+        assert caught.value.code is Code.SESSION_ENDED
+    assert not await is_ended(world.catalog, two)
+
+
+async def test_simultaneous_logouts_and_logins_leave_no_session_of_before(world, open_another):
+    other = open_another()
+    before = [await log_in(world, f"before-{number}") for number in range(4)]
+    results = await asyncio.gather(
+        *(
+            CatalogEndedSessions(catalog).end_all(session, world.now, world.now + 2 * HOUR)
+            for session, catalog in zip(before, [world.catalog, other] * 2, strict=True)
+        ),
+        *(log_in(world, f"during-{number}") for number in range(4)),
+        return_exceptions=True,
+    )
+    refused = [each for each in results if isinstance(each, Exception)]
+    assert all(isinstance(each, Refusal) for each in refused)
+    assert [await is_ended(other, session) for session in before] == [True] * 4
+    assert not await is_ended(other, await log_in(world, "after"))
+
+
+async def rows(world) -> int:
+    async def count(tx):
+        row = await tx.fetchone("SELECT count(*) AS count FROM ended_sessions")
+        return row["count"]
+
+    return await world.catalog.read(count)
+
+
+async def test_a_row_is_removed_when_every_session_that_it_is_about_has_expired(world):
+    ended = CatalogEndedSessions(world.catalog)
+    one, two = await log_in(world, "one"), await log_in(world, "two")
+    await ended.end(one, one.expires_at)
+    await ended.end_all(two, world.now, two.expires_at + HOUR)
+    await world.catalog.prune_replays(one.expires_at)
+    assert await rows(world) == 2
+    await world.catalog.prune_replays(one.expires_at + timedelta(seconds=1))
+    assert await rows(world) == 1
+    assert await is_ended(world.catalog, two)
+    await world.catalog.prune_replays(two.expires_at + 2 * HOUR)
+    assert await rows(world) == 0
+    assert (await log_in(world, "three")).generation == 0
+
+
+async def test_expired_writing_sessions_are_removed(world):
+    async def add(tx, name: str, expires_at: datetime) -> None:
+        await tx.execute(
+            "INSERT INTO writing_sessions (id, wallet, public_key, actions, not_before, expires_at,"
+            " created_at) VALUES (:id, :wallet, :key, 'create', 0, :expires_at, 0)",
+            id=name,
+            wallet=world.alice,
+            key=b"\x04",
+            expires_at=int(expires_at.timestamp() * 1_000_000),
+        )
+
+    async def names(tx):
+        return [row["id"] for row in await tx.fetchall("SELECT id FROM writing_sessions")]
+
+    await world.catalog.transact((), add, "old", world.now - HOUR)
+    await world.catalog.transact((), add, "new", world.now + HOUR)
+    await world.catalog.prune_replays(world.now)
+    assert await world.catalog.read(names) == ["new"]
+
+
+@pytest.mark.parametrize("text", [ended_sessions.FIND_ENDED, ended_sessions.END_SESSION])
+def test_sqlite_finds_a_session_by_its_key(text):
+    values = dict.fromkeys(("session", "reader", "generation", "subject", "expires_at"))
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, known_migrations())
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {text}", values).fetchall()
+    assert not [row[3] for row in plan if row[3].startswith("SCAN ended_sessions")]
