@@ -90,6 +90,12 @@ ENTITLEMENTS = Counter(
     "Access decisions: from the cache, and read from the chain.",
     ["from"],
 )
+WALLET_CHECKS = Counter(
+    "imprint_wallet_checks",
+    "Signatures that only a contract can verify, by what became of them: accepted, refused,"
+    " limited (it was not asked) or unavailable.",
+    ["result"],
+)
 READY = Gauge(
     "imprint_ready", "The last result of the readiness probe: 2 ready, 1 degraded, 0 not ready."
 )

@@ -25,9 +25,9 @@ from imprint.auth.login_message import (
     parse_login_message,
     split_port,
 )
-from imprint.auth.signatures import parse_signer, personal_digest, verify_signer
+from imprint.auth.signatures import Unproved, parse_signer, personal_digest, prove
 from imprint.domain.addresses import Address, parse_address
-from imprint.domain.errors import Code, Refusal
+from imprint.domain.errors import Code, Refusal, SignatureStale
 
 LOGIN_FRESHNESS = timedelta(seconds=60)
 """The maximum age of a message; fixed by the protocol."""
@@ -43,11 +43,15 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class LoginClaim:
-    """An unverified login: the exact text that was signed, the address and the signature."""
+    """An unverified login: the exact text that was signed, the address and the signature.
+
+    `client` is the key of the client who sent it.
+    """
 
     message: str
     address: str
     signature: str = field(repr=False)
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,10 @@ class LoginVerifier:
         self._freshness = freshness
         self._skew = skew
 
-    def verify(self, claim: LoginClaim, now: datetime) -> Login:
-        """Return the login that `claim` proves; whether its nonce is unused is checked later.
+    def verify(self, claim: LoginClaim, now: datetime) -> Login | Unproved[Login]:
+        """Return the login that `claim` proves, or would if its signer is a contract.
+
+        Whether its nonce is unused is checked later.
 
         Refuses `invalid_login_message`, `invalid_address`, `signature_stale` and
         `signature_invalid`, as listed at the top of this module.
@@ -96,8 +102,8 @@ class LoginVerifier:
             detail = "The address in the login message is not the one that logs in."
             raise Refusal(Code.SIGNATURE_INVALID, detail)
         self._check_time(message, now)
-        verify_signer(personal_digest(claim.message.encode()), claim.signature, address)
-        return Login(address, message.nonce)
+        digest = personal_digest(claim.message.encode())
+        return prove(Login(address, message.nonce), address, digest, claim.signature)
 
     def _check_target(self, message: LoginMessage) -> None:
         # The allowed domains have no userinfo, so a message domain with one never matches.
@@ -123,13 +129,13 @@ class LoginVerifier:
     def _check_time(self, message: LoginMessage, now: datetime) -> None:
         age = now - message.issued_at.moment
         if age > self._freshness:
-            _refuse_time("The login message was issued too long ago.")
+            _refuse_time("The login message was issued too long ago.", now)
         if age < -self._skew:
-            _refuse_time("The login message was issued in the future.")
+            _refuse_time("The login message was issued in the future.", now)
         if message.expires_at is not None and now >= message.expires_at.moment:
-            _refuse_time("The login message has expired.")
+            _refuse_time("The login message has expired.", now)
         if message.not_before is not None and now < message.not_before.moment:
-            _refuse_time("The login message is not valid yet.")
+            _refuse_time("The login message is not valid yet.", now)
 
 
 def _checked_domain(text: str) -> str:
@@ -143,5 +149,5 @@ def _refuse(detail: str) -> NoReturn:
     raise Refusal(Code.INVALID_LOGIN_MESSAGE, detail)
 
 
-def _refuse_time(detail: str) -> NoReturn:
-    raise Refusal(Code.SIGNATURE_STALE, detail)
+def _refuse_time(detail: str, now: datetime) -> NoReturn:
+    raise SignatureStale(detail, now)

@@ -15,6 +15,7 @@ from imprint.auth.base64url import decode_base64url, encode_base64url
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
+from imprint.domain.sessions import Session
 
 MAX_PAGE_TOKEN_LENGTH = 2048
 """Longer tokens are refused undecoded; the longest filter that a list accepts fits."""
@@ -27,11 +28,16 @@ NONCE_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class PagePosition:
-    """A list, and the position after which it continues; `until` is the end of the session."""
+    """A list, and the position after which it continues.
+
+    A list of drafts has the session that it was read for. A token of an older release has only
+    `until`, the end of that session.
+    """
 
     filter: ListFilter
     position: int
     until: datetime | None = None
+    session: Session | None = None
 
 
 class _PublicPosition(msgspec.Struct, frozen=True, array_like=True, tag=0):
@@ -46,6 +52,8 @@ class _DraftsPosition(msgspec.Struct, frozen=True, array_like=True, tag=1):
     position: int
     owner: bytes
     until: int | None
+    session: str | None = None
+    generation: int = 0
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -115,14 +123,20 @@ def _pack(page: PagePosition, expires: int) -> _PublicPosition | _DraftsPosition
     which = page.filter
     if isinstance(which, OwnDrafts):
         until = None if page.until is None else int(page.until.timestamp())
-        return _DraftsPosition(expires, page.position, bytes.fromhex(which.owner[2:]), until)
+        owner, session = bytes.fromhex(which.owner[2:]), page.session
+        if session is None:
+            return _DraftsPosition(expires, page.position, owner, until)
+        return _DraftsPosition(expires, page.position, owner, until, session.id, session.generation)
     return _PublicPosition(expires, page.position, which.tags, which.drafts_too)
 
 
 def _unpack(packed: _PublicPosition | _DraftsPosition) -> PagePosition:
     if isinstance(packed, _DraftsPosition):
         until = None if packed.until is None else datetime.fromtimestamp(packed.until, UTC)
-        return PagePosition(OwnDrafts(Address("0x" + packed.owner.hex())), packed.position, until)
+        owner, session = Address("0x" + packed.owner.hex()), None
+        if packed.session is not None and until is not None:
+            session = Session(owner, until, packed.session, packed.generation)
+        return PagePosition(OwnDrafts(owner), packed.position, until, session)
     return PagePosition(PublicList(packed.tags, packed.drafts_too), packed.position)
 
 

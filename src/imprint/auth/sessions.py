@@ -17,9 +17,7 @@ import msgspec
 from imprint.auth.base64url import decode_base64url, encode_base64url
 from imprint.domain.addresses import Address, parse_address
 from imprint.domain.errors import Code, Refusal
-
-SESSION_SECONDS = 7200
-"""The lifetime of a session: two hours, fixed by the protocol."""
+from imprint.domain.sessions import SESSION_SECONDS, Session
 
 MAX_AUTHORIZATION_LENGTH = 2048
 """Longer Authorization headers are refused undecoded; a session has about 400 characters."""
@@ -31,6 +29,8 @@ CLOCK_SKEW_SECONDS = 5
 """How far the clock of another process of this service may run ahead."""
 
 _SHAPE = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] (([\w-]{1,400})\.([\w-]+))\.([\w-]{43})", re.ASCII)
+
+_SCHEME = re.compile(r"bearer(?: |\Z)", re.IGNORECASE | re.ASCII)
 
 
 class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,28 +82,28 @@ class IssuedSession:
 
     token: str = field(repr=False)
     expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A verified session: the address of the reader, and when it expires."""
-
-    address: Address
-    expires_at: datetime
+    seconds: int
+    """How long it lasts."""
 
 
 class Sessions:
-    """Issues and verifies sessions of one issuer for one audience."""
+    """Issues sessions of one issuer for one audience, and verifies them.
+
+    They last for `seconds`. Those that were issued with another setting are valid as long as they
+    say.
+    """
 
     def __init__(
         self,
         keys: SessionKeys,
         issuer: str,
         audience: str,
+        seconds: int = SESSION_SECONDS,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self._issuer = issuer
         self._audience = audience
+        self._seconds = seconds
         self._random_bytes = random_bytes
         self._key = keys.current
         self._keys = {key_id(key): key for key in keys.all}
@@ -111,15 +111,15 @@ class Sessions:
         self._header = encode_base64url(header)
         self._known: dict[str, Session] = {}
 
-    def issue(self, address: Address, now: datetime) -> IssuedSession:
-        """Issue a session for `address` that starts now."""
+    def issue(self, address: Address, now: datetime, generation: int = 0) -> IssuedSession:
+        """Issue a session for `address` that starts now, of the address's present generation."""
         issued = int(now.timestamp())
-        expires = issued + SESSION_SECONDS
-        jti = self._random_bytes(16).hex()
+        expires = issued + self._seconds
+        jti = f"{generation}-{self._random_bytes(16).hex()}"
         claims = _Claims(address, self._issuer, self._audience, issued, expires, jti, address)
         signed = f"{self._header}.{encode_base64url(_encode(claims))}"
         token = f"{signed}.{_sign(self._key, signed)}"
-        return IssuedSession(token, datetime.fromtimestamp(expires, UTC))
+        return IssuedSession(token, datetime.fromtimestamp(expires, UTC), self._seconds)
 
     def read(self, authorization: str | None, now: datetime) -> Session:
         """Return the session in an Authorization header; None means that there is no header.
@@ -147,6 +147,7 @@ class Sessions:
         try:
             claims = self._open(authorization)
             address = parse_address(claims.sub)
+            generation = _generation(claims.jti)
         except ValueError as error:
             # Errors of base64, JSON, UTF-8 and the address are all ValueErrors.
             raise _invalid() from error
@@ -158,12 +159,13 @@ class Sessions:
             raise _invalid()
         if claims.iat > now.timestamp() + CLOCK_SKEW_SECONDS:
             raise _invalid()
-        return Session(address, datetime.fromtimestamp(claims.exp, UTC))
+        expires_at = datetime.fromtimestamp(claims.exp, UTC)
+        return Session(address, expires_at, claims.jti, generation)
 
     def _open(self, authorization: str) -> _Claims:
         match = _SHAPE.fullmatch(authorization[: MAX_AUTHORIZATION_LENGTH + 1])
         if match is None or len(authorization) > MAX_AUTHORIZATION_LENGTH:
-            raise _invalid()
+            raise _invalid() if _SCHEME.match(authorization) else _unnamed()
         signed, header, claims, signature = match.groups()
         key = self._keys.get(_decode_header(decode_base64url(header)).kid)
         # The texts can be compared: these bytes have exactly one text in base64url.
@@ -177,8 +179,19 @@ def key_id(key: bytes) -> str:
     return hashlib.sha256(b"imprint session key id" + key).hexdigest()[:8]
 
 
+def _generation(jti: str) -> int:
+    """The generation in the id of a session; those of older releases have none."""
+    generation, dash, _ = jti.partition("-")
+    return int(generation) if dash else 0
+
+
 def _sign(key: bytes, text: str) -> str:
     return encode_base64url(hmac.digest(key, text.encode(), "sha256"))
+
+
+def _unnamed() -> Refusal:
+    text = "The word Bearer is missing: send 'Authorization: Bearer', a space, and the session."
+    return Refusal(Code.SESSION_INVALID, text)
 
 
 def _invalid() -> Refusal:

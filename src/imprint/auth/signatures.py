@@ -1,7 +1,12 @@
-"""Signatures of Ethereum accounts: parsing, and recovery of the signer."""
+"""Signatures of Ethereum accounts: parsing, and recovery of the signer.
+
+A signature that does not recover to its signer may still be valid, if the signer is a contract: it
+is `Unproved` until the contract has been asked.
+"""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from coincurve import PublicKey
 
@@ -14,9 +19,27 @@ CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 HIGHEST_S = CURVE_ORDER // 2
 """The highest `s`: above it, every signature has a second form that anybody can compute (EIP-2)."""
 
+MAX_SIGNATURE_BYTES = 16 * 1024
+"""The longest signature of a contract: with it, the code that asks the contract is still shorter
+than the 49 152 bytes that a chain runs (EIP-3860)."""
+
 _SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
+_HEX = re.compile("0x[0-9a-fA-F]*")
 _PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}
 _PARITY_BIT = 1 << 255
+
+
+Proof = TypeVar("Proof")
+
+
+@dataclass(frozen=True, slots=True)
+class Unproved(Generic[Proof]):
+    """A proof that holds only if the contract at the signer's address accepts the signature."""
+
+    proof: Proof
+    signer: Address
+    digest: bytes
+    signature: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +57,7 @@ def parse_signature(text: str) -> Signature:
     Refuses `signature_invalid` for any other length or `v`, a high `s`, and numbers out of range.
     """
     if not _SHAPE.fullmatch(text):
-        raise _invalid()
+        raise invalid_signature()
     raw = bytes.fromhex(text[2:])
     r, s = int.from_bytes(raw[:32]), int.from_bytes(raw[32:64])
     if len(raw) == 65:
@@ -42,7 +65,7 @@ def parse_signature(text: str) -> Signature:
     else:
         parity, s = s >> 255, s & ~_PARITY_BIT
     if parity is None or not 1 <= r < CURVE_ORDER or not 1 <= s <= HIGHEST_S:
-        raise _invalid()
+        raise invalid_signature()
     return Signature(r, s, parity)
 
 
@@ -55,7 +78,7 @@ def recover_signer(digest: bytes, signature: Signature) -> Address:
     try:
         key = PublicKey.from_signature_and_message(compact, digest, hasher=None)
     except ValueError as error:
-        raise _invalid() from error
+        raise invalid_signature() from error
     return Address("0x" + keccak256(key.format(compressed=False)[1:])[12:].hex())
 
 
@@ -67,13 +90,28 @@ def parse_signer(text: str) -> Address:
         raise Refusal(Code.INVALID_ADDRESS, str(error)) from error
 
 
-def verify_signer(digest: bytes, signature: str, signer: Address) -> None:
-    """Check that `signer` made `signature` over `digest`. Refuses `signature_invalid`.
+def prove(proof: Proof, signer: Address, digest: bytes, signature: str) -> Proof | Unproved[Proof]:
+    """Return the proof if the key of `signer` signed `digest`, and the unproved one otherwise.
 
-    The zero address is never a signer: nobody has its key.
+    Refuses `signature_invalid` for what no contract can be asked about either: a text that is not
+    hex or too long, and the zero address, which is never a signer.
     """
-    if recover_signer(digest, parse_signature(signature)) != signer or signer == ZERO_ADDRESS:
-        raise _invalid()
+    if signer != ZERO_ADDRESS:
+        try:
+            if recover_signer(digest, parse_signature(signature)) == signer:
+                return proof
+        except Refusal:
+            # Contracts define what their signatures look like.
+            pass
+        if _is_bytes(signature):
+            return Unproved(proof, signer, digest, bytes.fromhex(signature[2:]))
+    raise invalid_signature()
+
+
+def _is_bytes(text: str) -> bool:
+    # The length is not left to the pattern: counting pairs takes it several times as long.
+    size = len(text)
+    return size % 2 == 0 and size <= 2 + 2 * MAX_SIGNATURE_BYTES and bool(_HEX.fullmatch(text))
 
 
 def personal_digest(message: bytes) -> bytes:
@@ -81,5 +119,6 @@ def personal_digest(message: bytes) -> bytes:
     return keccak256(b"\x19Ethereum Signed Message:\n%d%s" % (len(message), message))
 
 
-def _invalid() -> Refusal:
+def invalid_signature() -> Refusal:
+    """The refusal of a signature."""
     return Refusal(Code.SIGNATURE_INVALID, "The signature is not a valid one of this address.")

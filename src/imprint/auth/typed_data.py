@@ -1,18 +1,29 @@
 """Signed writes: a typed-data claim becomes the proof of who writes what.
 
-The digest is computed from constants and settings alone. The domain and the types that a client
-sends must equal ours, and are not hashed.
+A write may be signed in three forms, which are told apart by their types:
+
+| form        | what the signature is bound to                                            |
+|-------------|---------------------------------------------------------------------------|
+| `imprint-1` | the action                                                                |
+| `inkdao-1`  | the action, the address, and the cid of the draft that it changes         |
+| `imprint-2` | all of these, the service, and the content, or the thumbnail and hashtags |
+
+The digest is computed from constants and settings, and from the message alone. The domain and the
+types that a client sends must equal ours, and are not hashed.
 """
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 from types import MappingProxyType
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from imprint.auth.signatures import parse_signer, verify_signer
-from imprint.domain.addresses import keccak256
-from imprint.domain.errors import Code, Refusal
+from imprint.auth.signatures import Unproved, parse_signer, prove
+from imprint.domain.addresses import Address, NotAnAddress, keccak256, parse_address
+from imprint.domain.cids import Cid, NotACid, parse_cid
+from imprint.domain.errors import Code, Refusal, SignatureStale
 from imprint.domain.files import Action, Write
 
 FRESHNESS_SECONDS = 60
@@ -27,29 +38,150 @@ _DOMAIN_MEMBERS = [
     {"name": "version", "type": "string"},
     {"name": "chainId", "type": "uint256"},
 ]
-_MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
 _TIMESTAMP = re.compile(r"[0-9]{1,12}")
+_LATEST = 10**12
+"""Timestamps are below this: twelve digits."""
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,77}")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+
+class SigningForm(StrEnum):
+    """A form of signed writes, by its name in `/.well-known/imprint.json`."""
+
+    IMPRINT_1 = "imprint-1"
+    INKDAO_1 = "inkdao-1"
+    IMPRINT_2 = "imprint-2"
+
+
+BOUND_FORMS = (SigningForm.IMPRINT_2,)
+"""The forms whose signatures are for one body and one service only."""
 
 
 @dataclass(frozen=True, slots=True)
-class WriteType:
-    """The EIP-712 type of an action, with the hashes that never change."""
+class StructType:
+    """An EIP-712 type, with what never changes about it."""
 
     name: str
-    type_hash: bytes
-    action_hash: bytes
+    members: tuple[tuple[str, str], ...]
+    """The name and the type of each member, in order."""
+    fixed: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """The encoded values of members that have only one."""
+    type_hash: bytes = field(init=False, repr=False)
+    declared: list[dict[str, str]] = field(init=False, repr=False)
+    """The members as JSON declares them."""
+    names: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type_hash", keccak256(self.declaration.encode()))
+        declared = [{"name": name, "type": kind} for name, kind in self.members]
+        object.__setattr__(self, "declared", declared)
+        object.__setattr__(self, "names", frozenset(name for name, _ in self.members))
+
+    @property
+    def declaration(self) -> str:
+        """The type as EIP-712 writes it."""
+        return f"{self.name}({','.join(f'{kind} {name}' for name, kind in self.members)})"
+
+    def hash_struct(self, values: Mapping[str, Any]) -> bytes:
+        """Return the hash of a message with these values, each parsed by its type."""
+        parts = [self.type_hash]
+        for name, kind in self.members:
+            parts.append(self.fixed[name] if name in self.fixed else _ENCODERS[kind](values[name]))
+        return keccak256(b"".join(parts))
+
+    def check_message(self, message: object) -> dict[str, Any]:
+        """Return a message that has exactly the members. Refuses `invalid_typed_data`."""
+        if not isinstance(message, dict) or message.keys() != self.names:
+            named = ", ".join(name for name, _ in self.members)
+            refuse_typed_data(f"The message has exactly {named}.")
+        return message
 
 
-def _write_type(action: Action) -> WriteType:
+@dataclass(frozen=True, slots=True)
+class WriteType(StructType):
+    """The type of an action in one form."""
+
+    form: SigningForm = field(kw_only=True)
+
+
+def _encode_text(value: str) -> bytes:
+    return keccak256(value.encode())
+
+
+def _encode_number(value: int) -> bytes:
+    return value.to_bytes(32)
+
+
+def _encode_address(value: Address) -> bytes:
+    return bytes(12) + bytes.fromhex(value[2:])
+
+
+def _encode_hash(value: bytes) -> bytes:
+    return value
+
+
+def _encode_texts(values: Iterable[str]) -> bytes:
+    return keccak256(b"".join(map(_encode_text, values)))
+
+
+_ENCODERS: Mapping[str, Callable[[Any], bytes]] = {
+    "string": _encode_text,
+    "uint256": _encode_number,
+    "address": _encode_address,
+    "bytes32": _encode_hash,
+    "bytes": keccak256,
+    "string[]": _encode_texts,
+}
+
+_SIGNED = (("nonce", "string"), ("address", "address"), ("timestamp", "uint256"))
+_BOUND = (("nonce", "string"), ("timestamp", "uint256"))
+_DRAFT_MEMBERS = {
+    Action.CREATE: (("contentHash", "bytes32"),),
+    Action.UPDATE: (("cid", "string"), ("contentHash", "bytes32")),
+    Action.PUBLISH: (("cid", "string"), ("thumbnailHash", "bytes32"), ("hashtags", "string")),
+    Action.DELETE: (("cid", "string"),),
+}
+
+
+def _imprint_1(action: Action) -> WriteType:
+    members = tuple((name, "string") for name in ("action", "nonce", "timestamp"))
+    fixed = {"action": keccak256(action.value.encode())}
     name = f"{action.value.capitalize()}File"
-    encoded = f"{name}(string action,string nonce,string timestamp)"
-    return WriteType(name, keccak256(encoded.encode()), keccak256(action.value.encode()))
+    return WriteType(name, members, fixed, form=SigningForm.IMPRINT_1)
 
 
-WRITE_TYPES = MappingProxyType({action: _write_type(action) for action in Action})
-"""`CreateFile`, `UpdateFile`, `PublishFile` and `DeleteFile`, by their action."""
+def _inkdao_1(action: Action) -> WriteType:
+    subject = "title" if action is Action.CREATE else "cid"
+    members = ((subject, "string"), *_SIGNED)
+    return WriteType(f"{action.value.capitalize()}File", members, form=SigningForm.INKDAO_1)
+
+
+def _imprint_2(action: Action) -> WriteType:
+    members = (("service", "string"), *_DRAFT_MEMBERS[action], *_BOUND)
+    return WriteType(f"{action.value.capitalize()}Draft", members, form=SigningForm.IMPRINT_2)
+
+
+WRITE_TYPES: Mapping[SigningForm, Mapping[Action, WriteType]] = MappingProxyType(
+    {
+        form: MappingProxyType({action: build(action) for action in Action})
+        for form, build in (
+            (SigningForm.IMPRINT_1, _imprint_1),
+            (SigningForm.INKDAO_1, _inkdao_1),
+            (SigningForm.IMPRINT_2, _imprint_2),
+        )
+    }
+)
+"""The types of every form, by their action."""
+
+Struct = TypeVar("Struct", bound=StructType)
+
+
+def _types_for(action: Action, service: str) -> tuple[WriteType, ...]:
+    """The types of an action in every form; their service is that which is accepted anyway."""
+    fixed = {"service": _encode_text(service)}
+    kinds = (types[action] for types in WRITE_TYPES.values())
+    return tuple(replace(kind, fixed={**kind.fixed, **fixed}) for kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,92 +202,253 @@ class SigningDomain:
         )
         object.__setattr__(self, "separator", keccak256(b"".join(parts)))
 
+    def signed_bytes(self, struct_hash: bytes) -> bytes:
+        """Return the 66 bytes whose hash is signed for a message with this hash."""
+        return b"\x19\x01" + self.separator + struct_hash
+
     def digest(self, action: Action, nonce: str, timestamp: str) -> bytes:
-        """Return the 32 bytes that a wallet signs for this write."""
-        kind = WRITE_TYPES[action]
-        parts = (
-            kind.type_hash,
-            kind.action_hash,
-            keccak256(nonce.encode()),
-            keccak256(timestamp.encode()),
-        )
-        return keccak256(b"\x19\x01" + self.separator + keccak256(b"".join(parts)))
+        """Return the 32 bytes that a wallet signs for this write in the form `imprint-1`."""
+        kind = WRITE_TYPES[SigningForm.IMPRINT_1][action]
+        struct_hash = kind.hash_struct({"nonce": nonce, "timestamp": timestamp})
+        return keccak256(self.signed_bytes(struct_hash))
+
+    def check(self, declared: object) -> None:
+        """Refuse `invalid_typed_data` unless a client declares this domain."""
+        if not isinstance(declared, dict) or declared.keys() != {"name", "version", "chainId"}:
+            refuse_typed_data("The signing domain has exactly name, version and chainId.")
+        if declared["name"] != self.name or declared["version"] != self.version:
+            refuse_typed_data(
+                "The signing domain's name or version is not that of this service, which"
+                " /.well-known/imprint.json names."
+            )
+        if _read_chain_id(declared["chainId"]) != self.chain_id:
+            refuse_typed_data("The signing domain's chainId is not that of this service.")
 
 
 @dataclass(frozen=True, slots=True)
 class TypedDataClaim:
-    """An unverified write: the decoded JSON of the typed data, the address and the signature."""
+    """An unverified write: the decoded JSON of the typed data, the address and the signature.
+
+    `session` is the id of the writing session whose key signed, if it was not the wallet.
+    `hashtags` is the form field as it was sent, and `client` the key of the client who sent it.
+    """
 
     envelope: object
     address: str
     signature: str = field(repr=False)
+    session: str | None = None
+    hashtags: str = ""
+    client: str = ""
 
 
 class WriteVerifier:
     """Verifies that a claim proves a write to this service."""
 
-    def __init__(self, domain: SigningDomain) -> None:
-        self._domain = domain
+    def __init__(
+        self,
+        domain: SigningDomain,
+        service: str,
+        forms: Collection[SigningForm] = tuple(SigningForm),
+        inkdao_domain: SigningDomain | None = None,
+    ) -> None:
+        """Accept `forms` for the service at this URL.
 
-    def verify(self, claim: TypedDataClaim, action: Action, now: datetime) -> Write:
-        """Return the write that `claim` proves; whether its nonce is unused is checked later.
-
-        Refuses, in this order: `invalid_typed_data` unless the typed data is that of `action`,
-        `invalid_address`, `signature_stale`, `signature_invalid`.
+        `inkdao_domain` is the domain of the form `inkdao-1`, if it is not that of the others.
         """
-        nonce, timestamp = self._read_envelope(claim.envelope, action)
-        signer = parse_signer(claim.address)
-        if abs(now.timestamp() - int(timestamp)) > FRESHNESS_SECONDS:
+        self._service = service
+        self._types = {action: _types_for(action, service) for action in Action}
+        self._forms = frozenset(forms)
+        self._domains = dict.fromkeys(SigningForm, domain)
+        if inkdao_domain is not None:
+            self._domains[SigningForm.INKDAO_1] = inkdao_domain
+
+    def verify(
+        self, claim: TypedDataClaim, action: Action, now: datetime, cid: Cid | None = None
+    ) -> Write | Unproved[Write]:
+        """Return the write that `claim` proves, or would if its signer is a contract.
+
+        Whether its nonce is unused is checked later, and the body by `check_body`. Refuses as
+        `read` does, and `signature_invalid`.
+        """
+        write, signed = self.read(claim, action, now, cid, self._forms)
+        return prove(write, write.signer, keccak256(signed), claim.signature)
+
+    def read(
+        self,
+        claim: TypedDataClaim,
+        action: Action,
+        now: datetime,
+        cid: Cid | None,
+        forms: Collection[SigningForm],
+    ) -> tuple[Write, bytes]:
+        """Return the write of a claim, of which nothing is proved yet, and the 66 signed bytes.
+
+        `cid` is that of the draft which the request is about. Refuses, in this order:
+        `invalid_typed_data` unless the typed data is that of `action`, `form_not_accepted`,
+        `invalid_address`, `signature_stale`, `body_mismatch`.
+        """
+        kind, values = self._read_envelope(claim.envelope, action)
+        if kind.form not in forms:
+            accepted = ", ".join(form for form in SigningForm if form in forms)
             raise Refusal(
-                Code.SIGNATURE_STALE,
-                f"The timestamp is more than {FRESHNESS_SECONDS} seconds away from now.",
+                Code.FORM_NOT_ACCEPTED,
+                f"Writes are not accepted in the form {kind.form} here, but in: {accepted}.",
             )
-        verify_signer(self._domain.digest(action, nonce, timestamp), claim.signature, signer)
-        return Write(signer, action, nonce, now)
+        signer = parse_signer(claim.address)
+        check_fresh(int(values["timestamp"]), now)
+        if kind.form is not SigningForm.IMPRINT_1:
+            self._check_binding(values, claim, signer, cid)
+        body_hash = values.get("contentHash") or values.get("thumbnailHash")
+        write = Write(signer, action, values["nonce"], now, claim.session, body_hash)
+        return write, self._domains[kind.form].signed_bytes(kind.hash_struct(values))
 
-    def _read_envelope(self, envelope: object, action: Action) -> tuple[str, str]:
-        if not isinstance(envelope, dict):
-            _refuse("The typed data must be an object.")
-        kind = WRITE_TYPES[action].name
-        if envelope.keys() - {"primaryType"} != {"domain", "types", "message"}:
-            _refuse("The typed data has domain, types, message, and perhaps primaryType.")
-        if envelope.get("primaryType", kind) != kind:
-            _refuse(f"The primary type for this request is {kind}.")
-        self._check_domain(envelope["domain"])
-        _check_types(envelope["types"], kind)
-        return _read_message(envelope["message"], action)
+    def _read_envelope(self, envelope: object, action: Action) -> tuple[WriteType, dict[str, Any]]:
+        kind, declared = find_type(envelope, self._types[action])
+        self._domains[kind.form].check(declared["domain"])
+        return kind, _read_message(declared["message"], kind, action)
 
-    def _check_domain(self, domain: object) -> None:
-        ours = self._domain
-        if not isinstance(domain, dict) or domain.keys() != {"name", "version", "chainId"}:
-            _refuse("The signing domain has exactly name, version and chainId.")
-        if domain["name"] != ours.name or domain["version"] != ours.version:
-            _refuse("The signing domain's name or version is not that of this service.")
-        if _read_chain_id(domain["chainId"]) != ours.chain_id:
-            _refuse("The signing domain's chainId is not that of this service.")
+    def _check_binding(
+        self, values: Mapping[str, Any], claim: TypedDataClaim, signer: Address, cid: Cid | None
+    ) -> None:
+        check_service(values.get("service", self._service), self._service)
+        if values.get("address", signer) != signer:
+            raise body_mismatch("The signature is for another address.")
+        if "cid" in values and not _is_cid(values["cid"], cid):
+            raise body_mismatch("The signature is for another cid.")
+        if values.get("hashtags", claim.hashtags) != claim.hashtags:
+            raise body_mismatch("The signature is for other hashtags.")
 
 
-def _check_types(types: object, kind: str) -> None:
+def check_service(signed: str, service: str) -> None:
+    """Refuse `body_mismatch` if the signature is for another service than this one."""
+    if signed != service:
+        raise body_mismatch(f"The signature is for another service; this one is {service}.")
+
+
+def check_body(write: Write, body: bytes) -> None:
+    """Refuse `body_mismatch` if the signature is bound to another content or thumbnail.
+
+    Takes some milliseconds for a megabyte.
+    """
+    if write.body_hash is not None and keccak256(body) != write.body_hash:
+        raise body_mismatch("The signature is for another content or thumbnail.")
+
+
+def check_fresh(timestamp: int, now: datetime) -> None:
+    """Refuse `signature_stale` for a timestamp that is too far from now, either way."""
+    if abs(now.timestamp() - timestamp) > FRESHNESS_SECONDS:
+        raise SignatureStale(
+            f"The timestamp is more than {FRESHNESS_SECONDS} seconds away from now.", now
+        )
+
+
+def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[str, Any]]:
+    """Return which of these types a client's typed data is of, and its members.
+
+    It declares this type, and nothing beside it but the domain's. Refuses `invalid_typed_data`.
+    """
+    if not isinstance(envelope, dict):
+        refuse_typed_data("The typed data must be an object.")
+    if envelope.keys() - {"primaryType"} != {"domain", "types", "message"}:
+        refuse_typed_data("The typed data has domain, types, message, and perhaps primaryType.")
+    for kind in kinds:
+        if _declares(envelope["types"], kind):
+            break
+    else:
+        known = " or ".join(kind.declaration for kind in kinds)
+        refuse_typed_data(
+            f"The types must have {known}, and beside it at most EIP712Domain (name, version,"
+            " chainId)."
+        )
+    if envelope.get("primaryType", kind.name) != kind.name:
+        refuse_typed_data(f"The primary type for this request is {kind.name}.")
+    return kind, envelope
+
+
+def _declares(types: object, kind: StructType) -> bool:
+    if not isinstance(types, dict) or types.get(kind.name) != kind.declared:
+        return False
     # The count comes first, so that many declared types are refused at no cost.
-    if not isinstance(types, dict) or not 1 <= len(types) <= 2 or types.get(kind) != _MEMBERS:
-        _refuse(f"The types must have {kind} with action, nonce and timestamp, all string.")
-    if len(types) == 2 and types.get("EIP712Domain") != _DOMAIN_MEMBERS:
-        _refuse(f"Beside {kind}, the types may only have EIP712Domain (name, version, chainId).")
+    return len(types) == 1 or (len(types) == 2 and types.get("EIP712Domain") == _DOMAIN_MEMBERS)
 
 
-def _read_message(message: object, action: Action) -> tuple[str, str]:
-    if not isinstance(message, dict) or message.keys() != {"action", "nonce", "timestamp"}:
-        _refuse("The message has exactly action, nonce and timestamp.")
-    nonce, timestamp = message["nonce"], message["timestamp"]
-    if message["action"] != action.value:
-        _refuse(f"The action for this request is {action.value}.")
+def read_nonce(nonce: object) -> str:
+    """Return the nonce of a message. Refuses `invalid_typed_data`."""
     if not isinstance(nonce, str) or not 1 <= len(nonce) <= MAX_NONCE_LENGTH:
-        _refuse(f"The nonce is a text of 1 to {MAX_NONCE_LENGTH} characters.")
-    if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in nonce):
-        _refuse("The nonce has a character that is not allowed.")
+        refuse_typed_data(f"The nonce is a text of 1 to {MAX_NONCE_LENGTH} characters.")
+    if "\0" in nonce or not _is_unicode(nonce):
+        refuse_typed_data("The nonce has a character that is not allowed.")
+    return nonce
+
+
+def read_seconds(name: str, value: object) -> int:
+    """Return a time in Unix seconds, from a number or its digits. Refuses `invalid_typed_data`."""
+    if isinstance(value, str) and _TIMESTAMP.fullmatch(value):
+        return int(value)
+    # `type`, not `isinstance`: True is an int, and a float may be rounded.
+    if type(value) is not int or not 0 <= value < _LATEST:
+        refuse_typed_data(f"The member {name} is the Unix time in whole seconds.")
+    return value
+
+
+def read_address(name: str, value: object) -> Address:
+    """Return an address in a message. Refuses `invalid_typed_data`."""
+    try:
+        return parse_address(value if isinstance(value, str) else "")
+    except NotAnAddress as error:
+        refuse_typed_data(f"The member {name} is not an address. {error}")
+
+
+def read_text(name: str, value: object) -> str:
+    """Return a text in a message. Refuses `invalid_typed_data`."""
+    if not isinstance(value, str) or not _is_unicode(value):
+        refuse_typed_data(f"The member {name} is a text of Unicode characters.")
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    # Lone surrogates have no bytes. A loop over a long text would cost far more than the rest.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read_hash(name: str, value: object) -> bytes:
+    if not isinstance(value, str) or not _HASH.fullmatch(value):
+        refuse_typed_data(f"The member {name} is 0x and 64 hex digits.")
+    return bytes.fromhex(value[2:])
+
+
+_READERS = {
+    "string": read_text,
+    "uint256": read_seconds,
+    "address": read_address,
+    "bytes32": _read_hash,
+}
+
+
+def _read_message(given: object, kind: WriteType, action: Action) -> dict[str, Any]:
+    message = kind.check_message(given)
+    if kind.form is not SigningForm.IMPRINT_1:
+        values = {name: _READERS[of](name, message[name]) for name, of in kind.members}
+        read_nonce(values["nonce"])
+        return values
+    if message["action"] != action.value:
+        refuse_typed_data(f"The action for this request is {action.value}.")
+    read_nonce(message["nonce"])
+    timestamp = message["timestamp"]
     if not isinstance(timestamp, str) or not _TIMESTAMP.fullmatch(timestamp):
-        _refuse("The timestamp is the Unix time in whole seconds, as a text of digits.")
-    return nonce, timestamp
+        refuse_typed_data("The timestamp is the Unix time in whole seconds, as a text of digits.")
+    return message
+
+
+def _is_cid(text: str, cid: Cid | None) -> bool:
+    try:
+        return text == cid or parse_cid(text) == cid
+    except NotACid:
+        return False
 
 
 def _read_chain_id(value: object) -> int | None:
@@ -163,9 +456,14 @@ def _read_chain_id(value: object) -> int | None:
         if _DECIMAL.fullmatch(value):
             return int(value)
         return int(value, 16) if _HEX.fullmatch(value) else None
-    # `type`, not `isinstance`: True is an int, and a float may be rounded.
     return value if type(value) is int else None
 
 
-def _refuse(detail: str) -> NoReturn:
+def refuse_typed_data(detail: str) -> NoReturn:
+    """Raise the refusal `invalid_typed_data`."""
     raise Refusal(Code.INVALID_TYPED_DATA, detail)
+
+
+def body_mismatch(detail: str) -> Refusal:
+    """The refusal of a signature that is for something else than the request."""
+    return Refusal(Code.BODY_MISMATCH, detail)

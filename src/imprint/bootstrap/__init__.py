@@ -11,6 +11,7 @@ from imprint.auth.page_tokens import PageTokens
 from imprint.auth.post_page_tokens import PostPageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
+from imprint.auth.writing_sessions import OpeningVerifier
 from imprint.bootstrap.adapters import (
     Adapters,
     OpenCatalog,
@@ -27,11 +28,13 @@ from imprint.bootstrap.background import (
     build_stray_scan,
 )
 from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
-from imprint.bootstrap.well_known import describe_marketplace, describe_service
+from imprint.bootstrap.well_known import accepted_forms, describe_marketplace, describe_service
 from imprint.domain.files import Quota
+from imprint.domain.rate_limits import SHARE, Budget, RateLimiter
 from imprint.ports import Catalog, monotonic
 from imprint.ports.content import ReadProbe
 from imprint.services.chain_sync import examine_history
+from imprint.services.contract_wallets import MAX_CHECKS, WalletProofs
 from imprint.services.drafts import Drafts
 from imprint.services.entitlement import Entitlement
 from imprint.services.feeds import Feeds
@@ -51,6 +54,7 @@ from imprint.services.totals import Totals
 from imprint.services.usage_monitor import UsageMonitor
 from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
+from imprint.services.writing_sessions import WritingSessions
 from imprint.settings import Compatibility, Secret, Settings
 from imprint.web.app import ClientRates, Facts, Services, StartingApp, WebOptions, build_app
 from imprint.web.feed_links import FeedLinks
@@ -71,6 +75,9 @@ __all__ = [
     "open_when_reachable",
 ]
 
+INKDAO_NAME = "InkDAO"
+"""The name of the signing domain of the earlier service, whose front end signs `inkdao-1`."""
+
 Check = tuple[str, Callable[[], bool]]
 """A member of the readiness, and a function that says whether all is well."""
 
@@ -84,23 +91,19 @@ def build_service(
     """
     catalog, content, cipher = adapters.catalog, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
-    chain, limits = settings.chain, settings.limits
-    lifetime = timedelta(seconds=chain.cache_seconds)
+    lifetime = timedelta(seconds=settings.chain.cache_seconds)
     entitlement = Entitlement(marketplace, adapters.monotonic, lifetime)
     labels = LabelUpdater(catalog, content)
     monitors = build_monitors(settings, adapters)
     strays, claim = build_stray_scan(settings, adapters), adapters.claim
     health = WriteHealth()
+    wallets = _wallets(settings, adapters)
+    drafts = _drafts(settings, adapters, health, wallets)
     index, reads = adapters.index_reader, Reads(catalog, content, cipher, entitlement)
     services = Services(
-        Login(
-            LoginVerifier(settings.login_domains, chain.id),
-            _sessions(settings),
-            catalog,
-            clock,
-            limits.enforced(limits.logins),
-        ),
-        _drafts(settings, adapters, health),
+        _login(settings, adapters, wallets),
+        drafts,
+        drafts.sessions,
         reads,
         Lists(catalog, _page_tokens(settings), clock, settings.retention.public_drafts),
         Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
@@ -156,17 +159,71 @@ def _readiness(
     )
 
 
-def _drafts(settings: Settings, adapters: Adapters, health: WriteHealth) -> Drafts:
-    signing, limits = settings.signing, settings.limits
+def _wallets(settings: Settings, adapters: Adapters) -> WalletProofs:
+    limits = settings.limits
+    return WalletProofs(
+        adapters.wallets,
+        RateLimiter(limits.enforced(limits.wallet_checks)),
+        RateLimiter(limits.enforced(limits.wallet_checks_per_address)),
+        adapters.monotonic,
+        Budget.of(MAX_CHECKS, parts=SHARE if limits.rate_limits else 1),
+    )
+
+
+def _signing_domain(settings: Settings) -> SigningDomain:
+    return SigningDomain(settings.signing.name, settings.signing.version, settings.chain.id)
+
+
+def _login(settings: Settings, adapters: Adapters, wallets: WalletProofs) -> Login:
+    limits = settings.limits
+    return Login(
+        LoginVerifier(settings.login_domains, settings.chain.id),
+        wallets,
+        _sessions(settings),
+        adapters.catalog,
+        adapters.ended_sessions,
+        adapters.clock,
+        limits.enforced(limits.logins),
+    )
+
+
+def _verifier(settings: Settings) -> WriteVerifier:
+    inkdao = None
+    if settings.server.compatibility is Compatibility.INKDAO:
+        inkdao = SigningDomain(INKDAO_NAME, settings.signing.version, settings.chain.id)
+    return WriteVerifier(
+        _signing_domain(settings),
+        settings.server.public_url,
+        accepted_forms(settings),
+        inkdao,
+    )
+
+
+def _drafts(
+    settings: Settings, adapters: Adapters, health: WriteHealth, wallets: WalletProofs
+) -> Drafts:
+    limits = settings.limits
+    verifier, rate = _verifier(settings), limits.enforced(limits.writes)
+    sessions = WritingSessions(
+        OpeningVerifier(_signing_domain(settings), settings.server.public_url),
+        verifier,
+        wallets,
+        adapters.writing_sessions,
+        adapters.catalog,
+        adapters.clock,
+        rate,
+    )
     return Drafts(
-        WriteVerifier(SigningDomain(signing.name, signing.version, settings.chain.id)),
+        verifier,
+        wallets,
+        sessions,
         adapters.catalog,
         adapters.content,
         adapters.cipher,
         adapters.marketplace,
         adapters.images,
         adapters.clock,
-        limits.enforced(limits.writes),
+        rate,
         timedelta(seconds=settings.retention.lease_seconds),
         Quota(limits.quota_bytes, limits.quota_drafts),
         adapters.disk,
@@ -221,7 +278,7 @@ def _web_options(settings: Settings) -> WebOptions:
 def _sessions(settings: Settings) -> Sessions:
     sessions, origin = settings.sessions, settings.server.public_url
     keys = SessionKeys(sessions.jwt_secret.reveal_bytes(), _reveal(sessions.jwt_secret_previous))
-    return Sessions(keys, origin, origin)
+    return Sessions(keys, origin, origin, sessions.seconds)
 
 
 def _page_tokens(settings: Settings) -> PageTokens:

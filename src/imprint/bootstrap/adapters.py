@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.ended_session_store import CatalogEndedSessions
 from imprint.adapters.catalog.feed_index import CatalogFeedIndex
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
@@ -24,7 +25,10 @@ from imprint.adapters.catalog.search_index import (
 )
 from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.adapters.catalog.use_lock import BeingMoved
+from imprint.adapters.catalog.writing_sessions import CatalogWritingSessions
+from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
+from imprint.adapters.chain.contract_wallets import JsonRpcContractWallets
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.chain.node_heads import MAX_HEAD_AGES
@@ -53,10 +57,13 @@ from imprint.ports import (
     utc_now,
 )
 from imprint.ports.content import DocumentCipher, Inventory
+from imprint.ports.contract_wallets import ContractWallets
+from imprint.ports.ended_sessions import EndedSessions
 from imprint.ports.feed_index import FeedIndex, Hub
 from imprint.ports.post_index import PostIndexReader, PostIndexWriter
 from imprint.ports.private_feeds import PrivateFeeds
 from imprint.ports.search import SearchIndex
+from imprint.ports.writing_sessions import WritingSessionStore
 from imprint.services.installation import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -86,11 +93,14 @@ class Adapters:
     search: SearchIndex
     feed_index: FeedIndex
     private_feeds: PrivateFeeds
+    writing_sessions: WritingSessionStore
+    ended_sessions: EndedSessions
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
     chain: ChainReader
     images: ImageRecoder
+    wallets: ContractWallets | None
     webhook_providers: Mapping[str, WebhookProvider]
     clock: Clock
     disk: LocalDiskSpace
@@ -142,18 +152,21 @@ def open_adapters(
     )
     content = open_content(settings, clock, catalog.identity)
     left.catalog = None
-    marketplace, reader = open_nodes(settings, clock)
+    marketplace, reader, wallets = open_nodes(settings, clock)
     return Adapters(
         catalog=catalog,
         index_reader=CatalogIndexReader(catalog),
         search=open_search(catalog),
         feed_index=CatalogFeedIndex(catalog),
         private_feeds=CatalogPrivateFeeds(catalog),
+        writing_sessions=CatalogWritingSessions(catalog),
+        ended_sessions=CatalogEndedSessions(catalog),
         content=content,
         cipher=cipher,
         marketplace=marketplace,
         chain=reader,
         images=SandboxedRecoder(),
+        wallets=wallets if settings.signing.contract_wallets else None,
         webhook_providers=_webhook_providers(settings),
         clock=clock,
         disk=open_disk(settings),
@@ -178,20 +191,18 @@ def _open_hub(address: str | None) -> Hub | None:
     return HttpHub(address)
 
 
-def open_nodes(settings: Settings, clock: Clock) -> tuple[JsonRpcMarketplace, JsonRpcChainReader]:
-    """The marketplace and the chain, over the same nodes; nothing is asked yet."""
+def open_nodes(
+    settings: Settings, clock: Clock
+) -> tuple[JsonRpcMarketplace, JsonRpcChainReader, JsonRpcContractWallets]:
+    """The marketplace, the chain and its wallets, over the same nodes; nothing is asked yet."""
     chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
-    marketplace = JsonRpcMarketplace(
-        rpc,
-        chain.id,
-        chain.marketplace,
-        clock,
-        timeout=chain.timeout,
-        max_head_age=max_head_age(settings),
-        quorum=chain.quorum,
+    calls = BlockCalls(rpc, chain.id, clock, max_head_age(settings))
+    return (
+        JsonRpcMarketplace(calls, chain.marketplace, timeout=chain.timeout, quorum=chain.quorum),
+        JsonRpcChainReader(rpc, chain.id, chain.marketplace),
+        JsonRpcContractWallets(calls, quorum=chain.quorum),
     )
-    return marketplace, JsonRpcChainReader(rpc, chain.id, chain.marketplace)
 
 
 def open_disk(settings: Settings) -> LocalDiskSpace:

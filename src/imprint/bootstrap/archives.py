@@ -17,7 +17,12 @@ from imprint.adapters.archives.key_file import NoKey, load_seed
 from imprint.adapters.archives.migration_progress import open_progress
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
-from imprint.adapters.catalog.sqlite_backup import DamagedCopy, check_copy, check_schema
+from imprint.adapters.catalog.sqlite_backup import (
+    DamagedCopy,
+    check_copy,
+    check_schema,
+    remove_writing_sessions,
+)
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
 from imprint.bootstrap.adapters import Adapters
@@ -185,6 +190,7 @@ def _open_own(path: Path) -> Catalog:
 def _open_checked(path: Path) -> Catalog:
     try:
         check_copy(path)
+        remove_writing_sessions(path)
         return open_catalog(path, is_copy=True)
     except (DamagedCopy, Unavailable) as error:
         raise NotABackup(str(error)) from error

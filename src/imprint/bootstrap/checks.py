@@ -27,7 +27,7 @@ from imprint.services.installation import InstallationClaim
 from imprint.services.master_keys import MasterKeys
 from imprint.services.scrub import verify_everything, verify_some
 from imprint.services.start_block import StartBlock
-from imprint.settings import Settings
+from imprint.settings import Compatibility, Settings
 from imprint.settings.declaration import declared_in
 from imprint.settings.groups import Signing
 
@@ -64,15 +64,27 @@ def check_settings(settings: Settings) -> Finding:
 
 
 def check_signing(settings: Settings) -> Finding:
-    """Whether the signing domain is this deployment's own."""
-    name, chain_id = settings.signing.name, settings.chain.id
-    if name == declared_in(Signing)["name"].default:
+    """Whether signatures for this deployment are for no other one."""
+    signing, chain_id = settings.signing, settings.chain.id
+    name = signing.name
+    if name == declared_in(Signing)["name"].default and not signing.require_bound:
         return Finding(
             "signing",
             Status.WARNING,
             f"IMPRINT_SIGNING_NAME is '{name}', the default: every other service on chain"
-            f" {chain_id} that has it too accepts what is signed for this one.",
-            "Choose a name of your own before the first author signs.",
+            f" {chain_id} that has it too accepts signatures for this one in the forms imprint-1"
+            " and inkdao-1. Those in the form imprint-2 name the service.",
+            "Choose a name of your own before the first author signs; or set"
+            " IMPRINT_REQUIRE_BOUND_SIGNATURES=on, if all front ends sign the form imprint-2.",
+        )
+    if settings.server.compatibility is Compatibility.INKDAO and not signing.require_bound:
+        return Finding(
+            "signing",
+            Status.WARNING,
+            "With IMPRINT_COMPATIBILITY=inkdao, signatures in the form inkdao-1 are for the name"
+            f" of the earlier service: every other service on chain {chain_id} with this setting"
+            " accepts those for this one, whatever IMPRINT_SIGNING_NAME is.",
+            "Set IMPRINT_REQUIRE_BOUND_SIGNATURES=on when no front end signs this form any more.",
         )
     return Finding("signing", Status.OK, f"Authors sign for '{name}' on chain {chain_id}.")
 

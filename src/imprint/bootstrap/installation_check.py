@@ -132,7 +132,7 @@ class InstallationCheck:
 
     async def _check_chain(self) -> list[Finding]:
         settings, catalog = self.settings, self.catalog
-        marketplace, chain = open_nodes(settings, self.clock)
+        marketplace, chain, _ = open_nodes(settings, self.clock)
         try:
             node = await check_node(chain, settings.chain.id)
             if node.status is Status.FAILED:

@@ -127,6 +127,10 @@ class _RecordRepair:
             self.report.notes.append(
                 "The index of posts begins again: the service fills it from the chain."
             )
+            self.report.notes.append(
+                "Writing sessions have ended, since one that was revoked must not come back: "
+                "authors open new ones."
+            )
 
 
 async def _repair_rest(

@@ -8,7 +8,7 @@ from typing import Any
 from imprint import __version__
 from imprint.auth.login_message import MAX_MESSAGE_BYTES
 from imprint.auth.logins import LOGIN_FRESHNESS
-from imprint.auth.typed_data import MAX_NONCE_LENGTH
+from imprint.auth.typed_data import BOUND_FORMS, MAX_NONCE_LENGTH, SigningForm
 from imprint.domain.addresses import checksum_address
 from imprint.domain.documents import MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
@@ -16,11 +16,17 @@ from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.marketplace import artifact
 from imprint.settings import Settings
 
-SIGNING_FORMS = ("imprint-1",)
-"""The forms of signed writes that are accepted."""
+FEATURES = ("posts", "feeds", "search", "writing-sessions")
+"""What every service offers beyond drafts and their publication."""
 
-FEATURES = ("posts", "feeds", "search")
-"""What the service offers beyond drafts and their publication."""
+
+def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
+    """The forms of signed writes that are accepted."""
+    return BOUND_FORMS if settings.signing.require_bound else tuple(SigningForm)
+
+
+def _features(settings: Settings) -> list[str]:
+    return [*FEATURES, *(["contract-wallets"] if settings.signing.contract_wallets else [])]
 
 
 def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
@@ -43,8 +49,8 @@ def describe_service(settings: Settings, rpc_url: str | None) -> dict[str, Any]:
             "version": settings.signing.version,
             "chainId": settings.chain.id,
         },
-        "signing_forms": list(SIGNING_FORMS),
-        "features": list(FEATURES),
+        "signing_forms": list(accepted_forms(settings)),
+        "features": _features(settings),
         "login": {
             "domains": list(settings.login_domains),
             "freshness_seconds": int(LOGIN_FRESHNESS.total_seconds()),

@@ -11,7 +11,7 @@ import click
 from imprint.cli.errors import MISCONFIGURED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.domain.files import Network
-from imprint.ports.catalog import GarbageReport
+from imprint.ports.garbage import GarbageReport
 from imprint.services.garbage_collector import SAMPLE, GarbageCollector, Strays, StrayScan
 from imprint.services.leases import pause_collection
 

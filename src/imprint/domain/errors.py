@@ -3,7 +3,8 @@
     Exception
     ├── Problem                becomes an HTTP response with a code and a detail
     │   ├── Refusal            the request is wrong, too late, or not allowed
-    │   │   ├── NonceUsed      carries the file that the nonce produced
+    │   │   ├── NonceUsed      carries the action that spent the nonce, and the file it produced
+    │   │   ├── SignatureStale carries the time of this service
     │   │   ├── RateLimited    carries the seconds to wait
     │   │   └── OutOfRange     carries the size of the document
     │   └── Unavailable        chain, storage or database did not respond; try again
@@ -15,6 +16,7 @@
 Codes are part of the interface and never change their meaning; details are for people.
 """
 
+from datetime import datetime
 from enum import StrEnum
 
 from imprint.domain.files import File
@@ -35,9 +37,15 @@ class Code(StrEnum):
     INVALID_IMAGE = "invalid_image"
     SIGNATURE_INVALID = "signature_invalid"
     SIGNATURE_STALE = "signature_stale"
+    BODY_MISMATCH = "body_mismatch"
+    FORM_NOT_ACCEPTED = "form_not_accepted"
+    WRITING_SESSION_INVALID = "writing_session_invalid"
+    WRITING_SESSION_EXPIRED = "writing_session_expired"
+    WRITING_SESSION_SCOPE = "writing_session_scope"
     SESSION_MISSING = "session_missing"
     SESSION_INVALID = "session_invalid"
     SESSION_EXPIRED = "session_expired"
+    SESSION_ENDED = "session_ended"
     WEBHOOK_SIGNATURE_INVALID = "webhook_signature_invalid"
     NOT_OWNER = "not_owner"
     SUBJECT_MISMATCH = "subject_mismatch"
@@ -49,6 +57,7 @@ class Code(StrEnum):
     NONCE_USED = "nonce_used"
     NOT_PENDING = "not_pending"
     ALREADY_ONCHAIN = "already_onchain"
+    TOO_MANY_WRITING_SESSIONS = "too_many_writing_sessions"
     TOO_MANY_FEEDS = "too_many_feeds"
     NOT_CACHED = "not_cached"
     TOO_LARGE = "too_large"
@@ -78,11 +87,23 @@ class Refusal(Problem):
 
 
 class NonceUsed(Refusal):
-    """The nonce is used; `file` is what its write produced, if it still exists."""
+    """The nonce is used: `action` spent it, and `file` is what that produced, if it still exists.
 
-    def __init__(self, file: File | None) -> None:
+    A client whose own request was another action must not take the file for its own.
+    """
+
+    def __init__(self, action: str, file: File | None) -> None:
         super().__init__(Code.NONCE_USED, "This nonce has already been used by this signer.")
+        self.action = action
         self.file = file
+
+
+class SignatureStale(Refusal):
+    """The times in a signed message do not include `now`, the time of this service."""
+
+    def __init__(self, detail: str, now: datetime) -> None:
+        super().__init__(Code.SIGNATURE_STALE, detail)
+        self.now = now
 
 
 class RateLimited(Refusal):

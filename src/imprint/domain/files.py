@@ -114,12 +114,18 @@ def file_name(owner: Address, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A proven signed write: the signer, the action, and the nonce that it uses up."""
+    """A proven signed write: the signer, the action, and the nonce that it uses up.
+
+    `session` is the id of the writing session whose key signed for the signer. `body_hash` is that
+    of the content or thumbnail which the signature is bound to, if it is.
+    """
 
     signer: Address
     action: Action
     nonce: str
     at: datetime
+    session: str | None = None
+    body_hash: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,11 @@ def client_key(address: str) -> str:
     return str(IPv6Network((int(parsed), CLIENT_PREFIX), strict=False))
 
 
+def write_key(signer: str) -> str:
+    """The key of the signed writes of a signer."""
+    return f"write {signer}"
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """At most `count` requests at once, and on average `count` in `seconds`."""

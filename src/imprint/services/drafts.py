@@ -15,8 +15,8 @@ from datetime import timedelta
 from typing import TypeVar
 
 from imprint import failpoints
-from imprint.auth.typed_data import TypedDataClaim, WriteVerifier
-from imprint.domain.addresses import Address
+from imprint.auth.signatures import Unproved
+from imprint.auth.typed_data import TypedDataClaim, WriteVerifier, check_body
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.documents import SALT_LENGTH, SMALL_DOCUMENT, read_document, write_document
 from imprint.domain.errors import Code, Refusal, Unavailable
@@ -33,11 +33,13 @@ from imprint.domain.files import (
     file_name,
     new_id,
 )
-from imprint.domain.rate_limits import Rate
+from imprint.domain.rate_limits import Rate, write_key
 from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
 from imprint.ports.content import DiskSpace, DocumentCipher
+from imprint.services.contract_wallets import WalletProofs
 from imprint.services.large_documents import LargeDocuments
 from imprint.services.write_health import WriteHealth
+from imprint.services.writing_sessions import WritingSessions
 
 T = TypeVar("T")
 
@@ -56,6 +58,8 @@ class Drafts:
     """The four signed writes."""
 
     verifier: WriteVerifier
+    wallets: WalletProofs
+    sessions: WritingSessions
     catalog: Catalog
     content: ContentStore
     cipher: DocumentCipher
@@ -73,7 +77,7 @@ class Drafts:
         """Create a draft in a group of its own."""
         # A small document is made before the write is admitted: then it opens and begins at once.
         if isinstance(content, str) and not self.disk.low:
-            write = self.verifier.verify(claim, Action.CREATE, self.clock())
+            write = await self._verify(claim, Action.CREATE)
             begin = self._open_create
         else:
             write, _ = await self._prove(claim, Action.CREATE)
@@ -92,7 +96,7 @@ class Drafts:
         Refuses a file that is unknown, somebody else's, or no longer a draft.
         """
         small = isinstance(content, str)
-        write, found = await self._prove(claim, Action.UPDATE, cid if small else None)
+        write, found = await self._prove(claim, Action.UPDATE, cid, reads=small)
         if isinstance(content, str):
             draft = _own_draft(write, found)
             made = self._make(write, content)
@@ -117,6 +121,8 @@ class Drafts:
         """
         write, found = await self._prove(claim, Action.PUBLISH, cid)
         draft = _own_draft(write, found)
+        if write.body_hash is not None:
+            await asyncio.to_thread(check_body, write, image)
         recoded = await self._recode(image, write)
         thumbnail = await asyncio.to_thread(document_cid, recoded)
         intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
@@ -144,20 +150,34 @@ class Drafts:
         deleted = await self._commit(self.catalog.delete_draft(write, cid, draft))
         return _unless_overtaken(deleted)
 
+    async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
+        """The write that a claim proves, by the key of its signer or by the signer's contract.
+
+        Or by the key of a writing session: whether that is revoked is checked by the catalog.
+        """
+        if claim.session is not None:
+            return await self.sessions.prove(claim, claim.session, action, cid)
+        write = self.verifier.verify(claim, action, self.clock(), cid)
+        if isinstance(write, Unproved):
+            write = await self.wallets.prove(write, claim.client)
+        return write
+
     async def _prove(
-        self, claim: TypedDataClaim, action: Action, cid: Cid | None = None
+        self, claim: TypedDataClaim, action: Action, cid: Cid | None = None, *, reads: bool = True
     ) -> tuple[Write, File | None]:
         """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
 
-        Returns the live file with this cid as well, which is read at the same time. Refuses
-        everything but a delete while there is little disk space.
+        Returns the live file with this cid as well, which is read at the same time, unless not
+        `reads`. Refuses everything but a delete while there is little disk space.
 
         The nonce is checked before ownership and state: a repeated update would otherwise find that
         its draft is gone, and report that instead of the file that it produced.
         """
-        write = self.verifier.verify(claim, action, self.clock())
+        write = await self._verify(claim, action, cid)
         try:
-            file = await self.catalog.open_write(write, self.rate, _rate_key(write.signer), cid)
+            file = await self.catalog.open_write(
+                write, self.rate, write_key(write.signer), cid if reads else None
+            )
         except Unavailable as problem:
             if self.rate is not None:
                 self.health.note(Code.DATABASE_UNAVAILABLE, problem)
@@ -176,7 +196,7 @@ class Drafts:
         except Refusal as refusal:
             if refusal.code is Code.INVALID_IMAGE and self.rate is not None:
                 await self.catalog.charge(
-                    _rate_key(write.signer), self.rate, INVALID_IMAGE_COST, self.clock()
+                    write_key(write.signer), self.rate, INVALID_IMAGE_COST, self.clock()
                 )
             raise
 
@@ -215,6 +235,8 @@ class Drafts:
         Takes a tenth of a second for large content.
         """
         if number is None:
+            if write.body_hash is not None:
+                check_body(write, content.encode())
             number = int(write.at.timestamp() * 1_000_000)
         name = file_name(write.signer, number)
         salt = secrets.token_bytes(SALT_LENGTH)
@@ -246,7 +268,7 @@ class Drafts:
 
     async def _open_create(self, intent: Intent) -> int | None:
         """Begin a create that was not opened before: it may be refused as `_prove` does."""
-        write, key = intent.write, _rate_key(intent.write.signer)
+        write, key = intent.write, write_key(intent.write.signer)
         opened = self.catalog.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)
 
@@ -306,10 +328,6 @@ def _own_draft(write: Write, file: File | None) -> File:
     if file.state is not State.PENDING:
         raise Refusal(Code.NOT_PENDING, "Only a pending file can be changed.")
     return file
-
-
-def _rate_key(signer: Address) -> str:
-    return f"write {signer}"
 
 
 def _unless_overtaken(file: File | None) -> File:

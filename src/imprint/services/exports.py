@@ -38,7 +38,8 @@ from imprint.domain.exports import (
 from imprint.domain.files import File, Network
 from imprint.ports import Catalog, Clock, ContentStore, Progress
 from imprint.ports.archives import Archive
-from imprint.ports.catalog import FenceRaised, ImportConflict, ImportOutcome
+from imprint.ports.catalog import ImportConflict, ImportOutcome
+from imprint.ports.garbage import FenceRaised
 from imprint.services.labels import label_of
 from imprint.services.leases import CollectionNotPaused, pause_collection
 

@@ -25,6 +25,7 @@ from imprint.domain.feeds import (
 from imprint.domain.files import File, new_id
 from imprint.domain.indexed_posts import IndexedPost, PostFilter, PostPosition
 from imprint.domain.post_text import readable_text
+from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
 from imprint.ports.feed_index import FeedIndex
 from imprint.ports.post_index import PostIndexReader
@@ -134,29 +135,29 @@ class Feeds:
 
     # The private feeds of a reader
 
-    async def add(self, owner: Address) -> FeedAccess:
+    async def add(self, session: LiveSession) -> FeedAccess:
         """A new private feed. Refuses `too_many_feeds`."""
         access = FeedAccess(new_id(), token_urlsafe(TOKEN_BYTES))
-        feed = PrivateFeed(access.id, owner, self.clock(), None)
+        feed = PrivateFeed(access.id, session.address, self.clock(), None)
         if not await self.private_feeds.add_feed(feed, _hash(access.token), MAX_PRIVATE_FEEDS):
             text = f"A reader has at most {MAX_PRIVATE_FEEDS} private feeds; remove one first."
             raise Refusal(Code.TOO_MANY_FEEDS, text)
         return access
 
-    async def owned(self, owner: Address) -> list[PrivateFeed]:
+    async def owned(self, session: LiveSession) -> list[PrivateFeed]:
         """The private feeds of a reader, the oldest first."""
-        return await self.private_feeds.list_feeds(owner)
+        return await self.private_feeds.list_feeds(session.address)
 
-    async def rotate(self, owner: Address, feed_id: str) -> FeedAccess:
+    async def rotate(self, session: LiveSession, feed_id: str) -> FeedAccess:
         """Give a feed another token; the old one ends. Refuses an unknown feed."""
-        access = FeedAccess(feed_id, token_urlsafe(TOKEN_BYTES))
+        access, owner = FeedAccess(feed_id, token_urlsafe(TOKEN_BYTES)), session.address
         if not await self.private_feeds.replace_token(owner, feed_id, _hash(access.token)):
             raise _no_feed()
         return access
 
-    async def remove(self, owner: Address, feed_id: str) -> None:
+    async def remove(self, session: LiveSession, feed_id: str) -> None:
         """Remove a feed. Refuses an unknown one."""
-        if not await self.private_feeds.remove_feed(owner, feed_id):
+        if not await self.private_feeds.remove_feed(session.address, feed_id):
             raise _no_feed()
 
     # Entries

@@ -19,8 +19,8 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.files import Network
 from imprint.metrics import DOCUMENTS_DESTROYED, STRAYS_HELD
 from imprint.ports import Catalog, Clock, ContentStore
-from imprint.ports.catalog import Condemned, PurgeOutcome
 from imprint.ports.content import Inventory
+from imprint.ports.garbage import Condemned, PurgeOutcome
 from imprint.services.installation import is_own_store
 from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, hold_lease, name_holder
 from imprint.services.periodic_task import run_periodically

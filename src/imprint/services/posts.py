@@ -12,7 +12,6 @@ from imprint.auth.post_page_tokens import (
     PostsPage,
     token_expiry,
 )
-from imprint.auth.sessions import Session
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.indexed_posts import (
@@ -27,6 +26,7 @@ from imprint.domain.indexed_posts import (
     Sales,
 )
 from imprint.domain.market_ledger import day_of
+from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
 from imprint.ports.post_index import PostIndexReader
 from imprint.services.search import LibrarySearch, Search, parse_search
@@ -195,7 +195,7 @@ class Posts:
         """What an author did. Refuses an address that has published nothing."""
         return await find_author(self.index, address)
 
-    async def library(self, session: Session, request: ListRequest) -> Library:
+    async def library(self, session: LiveSession, request: ListRequest) -> Library:
         """What the session's address holds, the latest arrival first."""
         holder = session.address
         before, limit, text = self._own_start(OwnList.LIBRARY, holder, request, PAGE_SIZE)
@@ -216,7 +216,7 @@ class Posts:
         return self._libraries.of(rows, expires, make)
 
     async def _search_library(
-        self, session: Session, text: str, before: int | None, limit: int
+        self, session: LiveSession, text: str, before: int | None, limit: int
     ) -> Library:
         query = parse_search(text)
         found = await self.library_search.find(session, query, before, limit)
@@ -229,7 +229,7 @@ class Posts:
         return Library(found.held, token, found.snippets)
 
     async def sales(
-        self, session: Session, request: ListRequest, size: int = PAGE_SIZE
+        self, session: LiveSession, request: ListRequest, size: int = PAGE_SIZE
     ) -> SalesPage:
         """Purchases of the posts of the session's address, the newest first."""
         author = session.address

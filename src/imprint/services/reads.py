@@ -4,13 +4,13 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from imprint.auth.sessions import Session
 from imprint.domain.access import Access
 from imprint.domain.addresses import Address
 from imprint.domain.cids import Cid
 from imprint.domain.documents import SMALL_DOCUMENT, NotADocument, read_document
 from imprint.domain.errors import Code, Damaged, Refusal
 from imprint.domain.files import File, Network, State
+from imprint.domain.sessions import Session
 from imprint.ports import Catalog, ContentStore
 from imprint.ports.content import DocumentCipher
 from imprint.services.content_cache import ContentCache
@@ -21,7 +21,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Decides first which file a reader may read, and fetches its content only then."""
+    """Decides first which file a reader may read, and fetches its content only then.
+
+    What takes a session refuses one that was ended, with the read that finds the file.
+    """
 
     catalog: Catalog
     content: ContentStore
@@ -31,7 +34,7 @@ class Reads:
 
     async def draft(self, session: Session, cid: Cid) -> File:
         """The session's own draft. Refuses a cid that is not a draft, and another owner's."""
-        file = await self.catalog.file_by_cid(cid)
+        file = await self.catalog.file_by_cid(cid, session)
         if file is None or file.state is not State.PENDING:
             raise Refusal(Code.NOT_FOUND, "There is no draft with this cid.")
         if file.owner != session.address:
@@ -44,7 +47,11 @@ class Reads:
         Refuses a reader other than the session's address before the chain is asked.
         """
         check_subject(session, reader)
-        file, access = await self._bound_post(post_id, reader)
+        return await self.own_post(session, post_id)
+
+    async def own_post(self, session: Session, post_id: int) -> File:
+        """The post, if the session's address may read it."""
+        file, access = await self._bound_post(post_id, session.address, session)
         if access is Access.DENIED:
             raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
         return file
@@ -63,8 +70,10 @@ class Reads:
             raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
         return file
 
-    async def _bound_post(self, post_id: int, reader: Address | None) -> tuple[File, Access]:
-        file = await self.catalog.file_by_post_id(post_id)
+    async def _bound_post(
+        self, post_id: int, reader: Address | None, session: Session | None = None
+    ) -> tuple[File, Access]:
+        file = await self.catalog.file_by_post_id(post_id, session)
         if file is None:
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
         access = await self.entitlement.decide(file, post_id, reader)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from imprint.auth.sessions import Session
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Damaged, Refusal
 from imprint.domain.indexed_posts import (
@@ -29,6 +28,7 @@ from imprint.domain.search import (
     parse_query,
     snippet,
 )
+from imprint.domain.sessions import LiveSession
 from imprint.ports import Catalog
 from imprint.ports.post_index import PostIndexReader
 from imprint.ports.search import Match, SearchIndex
@@ -238,7 +238,7 @@ class LibrarySearch:
     _turns: FairQueue = field(default_factory=lambda: FairQueue(LIBRARY_SEARCHES))
 
     async def find(
-        self, session: Session, query: SearchQuery, before: int | None, limit: int
+        self, session: LiveSession, query: SearchQuery, before: int | None, limit: int
     ) -> FoundInLibrary:
         """Matches among what the session's address holds, the latest arrival first.
 
@@ -250,7 +250,7 @@ class LibrarySearch:
             return await self._find(session, query, before, limit)
 
     async def _find(
-        self, session: Session, query: SearchQuery, before: int | None, limit: int
+        self, session: LiveSession, query: SearchQuery, before: int | None, limit: int
     ) -> FoundInLibrary:
         found: list[HeldPost] = []
         snippets: dict[int, str] = {}
@@ -269,7 +269,7 @@ class LibrarySearch:
         return FoundInLibrary(tuple(found), snippets, None if is_last else before)
 
     async def _match(
-        self, session: Session, query: SearchQuery, post: IndexedPost
+        self, session: LiveSession, query: SearchQuery, post: IndexedPost
     ) -> tuple[str | None, int]:
         """The snippet of a post, None if it does not match, and the bytes that were read."""
         size = 0
@@ -289,9 +289,9 @@ class LibrarySearch:
                 return shown, size
         return _match_text(query, post, ""), size
 
-    async def _may_read(self, session: Session, post_id: int) -> bool:
+    async def _may_read(self, session: LiveSession, post_id: int) -> bool:
         try:
-            await self.reads.post(session, session.address, post_id)
+            await self.reads.own_post(session, post_id)
         except Refusal as refusal:
             if refusal.code in (Code.NOT_ENTITLED, Code.NOT_FOUND):
                 return False

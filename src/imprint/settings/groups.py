@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from imprint.domain.addresses import Address
+from imprint.domain.sessions import SESSION_SECONDS
 from imprint.settings.declaration import optional, setting
 from imprint.settings.parsers import (
     automatic,
@@ -286,7 +287,8 @@ class Chain:
     )
     quorum: int = setting(
         "CHAIN_QUORUM",
-        "How many nodes must grant an access; with 2, one that lies or is behind is not enough.",
+        "How many nodes must grant an access, or accept the signature of a contract wallet; with 2,"
+        " one that lies or is behind is not enough.",
         integer(1, 16),
         "1",
     )
@@ -294,10 +296,24 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What writers sign: the domain of the typed data."""
+    """What writers sign: the domain and the forms of the typed data, and who may sign."""
 
     name: str = setting("SIGNING_NAME", "The name of the signing domain.", parse_text, "Imprint")
     version: str = setting("SIGNING_VERSION", "The version of the signing domain.", parse_text, "1")
+    require_bound: bool = setting(
+        "REQUIRE_BOUND_SIGNATURES",
+        "Whether writes are accepted only in the form `imprint-2`, whose signatures are bound to"
+        " this service and to what is written.",
+        parse_switch,
+        "off",
+    )
+    contract_wallets: bool = setting(
+        "CONTRACT_WALLETS",
+        "Whether contracts may sign logins and writes: a node is asked about signatures that no"
+        " key has made.",
+        parse_switch,
+        "on",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +326,12 @@ class Sessions:
         " `localhost:*` for any port of this machine.",
         several(parse_domain),
         "",
+    )
+    seconds: int = setting(
+        "SESSION_SECONDS",
+        "How long a session lasts: two hours at most.",
+        integer(60, SESSION_SECONDS),
+        str(SESSION_SECONDS),
     )
     jwt_secret: Secret = setting(
         "JWT_SECRET", "What signs sessions; at least 32 bytes.", Secret, secret=True

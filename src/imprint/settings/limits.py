@@ -79,6 +79,20 @@ class Limits:
         parse_rate,
         "3000/60",
     )
+    wallet_checks: Rate = setting(
+        "RATE_WALLET_CHECKS",
+        "About how many signatures that only a contract can verify a node is asked for an IP"
+        " address in so many seconds.",
+        parse_rate,
+        "30/60",
+    )
+    wallet_checks_per_address: Rate = setting(
+        "RATE_WALLET_CHECKS_PER_ADDRESS",
+        "About how many such signatures of one contract it is asked in so many seconds; more than"
+        " for an IP address, so that nobody alone keeps others from using their wallet.",
+        parse_rate,
+        "120/60",
+    )
     signed_bytes: Rate = setting(
         "RATE_BYTES",
         "How many bytes of bodies with content or thumbnails an IP address may send in so many"

@@ -24,6 +24,7 @@ from imprint.services.reads import Reads
 from imprint.services.sitemap import Sitemap
 from imprint.services.totals import Totals
 from imprint.services.webhooks import Webhooks
+from imprint.services.writing_sessions import WritingSessions
 from imprint.web.cors import PageCors
 from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.page import docs_page
@@ -49,6 +50,7 @@ from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.totals import TotalsRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
+from imprint.web.routes.writing_sessions import WritingSessionRoutes
 from imprint.web.routing import Application
 
 WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
@@ -63,6 +65,7 @@ class Services:
 
     login: Login
     drafts: Drafts
+    writing_sessions: WritingSessions
     reads: Reads
     lists: Lists
     webhooks: Webhooks
@@ -201,6 +204,7 @@ def _routes(
         options.max_image,
         options.budget(MAX_PUBLISHING),
     )
+    sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
     budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
     gateway = GatewayRoutes(services.reads, budget)
@@ -231,6 +235,7 @@ def _routes(
         ),
         *_file_routes(reads),
         *_write_routes(writes),
+        *_writing_session_routes(sessions),
         *_feed_routes(feeds),
         *_machine_routes(machines),
         *_totals_routes(TotalsRoutes(services.totals)),
@@ -262,10 +267,16 @@ def _file_routes(reads: ReadRoutes) -> Iterator[Route]:
 
 def _write_routes(writes: WriteRoutes) -> Iterator[Route]:
     yield Route("/auth/login", writes.login, methods=["POST"])
+    yield Route("/auth/logout", writes.logout, methods=["POST"])
     yield Route("/create/group", writes.create, methods=["POST"])
     yield Route("/update/file", writes.update, methods=["POST"])
     yield Route("/publish/file", writes.publish, methods=["POST"])
     yield Route("/delete/file", writes.delete, methods=["POST"])
+
+
+def _writing_session_routes(sessions: WritingSessionRoutes) -> Iterator[Route]:
+    yield Route("/writing/sessions", sessions.all_of_wallet, methods=["DELETE", "GET", "POST"])
+    yield Route("/writing/sessions/{id}", sessions.one_of_wallet, methods=["DELETE"])
 
 
 def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:

@@ -34,6 +34,7 @@ class PageCors(CORSMiddleware):
             expose_headers=[
                 "Accept-Ranges",
                 "Content-Range",
+                "Date",
                 "ETag",
                 "Link",
                 "Retry-After",

@@ -59,8 +59,8 @@ HEALTH_PATH = "/healthz"
 UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
 """Paths without a rate limit here: probes must get through, and `WebhookRoutes` has its own."""
 
-SIGNED_PATHS = ("/auth/", "/create/", "/update/", "/publish/", "/delete/")
-"""Paths where every request costs a signature recovery."""
+SIGNED_PATHS = ("/auth/", "/create/", "/update/", "/publish/", "/delete/", "/writing/")
+"""Paths where every POST costs the check of a signature."""
 
 CONTENT_PATHS = ("/create/", "/update/", "/publish/")
 """Paths whose bodies are stored, and have a rate limit by their bytes."""
@@ -275,8 +275,7 @@ class RequestMiddleware:
                 body.take_slot(limits.slots)
             elif path.startswith(CONTENT_PATHS):
                 body.is_stored = True
-            # A CORS preflight costs no signature recovery.
-            is_signed = path.startswith(SIGNED_PATHS) and method != "OPTIONS"
+            is_signed = method == "POST" and path.startswith(SIGNED_PATHS)
             limiter = limits.signed if is_signed else limits.reads
             if limiter.rate is not None:
                 limiter.admit(body.client, limits.monotonic())

@@ -16,6 +16,7 @@ from imprint.domain.errors import (
     Problem,
     RateLimited,
     Refusal,
+    SignatureStale,
     Unavailable,
 )
 from imprint.web.responses import file_record
@@ -36,16 +37,33 @@ STATUSES: dict[int, tuple[Code, ...]] = {
     401: (
         Code.SIGNATURE_INVALID,
         Code.SIGNATURE_STALE,
+        Code.BODY_MISMATCH,
+        Code.FORM_NOT_ACCEPTED,
+        Code.WRITING_SESSION_INVALID,
+        Code.WRITING_SESSION_EXPIRED,
         Code.SESSION_MISSING,
         Code.SESSION_INVALID,
         Code.SESSION_EXPIRED,
+        Code.SESSION_ENDED,
         Code.WEBHOOK_SIGNATURE_INVALID,
     ),
-    403: (Code.NOT_OWNER, Code.SUBJECT_MISMATCH, Code.NOT_ENTITLED, Code.NOT_FREE),
+    403: (
+        Code.NOT_OWNER,
+        Code.SUBJECT_MISMATCH,
+        Code.NOT_ENTITLED,
+        Code.NOT_FREE,
+        Code.WRITING_SESSION_SCOPE,
+    ),
     404: (Code.NOT_FOUND,),
     405: (Code.METHOD_NOT_ALLOWED,),
     408: (Code.REQUEST_TIMEOUT,),
-    409: (Code.NONCE_USED, Code.NOT_PENDING, Code.ALREADY_ONCHAIN, Code.TOO_MANY_FEEDS),
+    409: (
+        Code.NONCE_USED,
+        Code.NOT_PENDING,
+        Code.ALREADY_ONCHAIN,
+        Code.TOO_MANY_FEEDS,
+        Code.TOO_MANY_WRITING_SESSIONS,
+    ),
     412: (Code.NOT_CACHED,),
     413: (Code.TOO_LARGE, Code.QUOTA_EXCEEDED),
     415: (Code.UNSUPPORTED_MEDIA_TYPE,),
@@ -69,7 +87,12 @@ HIDDEN = {Code.NOT_OWNER: 404, Code.NOT_ENTITLED: 404}
 
 _HIDING = STATUS_OF | HIDDEN
 
-CHALLENGED = (Code.SESSION_MISSING, Code.SESSION_INVALID, Code.SESSION_EXPIRED)
+CHALLENGED = (
+    Code.SESSION_MISSING,
+    Code.SESSION_INVALID,
+    Code.SESSION_EXPIRED,
+    Code.SESSION_ENDED,
+)
 """Codes whose responses ask the client to sign in."""
 
 RETRY_AFTER_OUTAGE = 2
@@ -85,7 +108,10 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
     """The response to a request that ended in this problem."""
     extra: dict[str, Any] = {}
     headers: dict[str, str] = {}
+    if isinstance(problem, SignatureStale):
+        extra["now"] = int(problem.now.timestamp())
     if isinstance(problem, NonceUsed):
+        extra["action"] = problem.action
         extra["file"] = file_record(problem.file) if problem.file else None
     if isinstance(problem, RateLimited):
         headers["Retry-After"] = str(problem.retry_after)

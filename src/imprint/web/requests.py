@@ -38,9 +38,10 @@ class SignedBody(msgspec.Struct):
     salt: Any
     address: str
     signature: str
+    session: str | None = None
 
 
-class ContentBody(SignedBody):
+class ContentBody(SignedBody, kw_only=True):
     """`POST /create/group`, `POST /update/file`: a signed write with content."""
 
     content: str

@@ -280,7 +280,16 @@ def tagged_files_response(listed: ListPage, tags: tuple[str, ...]) -> TaggedFile
 def login_response(signed_in: SignedIn) -> LoginResponse:
     """The body for a new session."""
     session = signed_in.session
-    return LoginResponse(session.token, signed_in.address, "2h", session.expires_at)
+    lasts = duration_text(session.seconds)
+    return LoginResponse(session.token, signed_in.address, lasts, session.expires_at)
+
+
+def duration_text(seconds: int) -> str:
+    """A duration in the largest of hours, minutes and seconds that it is a whole number of."""
+    for unit, length in (("h", 3600), ("m", 60)):
+        if seconds % length == 0:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
 
 
 def delivery_response(result: DeliveryResult) -> DeliveryResponse:
@@ -311,13 +320,24 @@ PRIVATE = "no-store"
 """For what only one reader may see, or what changes all the time."""
 
 OWN = "private, no-store"
-"""For what belongs to one address: its library, its sales, its private feeds."""
+"""For what belongs to one address: its library, its sales, its private feeds, its writing
+sessions."""
 
 
 def json_response(value: object, cache: str | None = None) -> Response:
     """A JSON response with status 200."""
     headers = {"Cache-Control": cache} if cache else None
     return Response(encode_json(value), headers=headers, media_type="application/json")
+
+
+def own_response(value: object, status: int = 200) -> Response:
+    """A JSON response with what belongs to the address that asks."""
+    return Response(encode_json(value), status, {"Cache-Control": OWN}, "application/json")
+
+
+def empty_response(cache: str = OWN) -> Response:
+    """The response to a request that has ended or removed something: 204, without a body."""
+    return Response(status_code=204, headers={"Cache-Control": cache})
 
 
 def entity_tag(name: str) -> str:

@@ -16,7 +16,7 @@ from coincurve import PrivateKey
 
 from imprint.auth.login_message import MAX_MESSAGE_BYTES
 from imprint.auth.signatures import personal_digest
-from imprint.auth.typed_data import MAX_NONCE_LENGTH, WRITE_TYPES, SigningDomain
+from imprint.auth.typed_data import MAX_NONCE_LENGTH, WRITE_TYPES, SigningDomain, SigningForm
 from imprint.domain.abi import encode_call
 from imprint.domain.addresses import Address, checksum_address, keccak256
 from imprint.domain.cids import document_cid
@@ -47,9 +47,6 @@ PUBLISHED = MOMENT.replace(minute=45)
 TIMESTAMP = str(int(MOMENT.timestamp()))
 """`MOMENT` as the timestamp of a signed write."""
 
-NONCE = f"{OWNER}_{TIMESTAMP}"
-"""The nonce of the signed writes, in the form that clients usually choose."""
-
 NAME = file_name(OWNER, int(MOMENT.timestamp()) * 1_000_000)
 """The name of the draft."""
 
@@ -64,7 +61,9 @@ CID = document_cid(_DOCUMENT)
 SIZE = len(_DOCUMENT)
 """The size of the stored document in bytes."""
 
-THUMBNAIL_CID = document_cid(b"\x89PNG\r\n\x1a\n")
+_THUMBNAIL = b"\x89PNG\r\n\x1a\n"
+
+THUMBNAIL_CID = document_cid(_THUMBNAIL)
 """The cid of the thumbnail."""
 
 FILE_ID = "6f1c1a52-93c4-4b0e-8f0e-0d9d1f6a7b21"
@@ -121,8 +120,8 @@ FACTS: dict[str, Any] = {
     "version": "1.0.0",
     "service": f"https://{LOGIN_DOMAIN}",
     "signing": {"name": "Imprint", "version": "1", "chainId": 8453},
-    "signing_forms": ["imprint-1"],
-    "features": ["posts", "feeds", "search"],
+    "signing_forms": list(SigningForm),
+    "features": ["posts", "feeds", "search", "writing-sessions", "contract-wallets"],
     "now": int(MOMENT.timestamp()),
     "login": {"domains": [LOGIN_DOMAIN], "freshness_seconds": 60},
     "chain": {"id": 8453, "marketplace": checksum_address(MARKETPLACE)},
@@ -147,6 +146,8 @@ FACTS: dict[str, Any] = {
 }
 """The facts of the imagined service."""
 
+_DOMAIN = SigningDomain(*FACTS["signing"].values())
+
 _NEXT_TOKEN_ID = {
     "type": "function",
     "name": "nextTokenId",
@@ -158,16 +159,9 @@ _NEXT_TOKEN_ID = {
 
 
 def _build_examples() -> dict[str, Any]:
-    signing = FACTS["signing"]
-    domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
-    content = {"content": CONTENT}
-    thumbnail = {"file": "thumbnail.png"}
     return {
         "LoginBody": _login(),
-        "CreateBody": _signed_write(domain, Action.CREATE) | content,
-        "UpdateBody": _signed_write(domain, Action.UPDATE) | content,
-        "DeleteBody": _signed_write(domain, Action.DELETE),
-        "PublishForm": thumbnail | _signed_write(domain, Action.PUBLISH) | {"hashtags": TAGS},
+        "LogoutBody": {"all": True},
         "ProviderADelivery": _delivery_a(),
         "ProviderBDelivery": _delivery_b(),
         "Facts": FACTS,
@@ -198,30 +192,51 @@ def _login() -> dict[str, Any]:
             f"Issued At: {MOMENT:%Y-%m-%dT%H:%M:%SZ}",
         ]
     )
-    signature = _sign(personal_digest(message.encode()))
+    signature = sign_digest(personal_digest(message.encode()))
     return {"salt": message, "address": checksum_address(OWNER), "signature": signature}
 
 
-def _signed_write(domain: SigningDomain, action: Action) -> dict[str, Any]:
-    signature = _sign(domain.digest(action, NONCE, TIMESTAMP))
+def _write_bodies(form: SigningForm) -> dict[str, dict[str, Any]]:
+    content = {"content": CONTENT}
+    publish = {"file": "thumbnail.png"} | _signed_write(form, Action.PUBLISH)
     return {
-        "salt": _typed_data(domain, action),
-        "address": checksum_address(OWNER),
-        "signature": signature,
+        "CreateBody": _signed_write(form, Action.CREATE) | content,
+        "UpdateBody": _signed_write(form, Action.UPDATE) | content,
+        "DeleteBody": _signed_write(form, Action.DELETE),
+        "PublishForm": publish | {"hashtags": TAGS},
     }
 
 
-def _typed_data(domain: SigningDomain, action: Action) -> dict[str, Any]:
-    kind = WRITE_TYPES[action].name
-    return {
-        "domain": {"name": domain.name, "version": domain.version, "chainId": domain.chain_id},
-        "types": {kind: [{"name": n, "type": "string"} for n in ("action", "nonce", "timestamp")]},
-        "primaryType": kind,
-        "message": {"action": action.value, "nonce": NONCE, "timestamp": TIMESTAMP},
+def _signed_write(form: SigningForm, action: Action) -> dict[str, Any]:
+    kind = WRITE_TYPES[form][action]
+    values = {
+        "cid": CID,
+        "contentHash": keccak256(CONTENT.encode()),
+        "hashtags": TAGS,
+        # As random as an example that is the same every time can be.
+        "nonce": keccak256(kind.name.encode())[:16].hex(),
+        "service": FACTS["service"],
+        "thumbnailHash": keccak256(_THUMBNAIL),
+        "timestamp": TIMESTAMP if form is SigningForm.IMPRINT_1 else int(TIMESTAMP),
     }
+    shown = values | {"action": action.value}
+    message = {name: _show(shown[name]) for name, _ in kind.members}
+    digest = keccak256(_DOMAIN.signed_bytes(kind.hash_struct(values)))
+    salt = {
+        "domain": FACTS["signing"],
+        "types": {kind.name: kind.declared},
+        "primaryType": kind.name,
+        "message": message,
+    }
+    return {"salt": salt, "address": checksum_address(OWNER), "signature": sign_digest(digest)}
 
 
-def _sign(digest: bytes) -> str:
+def _show(value: str | int | bytes) -> str | int:
+    return f"0x{value.hex()}" if isinstance(value, bytes) else value
+
+
+def sign_digest(digest: bytes) -> str:
+    """The owner's signature."""
     signature = _KEY.sign_recoverable(digest, hasher=None)
     return "0x" + signature[:64].hex() + f"{27 + signature[64]:02x}"
 
@@ -349,3 +364,12 @@ def _base64url(data: bytes) -> bytes:
 
 EXAMPLES = _build_examples()
 """Examples by their names: those of the components that are bodies, and some more of responses."""
+
+WRITE_EXAMPLES: dict[str, dict[str, dict[str, Any]]] = {
+    component: {
+        form.value: _write_bodies(form)[component]
+        for form in (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1)
+    }
+    for component in ("CreateBody", "UpdateBody", "DeleteBody", "PublishForm")
+}
+"""Examples of the bodies of signed writes, by the names of their components and their forms."""

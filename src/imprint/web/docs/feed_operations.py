@@ -6,7 +6,7 @@ from imprint.web.docs.feed_examples import FEED_ID, FEED_TOKEN, TAG
 from imprint.web.docs.operation import (
     IF_NONE_MATCH,
     MIDDLEWARE_CODES,
-    SESSION_CODES,
+    OWN_CODES,
     Body,
     Operation,
     Parameter,
@@ -21,7 +21,6 @@ _FEED_CODES = (
     Code.DATABASE_UNAVAILABLE,
     *MIDDLEWARE_CODES,
 )
-_OWN_CODES = (*SESSION_CODES, Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
 _BODY_CODES = (Code.INVALID_JSON, Code.REQUEST_TIMEOUT, Code.TOO_LARGE)
 
 _FORMATS = {
@@ -122,7 +121,7 @@ ADD_FEED = Operation(
     "Makes a feed of what the reader holds or wrote, at most 10. Its addresses contain a token "
     "that is shown only now: whoever knows them can read the feed, until it is rotated or removed.",
     Response("The addresses of the feed.", "FeedAccess", status=201),
-    (Code.TOO_MANY_FEEDS, *_BODY_CODES, *_OWN_CODES),
+    (Code.TOO_MANY_FEEDS, *_BODY_CODES, *OWN_CODES),
     body=_EMPTY,
     needs_session=True,
 )
@@ -136,7 +135,7 @@ LIST_FEEDS = Operation(
     "Returns the reader's private feeds, the oldest first, without their addresses. `fetchedAt` "
     "is exact to a minute.",
     Response("The feeds.", "FeedList"),
-    _OWN_CODES,
+    OWN_CODES,
     needs_session=True,
 )
 
@@ -148,7 +147,7 @@ ROTATE_FEED = Operation(
     "Give a private feed other addresses",
     "Replaces the token of a feed. Its old addresses are 404 at once.",
     Response("The new addresses of the feed.", "FeedAccess"),
-    (Code.NOT_FOUND, *_BODY_CODES, *_OWN_CODES),
+    (Code.NOT_FOUND, *_BODY_CODES, *OWN_CODES),
     parameters=(_ID,),
     body=_EMPTY,
     needs_session=True,
@@ -162,7 +161,7 @@ REMOVE_FEED = Operation(
     "Remove a private feed",
     "Removes a feed. Its addresses are 404 at once.",
     Response("The feed is removed. There is no body.", None, status=204),
-    (Code.NOT_FOUND, *_OWN_CODES),
+    (Code.NOT_FOUND, *OWN_CODES),
     parameters=(_ID,),
     needs_session=True,
 )

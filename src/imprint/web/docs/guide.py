@@ -11,20 +11,40 @@ Paths are relative to the address of this page. Every `GET` also accepts `HEAD`.
 
 To create, update, publish or delete a draft you need no account. The author's wallet signs \
 EIP-712 typed data, for example with `eth_signTypedData_v4`. Send it as `salt`, with `address` \
-and `signature`.
+and `signature`. Any wallet can sign: a private key, a contract (ERC-1271), also one that is not \
+deployed yet (ERC-6492), and a delegated account (EIP-7702).
 
-- The domain is `signing` of `GET /.well-known/imprint.json`.
-- The message has three strings: `action`, `nonce` and `timestamp`.
-- The timestamp is Unix time in seconds, at most 60 seconds before or after now.
-- A signer can use a nonce once. A write spends it when it takes effect, so you can repeat a write \
-that was refused. If you repeat a write that took effect, the response is `nonce_used` with the \
-`file` it produced; a client that lost the first response can continue with that.
+- The domain is `signing` of `GET /.well-known/imprint.json`, and `signing_forms` lists the forms \
+of typed data that this service accepts.
+- Sign the form `imprint-2`: its types are `CreateDraft`, `UpdateDraft`, `PublishDraft` and \
+`DeleteDraft`. The message names the `service`, the `cid` of the draft, and the Keccak-256 hash of \
+the content or thumbnail, so that nobody can use the signature for another body, another draft or \
+another deployment: that would be `body_mismatch`. A signature in the form `imprint-1` covers only \
+action, nonce and timestamp.
+- The timestamp is Unix time in seconds, at most 60 seconds before or after now. \
+`now` of the same document, the header `Date`, and `now` of the refusal `signature_stale` are the \
+time here: a client whose clock is wrong adds the difference.
+- A signer can use a nonce once, in all forms together. Take at least 16 random bytes. The address \
+with the second of the clock is not enough: a create and an update in the same second would have \
+the same nonce, and the update would be refused.
+- A write spends its nonce when it takes effect, so you can repeat a write that was refused. If \
+you repeat a write that took effect, the response is `nonce_used` with the `action` that spent the \
+nonce and the `file` it produced. A client that lost the first response continues with that file, \
+but only if `action` is the one that it asked for: otherwise its own write was never made.
+
+## Writing sessions
+
+With one signature a wallet allows a key of the browser (P-256, WebCrypto) to create and update \
+its drafts for up to 24 hours, so that a save needs no prompt. The key never publishes or deletes. \
+`POST /writing/sessions` opens one; a write by it has the member `session`. Revoke it with a \
+session of the same wallet, and it is refused everywhere from the next request on.
 
 ## Sessions
 
 Reading drafts, and posts that are not free, needs a session. Log in with an EIP-4361 message for \
 one of `login.domains` of `GET /.well-known/imprint.json`, and send the `token` as \
-`Authorization: Bearer <token>`. It is valid for two hours.
+`Authorization: Bearer <token>`. It is valid until `expiresAt`, two hours at most, or until \
+`POST /auth/logout` ends it.
 
 ## From draft to post
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from imprint.domain.errors import Code
 from imprint.web.docs.errors import MEANINGS
-from imprint.web.docs.examples import EXAMPLES, UNREADY
+from imprint.web.docs.examples import EXAMPLES, MOMENT, UNREADY, WRITE_EXAMPLES
 from imprint.web.docs.feed_examples import FEED_EXAMPLES
 from imprint.web.docs.feed_schemas import describe_feeds
 from imprint.web.docs.guide import GUIDE
@@ -16,6 +16,10 @@ from imprint.web.docs.request_schemas import describe_requests
 from imprint.web.docs.response_schemas import describe_responses
 from imprint.web.docs.schema import Schema, ref
 from imprint.web.docs.service_operations import READINESS
+from imprint.web.docs.writing_session_schemas import (
+    WRITING_SESSION_EXAMPLES,
+    describe_writing_sessions,
+)
 from imprint.web.problems import CHALLENGED, HIDDEN, MEDIA_TYPE, STATUSES
 
 _HEADERS: dict[str, Schema] = {
@@ -57,7 +61,7 @@ _HEADERS: dict[str, Schema] = {
     },
 }
 
-_EXAMPLES = {**EXAMPLES, **FEED_EXAMPLES}
+_EXAMPLES = {**EXAMPLES, **WRITING_SESSION_EXAMPLES, **FEED_EXAMPLES}
 
 _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
@@ -88,7 +92,12 @@ def describe_interface(version: str) -> dict[str, Any]:
         "tags": [{"name": topic, "description": text} for topic, text in TOPICS.items()],
         "paths": paths,
         "components": {
-            "schemas": {**describe_requests(), **describe_responses(), **describe_feeds()},
+            "schemas": {
+                **describe_requests(),
+                **describe_writing_sessions(),
+                **describe_responses(),
+                **describe_feeds(),
+            },
             "headers": _HEADERS,
             "securitySchemes": {
                 "session": {
@@ -142,7 +151,15 @@ def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _describe_body(body: Body) -> dict[str, Any]:
-    media: dict[str, Any] = {"schema": ref(body.component), "example": _EXAMPLES[body.component]}
+    media: dict[str, Any] = {"schema": ref(body.component)}
+    if body.component in WRITE_EXAMPLES:
+        bodies = WRITE_EXAMPLES[body.component].items()
+        media["examples"] = {
+            form: {"summary": f"Signed in the form {form}", "value": value}
+            for form, value in bodies
+        }
+    else:
+        media["example"] = _EXAMPLES[body.component]
     if body.parts:
         media["encoding"] = {name: {"contentType": media_type} for name, media_type in body.parts}
     return {
@@ -214,7 +231,12 @@ def _example_problem(status: int, code: Code) -> dict[str, Any]:
         "code": code,
         "error": MEANINGS[code],
     }
-    return problem | {"file": None} if code is Code.NONCE_USED else problem
+    own: dict[str, Any] = {}
+    if code is Code.NONCE_USED:
+        own = {"action": "delete", "file": None}
+    elif code is Code.SIGNATURE_STALE:
+        own = {"now": int(MOMENT.timestamp())}
+    return problem | own
 
 
 def _response(

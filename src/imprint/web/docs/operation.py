@@ -22,7 +22,8 @@ class Topic(StrEnum):
 
 
 TOPICS = {
-    Topic.SESSIONS: "A reader signs a login message and gets a session, valid for two hours.",
+    Topic.SESSIONS: "A reader signs a login message and gets a session, valid for two hours at "
+    "most. It ends before that if the reader logs out.",
     Topic.DRAFTS: "Writes signed by the author's wallet. They need no session.",
     Topic.CONTENT: "Texts, for those who may read them, and public thumbnails.",
     Topic.LISTS: "Records without their content, newest first, page by page.",
@@ -115,11 +116,25 @@ MIDDLEWARE_CODES = (*SERVER_CODES, Code.RATE_LIMITED, Code.OVERLOADED)
 BODY_CODES = (Code.REQUEST_TIMEOUT, Code.TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
 """Codes for a body with a fixed media type."""
 
-SESSION_CODES = (Code.SESSION_MISSING, Code.SESSION_INVALID, Code.SESSION_EXPIRED)
-"""Codes for a missing or invalid session."""
+SESSION_CODES = (
+    Code.SESSION_MISSING,
+    Code.SESSION_INVALID,
+    Code.SESSION_EXPIRED,
+    Code.SESSION_ENDED,
+    Code.DATABASE_UNAVAILABLE,
+)
+"""Codes for a missing or invalid session, and for one of which it is not known whether it ended."""
 
-SIGNATURE_CODES = (Code.INVALID_ADDRESS, Code.SIGNATURE_STALE, Code.SIGNATURE_INVALID)
-"""Codes for a login or write that a wallet signed."""
+OWN_CODES = (*SESSION_CODES, *MIDDLEWARE_CODES)
+"""Codes of what a reader has: private feeds, writing sessions."""
+
+SIGNATURE_CODES = (
+    Code.INVALID_ADDRESS,
+    Code.SIGNATURE_STALE,
+    Code.SIGNATURE_INVALID,
+    Code.CHAIN_UNAVAILABLE,
+)
+"""Codes for a login or write that a wallet signed; a contract is asked on the chain."""
 
 DOCUMENT_CODES = (
     Code.NOT_FOUND,

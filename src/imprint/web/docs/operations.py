@@ -38,6 +38,7 @@ from imprint.web.docs.service_operations import (
     SERVICE_FACTS,
 )
 from imprint.web.docs.totals_operations import GLOBAL_METRICS, HEAT_MAP, USER_METRICS
+from imprint.web.docs.writing_session_operations import WRITING_SESSION_OPERATIONS
 
 _JSON_CODES = (
     Code.INVALID_JSON,
@@ -45,7 +46,17 @@ _JSON_CODES = (
     *BODY_CODES,
     *MIDDLEWARE_CODES,
 )
-_WRITE_CODES = (*_JSON_CODES, Code.INVALID_TYPED_DATA, Code.NONCE_USED, Code.DATABASE_UNAVAILABLE)
+_WRITE_CODES = (
+    *_JSON_CODES,
+    Code.INVALID_TYPED_DATA,
+    Code.BODY_MISMATCH,
+    Code.FORM_NOT_ACCEPTED,
+    Code.WRITING_SESSION_INVALID,
+    Code.WRITING_SESSION_EXPIRED,
+    Code.WRITING_SESSION_SCOPE,
+    Code.NONCE_USED,
+    Code.DATABASE_UNAVAILABLE,
+)
 _DRAFT_CODES = (
     *_WRITE_CODES,
     Code.INVALID_CID,
@@ -81,11 +92,27 @@ LOG_IN = Operation(
     "The message names one of the `login.domains` of `GET /.well-known/imprint.json`, the chain, "
     "and the address that signs. "
     "`Issued At` is at most 60 seconds old, and the address has never used the nonce before. "
-    "The `URI` line is optional. Contract wallets cannot log in: the signature must be made with "
-    "a private key.",
+    "The `URI` line is optional. A contract wallet logs in with a signature that its contract "
+    "accepts (ERC-1271), also before it is deployed (ERC-6492).",
     Response("A session. Keep it secret: it is the only credential for reads.", "LoginAnswer"),
     (*_JSON_CODES, Code.INVALID_LOGIN_MESSAGE, Code.NONCE_USED, Code.DATABASE_UNAVAILABLE),
     body=Body("LoginBody", "The signed message."),
+)
+
+LOG_OUT = Operation(
+    "logout",
+    "post",
+    "/auth/logout",
+    Topic.SESSIONS,
+    "Log out",
+    "Ends this session, or with `all` every session that the address has. Every replica of the "
+    "service refuses them at once (`session_ended`), and page tokens that they got for lists of "
+    "drafts. Private feeds and writing sessions are not ended. A login after this gets a session "
+    "that is valid.",
+    Response("The session is ended. There is no body.", None, status=204),
+    (Code.INVALID_JSON, Code.REQUEST_TIMEOUT, Code.TOO_LARGE, *SESSION_CODES, *MIDDLEWARE_CODES),
+    body=Body("LogoutBody", "Nothing, or which sessions to end.", required=False),
+    needs_session=True,
 )
 
 CREATE_DRAFT = Operation(
@@ -94,8 +121,9 @@ CREATE_DRAFT = Operation(
     "/create/group",
     Topic.DRAFTS,
     "Create a draft",
-    "Stores the content as a new draft in a new group. Sign typed data of the type `CreateFile` "
-    "with the action `create`.\n\n"
+    "Stores the content as a new draft in a new group. Sign typed data of the type `CreateDraft`, "
+    "which binds the signature to this service and to the content; other forms of `salt` are bound "
+    "to less.\n\n"
     "The stored document contains the content, the file's name and a random salt. Therefore "
     "equal contents have different cids, and nobody can guess a cid.",
     Response("The new draft.", "CreatedAnswer"),
@@ -109,8 +137,9 @@ UPDATE_DRAFT = Operation(
     "/update/file",
     Topic.DRAFTS,
     "Update a draft",
-    "Replaces the content of a draft. Sign typed data of the type `UpdateFile` with the action "
-    "`update`.\n\n"
+    "Replaces the content of a draft. Sign typed data of the type `UpdateDraft`, which binds the "
+    "signature to this service, to the draft and to the new content; other forms of `salt` are "
+    "bound to less.\n\n"
     "The new version has a new id, name and cid, and the same `group_id`; hashtags and thumbnail "
     "stay. The old version is inaccessible at once. If two requests update the same cid, one "
     "succeeds.",
@@ -126,9 +155,10 @@ PUBLISH_DRAFT = Operation(
     "/publish/file",
     Topic.DRAFTS,
     "Prepare a draft for publication",
-    "Stores a public thumbnail and the hashtags. Sign typed data of the type `PublishFile` with "
-    "the action `publish`, and send its JSON as the form field `salt`. The part of a text field "
-    "may have a media type and a file name, as browsers send a `Blob`.\n\n"
+    "Stores a public thumbnail and the hashtags. Sign typed data of the type `PublishDraft`, which "
+    "binds the signature to this service, to the draft, to the bytes of `file` and to `hashtags`; "
+    "other forms of `salt` are bound to less. Send its JSON as the form field `salt`. The part of "
+    "a text field may have a media type and a file name, as browsers send a `Blob`.\n\n"
     "The picture must be a PNG, JPEG or WebP; its bytes decide, not its name. The service "
     "re-encodes it without metadata, a WebP as PNG or JPEG; the pictures of one signer one after "
     "the other. A picture that is `invalid_image` counts as 10 writes in the rate limit of its "
@@ -152,11 +182,11 @@ DELETE_DRAFT = Operation(
     "/delete/file",
     Topic.DRAFTS,
     "Delete a draft",
-    "Makes a draft inaccessible at once. Sign typed data of the type `DeleteFile` with the action "
-    "`delete`.\n\n"
+    "Makes a draft inaccessible at once. Sign typed data of the type `DeleteDraft`, which binds "
+    "the signature to this service and to the draft; other forms of `salt` are bound to less.\n\n"
     "The service asks the chain first: a draft that its owner has just published is not deleted.",
     Response("The id of the deleted draft.", "DeletedAnswer"),
-    (*_DRAFT_CODES, Code.ALREADY_ONCHAIN, Code.CHAIN_UNAVAILABLE),
+    (*_DRAFT_CODES, Code.ALREADY_ONCHAIN),
     parameters=(_DRAFT_CID,),
     body=Body("DeleteBody", "The signed write."),
 )
@@ -310,7 +340,8 @@ NEXT_PAGE = Operation(
     "Get the next page of a list",
     "Returns the next page of any list, up to 9 files. The token contains the list and the "
     "position, and authorizes the request: no session is needed. Paging returns every file "
-    "exactly once, even if others write meanwhile.",
+    "exactly once, even if others write meanwhile. A token of a list of drafts is refused when the "
+    "session that got it was ended.",
     Response("A page of records.", "FilesAnswer"),
     (Code.INVALID_PAGE_TOKEN, *_LIST_CODES),
     parameters=(
@@ -410,10 +441,12 @@ RECEIVE_FROM_PROVIDER_B = Operation(
 
 OPERATIONS = (
     LOG_IN,
+    LOG_OUT,
     CREATE_DRAFT,
     UPDATE_DRAFT,
     PUBLISH_DRAFT,
     DELETE_DRAFT,
+    *WRITING_SESSION_OPERATIONS,
     READ_DRAFT,
     READ_POST,
     READ_FREE_POST,

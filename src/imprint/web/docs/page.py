@@ -291,6 +291,15 @@ def _list_member(path: str, member: Json, required: bool, openapi: Json) -> Iter
         yield from _list_fields(schema, openapi, f"{path}.")
     elif "properties" in items:
         yield from _list_fields(items, openapi, f"{path}[].")
+    elif _is_choice_of_objects(schema, openapi):
+        # The description of such a member says what the others are.
+        yield from _list_fields(schema["anyOf"][0], openapi, f"{path}.")
+
+
+def _is_choice_of_objects(schema: Json, openapi: Json) -> bool:
+    """Whether there are several objects to choose from."""
+    options = [_resolve(option, openapi) for option in schema.get("anyOf", ())]
+    return len(options) > 1 and all("properties" in option for option in options)
 
 
 def _name_kind(schema: Json, openapi: Json) -> str:
@@ -334,7 +343,8 @@ def _command_words(method: str, path: str, operation: Json) -> Iterator[str]:
             yield from _form_options(media)
         else:
             yield f"-H {_shell_quote('Content-Type: ' + media_type)}"
-            yield f"-d {_shell_quote(json.dumps(media['example'], indent=2, ensure_ascii=False))}"
+            text = json.dumps(_first_example(media), indent=2, ensure_ascii=False)
+            yield f"-d {_shell_quote(text)}"
 
 
 def _fill_path(path: str, parameters: Any) -> str:
@@ -350,12 +360,18 @@ def _fill_path(path: str, parameters: Any) -> str:
 
 def _form_options(media: Json) -> Iterator[str]:
     encoding = media.get("encoding", {})
-    for name, value in media["example"].items():
+    for name, value in _first_example(media).items():
         if encoding.get(name, {}).get("contentType", "").startswith("image/"):
             yield f"-F {name}=@{value}"
         else:
             text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
             yield f"--form-string {_shell_quote(name + '=' + text)}"
+
+
+def _first_example(media: Json) -> Any:
+    """The example of a body, or the first of several."""
+    several: Json = media.get("examples", {})
+    return next((each["value"] for each in several.values()), media.get("example"))
 
 
 def _shell_quote(text: str) -> str:

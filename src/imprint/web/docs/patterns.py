@@ -12,14 +12,23 @@ ADDRESS_PATTERN = "^0x[0-9a-fA-F]{40}$"
 LOWER_ADDRESS_PATTERN = "^0x[0-9a-f]{40}$"
 """An address as the service returns it."""
 
-SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{128}|[0-9a-fA-F]{130})$"
-"""64 or 65 bytes in hex."""
+SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{2})*$"
+"""Bytes in hex; contracts define what their signatures look like."""
+
+HASH_PATTERN = "^0x[0-9a-fA-F]{64}$"
+"""32 bytes in hex."""
 
 CID_PATTERN = "^baf(kr|yb)ei[a-h][a-z2-7]{50}[aeimquy4]$"
 """36 bytes in 58 base32 digits: the first 32 bits are fixed, and the last 2 are padding."""
 
 ANY_CID_PATTERN = "^[0-9A-Za-z+/_=\\-]{46,73}$"
 """A CID in any multibase: CIDv0 is the shortest, base16 the longest."""
+
+P256_POINT_PATTERN = "^0x04[0-9a-fA-F]{128}$"
+"""An uncompressed point of P-256 in hex."""
+
+WRITING_SESSION_ID_PATTERN = "^[0-9a-f-]{36}$"
+"""The id of a writing session."""
 
 PLACE_PATTERN = "^(0|[1-9][0-9]{0,17})$"
 """A number of up to 18 digits, as places on the chain have."""

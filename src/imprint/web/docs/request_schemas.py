@@ -1,7 +1,8 @@
 """JSON Schemas of the requests; none depends on the settings of a service."""
 
 from imprint.auth.login_message import MAX_MESSAGE_BYTES
-from imprint.auth.typed_data import MAX_NONCE_LENGTH, WRITE_TYPES
+from imprint.auth.signatures import MAX_SIGNATURE_BYTES
+from imprint.auth.typed_data import MAX_NONCE_LENGTH, WRITE_TYPES, SigningForm, WriteType
 from imprint.domain.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 from imprint.domain.files import Action
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
@@ -10,6 +11,7 @@ from imprint.web.docs.patterns import (
     ANY_CID_PATTERN,
     DELIVERY_NONCE_PATTERN,
     DELIVERY_SIGNATURE_PATTERN,
+    HASH_PATTERN,
     HASHTAGS_OR_NONE_PATTERN,
     HASHTAGS_PATTERN,
     LOGIN_MESSAGE_PATTERN,
@@ -30,21 +32,24 @@ from imprint.web.docs.schema import (
     structure,
 )
 
-WRITE_MEMBERS = ("action", "nonce", "timestamp")
-"""The names of the members of every signed EIP-712 type; each is a `string`."""
-
 
 def describe_requests() -> dict[str, Schema]:
     """The components of requests."""
     return {
         **_texts(),
+        **_signed_texts(),
         **describe_post_requests(),
         "SigningDomain": _signing_domain(),
         "TypedDataMember": closed_structure(
             "A member of a type of the typed data.",
             {"name": string("The name of the member."), "type": string("Its Solidity type.")},
         ),
-        **{name: schema for action in Action for name, schema in _envelope(action).items()},
+        **{
+            name: schema
+            for form in DESCRIBED_FORMS
+            for action, kind in WRITE_TYPES[form].items()
+            for name, schema in _envelope(kind, action).items()
+        },
         "LoginBody": structure(
             "A signed login message.",
             {
@@ -53,9 +58,19 @@ def describe_requests() -> dict[str, Schema]:
                 "signature": ref("Signature"),
             },
         ),
+        "LogoutBody": closed_structure(
+            "Which sessions to end.",
+            {
+                "all": {
+                    "type": "boolean",
+                    "description": "Whether all sessions of the address are ended, not only this.",
+                }
+            },
+            "all",
+        ),
         "CreateBody": _content_body("A signed write and the content of the new draft.", "create"),
         "UpdateBody": _content_body("A signed write and the new content of a draft.", "update"),
-        "DeleteBody": structure("A signed write.", _signed(Action.DELETE)),
+        "DeleteBody": structure("A signed write.", _signed(Action.DELETE), "session"),
         "PublishForm": _publish_form(),
         "ProviderADelivery": _delivery_a(),
         "ProviderBDelivery": _delivery_b(),
@@ -68,10 +83,6 @@ def _texts() -> dict[str, Schema]:
             "An Ethereum address: all lower case, all upper case, or in the mixed case of EIP-55 "
             "with the right checksum.",
             ADDRESS_PATTERN,
-        ),
-        "Signature": string(
-            "65 bytes (r, s, v) in hex, or the 64 bytes of EIP-2098; with a low s.",
-            SIGNATURE_PATTERN,
         ),
         "AnyCid": string(
             "A content identifier (raw or dag-pb, SHA-256) in any common multibase, or a CIDv0. "
@@ -102,13 +113,6 @@ def _texts() -> dict[str, Schema]:
             "of UTF-8 (4194304 by default).",
             WITHOUT_NUL_PATTERN,
         ),
-        "Nonce": string(
-            "Unique for each write of this signer; usually the address, `_` and the timestamp.",
-            WITHOUT_NUL_PATTERN,
-            minLength=1,
-            maxLength=MAX_NONCE_LENGTH,
-        ),
-        "Timestamp": string("Unix time in seconds.", TIMESTAMP_PATTERN),
         "LoginMessage": string(
             "The exact text of a login message (EIP-4361) for one of `login.domains` and the chain "
             f"`signing.chainId`, at most {MAX_MESSAGE_BYTES} bytes. Lines are separated by LF, "
@@ -118,6 +122,27 @@ def _texts() -> dict[str, Schema]:
         ),
         "DeliverySignature": string("32 bytes in hex.", DELIVERY_SIGNATURE_PATTERN),
         "DeliveryNonce": string("A unique string.", DELIVERY_NONCE_PATTERN),
+    }
+
+
+def _signed_texts() -> dict[str, Schema]:
+    return {
+        "Signature": string(
+            "Bytes in hex. Of an account with a key: 65 bytes (r, s, v), or the 64 of EIP-2098, "
+            "with a low s. Of a contract wallet: whatever its contract accepts (ERC-1271), or what "
+            f"ERC-6492 makes of it; at most {MAX_SIGNATURE_BYTES} bytes.",
+            SIGNATURE_PATTERN,
+            maxLength=2 + 2 * MAX_SIGNATURE_BYTES,
+        ),
+        "Nonce": string(
+            "Unique for each write of this signer, in whatever form: take 16 random bytes or more. "
+            "The address with the second of the clock is not unique: of two writes in one second, "
+            "the second would be refused.",
+            WITHOUT_NUL_PATTERN,
+            minLength=1,
+            maxLength=MAX_NONCE_LENGTH,
+        ),
+        "Timestamp": string("Unix time in seconds.", TIMESTAMP_PATTERN),
     }
 
 
@@ -135,46 +160,93 @@ def _signing_domain() -> Schema:
     )
 
 
-def _envelope(action: Action) -> dict[str, Schema]:
-    """The components of the typed data of an action."""
-    kind = WRITE_TYPES[action].name
-    listed = ", ".join(f"`{name}`" for name in WRITE_MEMBERS)
+def component_of(kind: WriteType) -> str:
+    """How the names of the components of a type begin; two forms have types of the same name."""
+    return f"Inkdao{kind.name}" if kind.form is SigningForm.INKDAO_1 else kind.name
+
+
+def _envelope(kind: WriteType, action: Action) -> dict[str, Schema]:
+    """The components of the typed data of an action in one form."""
+    name = component_of(kind)
     types = {
-        kind: array(f"{listed}, in this order, all `string`.", ref("TypedDataMember")),
+        kind.name: array(
+            f"The members of `{kind.declaration}`, in this order.", ref("TypedDataMember")
+        ),
         "EIP712Domain": array(
             "`name` and `version`, which are `string`, and `chainId`, which is `uint256`.",
             ref("TypedDataMember"),
         ),
     }
-    message = {
-        "action": choice("The action of this endpoint.", action.value),
-        "nonce": ref("Nonce"),
-        "timestamp": ref("Timestamp"),
-    }
+    message = {member: _message_member(kind, member, action) for member, _ in kind.members}
     envelope = {
         "domain": ref("SigningDomain"),
-        "types": ref(f"{kind}Types"),
-        "primaryType": choice("The type that is signed.", kind),
-        "message": ref(f"{kind}Message"),
+        "types": ref(f"{name}Types"),
+        "primaryType": choice("The type that is signed.", kind.name),
+        "message": ref(f"{name}Message"),
     }
-    described = "The signed typed data (EIP-712), with exactly these members."
+    described = (
+        f"The signed typed data (EIP-712) in the form `{kind.form}`, with exactly these members."
+    )
     return {
-        f"{kind}TypedData": closed_structure(described, envelope, "primaryType"),
-        f"{kind}Types": closed_structure("The types of the typed data.", types, "EIP712Domain"),
-        f"{kind}Message": closed_structure("The message that is signed.", message),
+        f"{name}TypedData": closed_structure(described, envelope, "primaryType"),
+        f"{name}Types": closed_structure("The types of the typed data.", types, "EIP712Domain"),
+        f"{name}Message": closed_structure("The message that is signed.", message),
+    }
+
+
+def _message_member(kind: WriteType, name: str, action: Action) -> Schema:
+    if name == "timestamp" and kind.form is SigningForm.IMPRINT_1:
+        return ref("Timestamp")
+    if name == "action":
+        return choice("The action of this endpoint.", action.value)
+    return _MESSAGE_MEMBERS[name]
+
+
+_MESSAGE_MEMBERS: dict[str, Schema] = {
+    "address": ref("Address"),
+    "cid": ref("AnyCid"),
+    "contentHash": string("Keccak-256 of the UTF-8 bytes of `content`.", HASH_PATTERN),
+    "hashtags": string("The form field `hashtags` as it is sent; empty if it is not."),
+    "nonce": ref("Nonce"),
+    "service": string("`service` of `GET /.well-known/imprint.json`."),
+    "thumbnailHash": string("Keccak-256 of the bytes of `file` as they are sent.", HASH_PATTERN),
+    # Generators of Python models write invalid types for two types with limits.
+    "timestamp": {
+        "type": ["integer", "string"],
+        "description": "Unix time in seconds: a number, or its digits, at most 12.",
+    },
+    "title": string("Any text."),
+}
+
+DESCRIBED_FORMS = (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1)
+"""The forms in the order in which they are recommended."""
+
+
+def _typed_data(action: Action) -> Schema:
+    kinds = [WRITE_TYPES[form][action] for form in DESCRIBED_FORMS]
+    bound, first, earlier = (f"`{kind.declaration}`" for kind in kinds)
+    return {
+        "description": "The signed typed data (EIP-712). The form `imprint-2` has the type "
+        f"{bound} and is bound to all of the request; its members are listed here. The form "
+        f"`imprint-1` has {first} and is bound to the action only. `inkdao-1`, which the front "
+        f"end of an earlier service signs, has {earlier}. `signing_forms` of "
+        "`GET /.well-known/imprint.json` lists the forms that a service accepts.",
+        "anyOf": [ref(f"{component_of(kind)}TypedData") for kind in kinds],
     }
 
 
 def _signed(action: Action) -> dict[str, Schema]:
     return {
-        "salt": ref(f"{WRITE_TYPES[action].name}TypedData"),
+        "salt": _typed_data(action),
         "address": ref("Address"),
         "signature": ref("Signature"),
+        "session": ref("WritingSessionId"),
     }
 
 
 def _content_body(description: str, action: str) -> Schema:
-    return structure(description, _signed(Action(action)) | {"content": ref("Content")})
+    members = _signed(Action(action)) | {"content": ref("Content")}
+    return structure(description, members, "session")
 
 
 def _publish_form() -> Schema:
@@ -190,6 +262,7 @@ def _publish_form() -> Schema:
         "with a file name as browsers send a `Blob`; `salt` is JSON.",
         fields,
         "hashtags",
+        "session",
     )
 
 

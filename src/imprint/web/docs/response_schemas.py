@@ -74,7 +74,10 @@ _MEMBERS: dict[str, dict[str, Schema]] = {
     "LoginAnswer": {
         "token": string("The session, a JWT for the Authorization header."),
         "address": _LOWER_ADDRESS,
-        "expiresIn": choice("How long the session is valid.", "2h"),
+        "expiresIn": string(
+            "How long the session is valid: `2h`, or less in hours, minutes or seconds.",
+            "^[1-9][0-9]*[hms]$",
+        ),
         "expiresAt": _moment("When the session ends."),
     },
     "KeyValues": {
@@ -282,11 +285,17 @@ def _problem() -> Schema:
         "detail": string("What is wrong, for people."),
         "code": ref("ProblemCode"),
         "error": string("The same sentence as `detail`."),
+        "action": string("With `nonce_used`: the action that spent the nonce."),
         "file": nullable(ref("FileRecord")),
+        "now": integer("With `signature_stale`: the time of the service in Unix seconds."),
     }
     return structure(
         "The body of every error response (RFC 9457). Only a problem with the code `nonce_used` "
-        "has a `file`: the record that the write produced, or `null`.",
+        "has an `action` (`create`, `update`, `publish`, `delete`, `writing_session` or `login`) "
+        "and a `file`: what spent the nonce, and the record that it produced, or `null`. If the "
+        "action is not that of the request, the file is not its own.",
         members,
+        "action",
         "file",
+        "now",
     )

@@ -10,11 +10,11 @@ from typing import Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.auth.sessions import Session
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
 from imprint.domain.market_events import parse_place
+from imprint.domain.sessions import LiveSession
 from imprint.services.feeds import FeedAccess, Feeds
 from imprint.services.login import Login
 from imprint.web import atom, json_feed
@@ -30,7 +30,7 @@ from imprint.web.requests import (
     parse_tags,
     query_text,
 )
-from imprint.web.responses import OWN, SHORT_LIVED, encode_json
+from imprint.web.responses import OWN, SHORT_LIVED, empty_response, own_response
 from imprint.web.validators import is_unchanged, validators
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
@@ -90,29 +90,29 @@ class FeedRoutes:
     async def all_of_reader(self, request: Request) -> Response:
         """`/me/feeds`: the feeds of the session, or a new one."""
         check_parameters(request)
-        session = self._session(request)
+        session = await self._session(request)
         if request.method == "POST":
             await self._check_body(request)
-            return self._access(await self.feeds.add(session.address), 201)
+            return self._access(await self.feeds.add(session), 201)
         feeds = [
             {"id": each.id, "createdAt": each.created_at, "fetchedAt": each.fetched_at}
-            for each in await self.feeds.owned(session.address)
+            for each in await self.feeds.owned(session)
         ]
-        return _private_json({"feeds": feeds}, 200)
+        return own_response({"feeds": feeds})
 
     async def one_of_reader(self, request: Request) -> Response:
         """`/me/feeds/{id}`: another token for a feed, or its end."""
         check_parameters(request)
-        session = self._session(request)
+        session = await self._session(request)
         feed_id = _feed_id(request)
         if request.method == "POST":
             await self._check_body(request)
-            return self._access(await self.feeds.rotate(session.address, feed_id), 200)
-        await self.feeds.remove(session.address, feed_id)
-        return Response(status_code=204, headers={"Cache-Control": OWN})
+            return self._access(await self.feeds.rotate(session, feed_id), 200)
+        await self.feeds.remove(session, feed_id)
+        return empty_response()
 
-    def _session(self, request: Request) -> Session:
-        return self.login.recognize(request.headers.get("authorization"))
+    async def _session(self, request: Request) -> LiveSession:
+        return await self.login.authenticate(request.headers.get("authorization"))
 
     async def _check_body(self, request: Request) -> None:
         """Refuse a body other than none and an empty object: there is nothing to choose."""
@@ -123,7 +123,7 @@ class FeedRoutes:
     def _access(self, access: FeedAccess, status: int) -> Response:
         path = f"{self.links.service}{PRIVATE_FEEDS}{access.token}"
         body = {"id": access.id, "atom": f"{path}.atom", "json": f"{path}.json"}
-        return _private_json(body, status)
+        return own_response(body, status)
 
     async def _public(
         self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
@@ -152,11 +152,6 @@ class FeedRoutes:
 
         lease = await self.budget.reserve(client_of(request), FEED_MEMORY, write)
         return lease, found[0]
-
-
-def _private_json(body: object, status: int) -> Response:
-    headers = {"Cache-Control": OWN}
-    return Response(encode_json(body), status, headers, "application/json")
 
 
 def _before(request: Request) -> int | None:

@@ -9,9 +9,9 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.auth.sessions import Session
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.indexed_posts import PostOrder
+from imprint.domain.sessions import LiveSession
 from imprint.domain.tags import MAX_TAGS
 from imprint.services.login import Login
 from imprint.services.posts import (
@@ -108,7 +108,7 @@ class PostRoutes:
         return self._respond(request, found, author_response, SHORT_LIVED, "Accept")
 
     async def library(self, request: Request) -> Response:
-        session = self._session(request)
+        session = await self._session(request)
         asked = own_request(request, MAX_PAGE_SIZE, LIBRARY_PARAMETERS)
         library = await self.posts.library(session, asked)
         if library.snippets is not None:
@@ -118,7 +118,7 @@ class PostRoutes:
         return self._respond(request, library, self.records.library, OWN, "Authorization")
 
     async def sales(self, request: Request) -> Response:
-        session = self._session(request)
+        session = await self._session(request)
         if prefers(request, CSV_TYPE):
             return await self._sales_table(request, session)
         page = await self.posts.sales(session, own_request(request, MAX_PAGE_SIZE), PAGE_SIZE)
@@ -128,7 +128,7 @@ class PostRoutes:
         check_parameters(request)
         return self._respond(request, await self.posts.stats(), stats_response, SHORT_LIVED)
 
-    async def _sales_table(self, request: Request, session: Session) -> Response:
+    async def _sales_table(self, request: Request, session: LiveSession) -> Response:
         """A table of sales; the header `Link` has the address of the next one."""
         asked = own_request(request, MAX_TABLE_SIZE)
         page = await self.posts.sales(session, asked, MAX_TABLE_SIZE)
@@ -142,8 +142,8 @@ class PostRoutes:
         media_type = f"{CSV_TYPE}; charset=utf-8; header=present"
         return Response(sales_table(page.sales), 200, headers, media_type)
 
-    def _session(self, request: Request) -> Session:
-        return self.login.recognize(request.headers.get("authorization"))
+    async def _session(self, request: Request) -> LiveSession:
+        return await self.login.authenticate(request.headers.get("authorization"))
 
     def _respond(
         self,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.auth.sessions import Session
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code
 from imprint.domain.files import File
+from imprint.domain.sessions import Session
 from imprint.services.lists import Lists
 from imprint.services.login import Login
 from imprint.services.reads import Reads
@@ -72,7 +72,7 @@ class ReadRoutes:
         check_parameters(request)
         if "authorization" in request.headers:
             session = self._session(request)
-            file = await self.reads.post(session, session.address, post_id)
+            file = await self.reads.own_post(session, post_id)
             response = await self._content(request, file, PRIVATE)
         else:
             file = await self.reads.free_post(post_id)

@@ -1,4 +1,4 @@
-"""The signed endpoints: login and the four writes."""
+"""The signed endpoints: login, and the logout from it, and the four writes."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from imprint.web.requests import (
     BodyReader,
     LoginBody,
     SignedBody,
+    check_parameters,
     client_of,
     decode_text,
     parse_json,
@@ -32,6 +33,7 @@ from imprint.web.responses import (
     DeletedResponse,
     PublishedResponse,
     UpdatedResponse,
+    empty_response,
     file_record,
     json_response,
     login_response,
@@ -57,19 +59,26 @@ class WriteRoutes:
 
     async def login(self, request: Request) -> Response:
         body = await self.bodies.read_json(request, LoginBody, SMALL_BODY)
-        claim = LoginClaim(body.salt, body.address, body.signature)
+        claim = LoginClaim(body.salt, body.address, body.signature, client_of(request))
         return json_response(login_response(await self.login_service.sign_in(claim)), PRIVATE)
+
+    async def logout(self, request: Request) -> Response:
+        check_parameters(request)
+        session = self.login_service.recognize(request.headers.get("authorization"))
+        body = await self.bodies.open(request, SMALL_BODY).read()
+        await self.login_service.log_out(session, everywhere=_ends_all(body))
+        return empty_response(PRIVATE)
 
     async def create(self, request: Request) -> Response:
         body, content = await self.bodies.open_content(request, self.max_content).parse()
-        file = await self.drafts.create(_claim(body), content)
+        file = await self.drafts.create(_claim(request, body), content)
         return _write_response(CreatedResponse(file_record(file)))
 
     async def update(self, request: Request) -> Response:
         unread = self.bodies.open_content(request, self.max_content)
         cid = query_cid(request)
         body, content = await unread.parse()
-        file = await self.drafts.update(_claim(body), cid, content)
+        file = await self.drafts.update(_claim(request, body), cid, content)
         return _write_response(UpdatedResponse(file_record(file)))
 
     async def publish(self, request: Request) -> Response:
@@ -77,12 +86,20 @@ class WriteRoutes:
         cid = query_cid(request)
         form = await unread.parse()
         salt = parse_json(form.field("salt"))
-        claim = TypedDataClaim(salt, form.text("address"), form.text("signature"))
-        hashtags = parse_tags(decode_text(form.field("hashtags", b""), Code.INVALID_TAGS))
+        tags_text = decode_text(form.field("hashtags", b""), Code.INVALID_TAGS)
+        client = client_of(request)
+        claim = TypedDataClaim(
+            salt,
+            form.text("address"),
+            form.text("signature"),
+            form.text("session") if "session" in form.fields else None,
+            tags_text,
+            client,
+        )
+        hashtags = parse_tags(tags_text)
         image = form.file("file")
         if len(image) > self.max_image:
             raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
-        client = client_of(request)
         if not self.publishing.take(client):
             OVERLOADS.labels("images").inc()
             raise Unavailable(Code.OVERLOADED, "Too many images are being checked.")
@@ -99,12 +116,23 @@ class WriteRoutes:
         unread = self.bodies.open_json(request, SMALL_BODY)
         cid = query_cid(request)
         body = await unread.parse(SignedBody)
-        file = await self.drafts.delete(_claim(body), cid)
+        file = await self.drafts.delete(_claim(request, body), cid)
         return _write_response(DeletedResponse(DeletedFile(file.id, "deleted")))
 
 
-def _claim(body: SignedBody) -> TypedDataClaim:
-    return TypedDataClaim(body.salt, body.address, body.signature)
+def _ends_all(body: bytes) -> bool:
+    """Whether a logout is from all sessions; without a body it is not. Refuses any other body."""
+    given = parse_json(body) if body.strip() else {}
+    if isinstance(given, dict) and given.keys() <= {"all"}:
+        everywhere = given.get("all", False)
+        if isinstance(everywhere, bool):
+            return everywhere
+    raise Refusal(Code.INVALID_REQUEST, 'The body is empty, {} or {"all": true}.')
+
+
+def _claim(request: Request, body: SignedBody) -> TypedDataClaim:
+    client = client_of(request)
+    return TypedDataClaim(body.salt, body.address, body.signature, body.session, client=client)
 
 
 def _write_response(
