@@ -9,6 +9,7 @@ import pytest
 from eth_account import Account
 from eth_account.messages import encode_defunct, encode_typed_data
 from eth_account.signers.local import LocalAccount
+from tests.auth.proofs import proved
 
 from imprint.domain.errors import Code, Refusal
 
@@ -48,11 +49,11 @@ def sign_envelope() -> Callable[[LocalAccount, Mapping[str, Any]], str]:
 
 @pytest.fixture(scope="session")
 def refused() -> Callable[[Callable[[], object]], Code | None]:
-    """The code with which a call is refused, or None if it is not."""
+    """The code with which a call is refused, or None if it is not; no signer is a contract."""
 
     def code_of(call: Callable[[], object]) -> Code | None:
         try:
-            call()
+            proved(call())
         except Refusal as refusal:
             return refusal.code
         return None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.auth.proofs import proved
 
 from imprint.auth.login_message import parse_instant
 from imprint.auth.logins import Login, LoginClaim, LoginVerifier
@@ -46,7 +47,7 @@ def verify_vector(vector: dict[str, Any]) -> Login:
     verifier = LoginVerifier([domain], vector["chainId"], freshness=AGES, skew=AGES)
     now = parse_instant(vector.get("time", "2026-01-01T00:00:00Z")).moment
     claim = LoginClaim(write_vector(vector), vector["address"], vector["signature"])
-    return verifier.verify(claim, now)
+    return proved(verifier.verify(claim, now))
 
 
 @pytest.mark.parametrize("name", sorted(POSITIVE.keys() - {"recovery byte starting at 0"}))

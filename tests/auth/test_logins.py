@@ -9,6 +9,7 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.auth.proofs import proved
 
 from imprint.auth.logins import Login, LoginClaim, LoginVerifier
 from imprint.domain.errors import Code, Refusal
@@ -243,7 +244,7 @@ MESSAGE = write_message(ACCOUNT)
 )
 def test_only_a_refusal_ever_escapes(message: str, address: str, signature: str) -> None:
     with pytest.raises(Refusal):
-        VERIFIER.verify(LoginClaim(message, address, signature), NOW)
+        proved(VERIFIER.verify(LoginClaim(message, address, signature), NOW))
 
 
 def test_a_claim_does_not_show_its_signature() -> None:

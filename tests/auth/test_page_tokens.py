@@ -3,15 +3,23 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from imprint.auth.base64url import encode_base64url
-from imprint.auth.page_tokens import MAX_PAGE_TOKEN_LENGTH, PagePosition, PageTokens
+from imprint.auth.page_tokens import (
+    MAX_PAGE_TOKEN_LENGTH,
+    NONCE_BYTES,
+    PagePosition,
+    PageTokens,
+    TokenCiphers,
+)
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.lists import OwnDrafts, PublicList
+from imprint.domain.sessions import Session
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 
 SECRET, OTHER = b"s" * 32, b"o" * 32
@@ -121,3 +129,30 @@ def test_a_token_for_drafts_is_short() -> None:
 def test_only_a_refusal_ever_escapes(text: str) -> None:
     with pytest.raises(Refusal):
         TOKENS.decode(text, NOW)
+
+
+def test_a_token_of_drafts_has_the_session_that_it_was_made_for() -> None:
+    session = Session(OWNER, LATER, "7-ab", 7)
+    page = PagePosition(OwnDrafts(OWNER), 1, LATER, session)
+    assert TOKENS.decode(TOKENS.encode(page, LATER), NOW) == page
+
+
+def test_a_token_of_an_older_release_is_decoded_without_a_session() -> None:
+    fixed = b"\x01" * NONCE_BYTES
+    packed = msgspec.msgpack.encode(
+        [1, int(LATER.timestamp()), 5, bytes.fromhex(OWNER[2:]), int(LATER.timestamp())]
+    )
+    token = TokenCiphers(SECRET, None, b"imprint page token 1").encrypt(fixed, packed)
+    assert TOKENS.decode(token, NOW) == PagePosition(OwnDrafts(OWNER), 5, LATER)
+
+
+def test_an_older_release_decodes_a_token_with_a_session() -> None:
+    class OldPosition(msgspec.Struct, frozen=True, array_like=True, tag=1):
+        expires: int
+        position: int
+        owner: bytes
+        until: int | None
+
+    page = PagePosition(OwnDrafts(OWNER), 5, LATER, Session(OWNER, LATER, "7-ab", 7))
+    packed = TokenCiphers(SECRET, None, b"imprint page token 1").decrypt(TOKENS.encode(page, LATER))
+    assert msgspec.msgpack.decode(packed, type=OldPosition).position == 5

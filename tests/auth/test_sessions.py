@@ -22,14 +22,16 @@ from tests.auth.tokens import (
     sign,
 )
 
-from imprint.auth.sessions import Session, SessionKeys, Sessions, key_id
-from imprint.domain.errors import Code
+from imprint.auth.sessions import SessionKeys, Sessions, key_id
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.sessions import Session
 
 
 def test_an_issued_session_is_read_back() -> None:
     issued = SESSIONS.issue(READER, NOW)
     assert issued.expires_at == datetime.fromtimestamp(AT + 7200, UTC)
-    assert read(issued.token) == Session(READER, issued.expires_at)
+    session = read(issued.token)
+    assert (session.address, session.expires_at) == (READER, issued.expires_at)
 
 
 def test_another_implementation_reads_an_issued_session() -> None:
@@ -39,13 +41,13 @@ def test_another_implementation_reads_an_issued_session() -> None:
     claims = jwt.decode(
         token, KEY, algorithms=["HS256"], audience=AUDIENCE, issuer=ISSUER, options=options
     )
-    assert claims == {**CLAIMS, "jti": "07" * 16, "address": READER}
+    assert claims == {**CLAIMS, "jti": "0-" + "07" * 16, "address": READER}
     assert jwt.get_unverified_header(token) == HEADER
 
 
 def test_a_session_of_another_implementation_is_read() -> None:
     token = jwt.encode(CLAIMS, KEY, algorithm="HS256", headers={"kid": key_id(KEY)})
-    assert read(token) == Session(READER, datetime.fromtimestamp(AT + 7200, UTC))
+    assert read(token) == Session(READER, datetime.fromtimestamp(AT + 7200, UTC), CLAIMS["jti"])
 
 
 @pytest.mark.parametrize("added", [{}, {"address": READER}])
@@ -115,3 +117,49 @@ def test_neither_keys_nor_sessions_show_themselves() -> None:
 
 def test_the_name_of_a_key_is_not_the_start_of_its_plain_hash() -> None:
     assert key_id(KEY) != hashlib.sha256(KEY).hexdigest()[:8]
+
+
+@pytest.mark.parametrize("generation", [0, 1, 2**62 - 1])
+def test_a_session_has_the_generation_that_it_was_issued_with(generation: int) -> None:
+    session = read(SESSIONS.issue(READER, NOW, generation).token)
+    assert session.generation == generation
+    assert session.id.startswith(f"{generation}-")
+
+
+def test_a_session_of_an_older_release_has_no_generation() -> None:
+    assert read(sign()).generation == 0
+
+
+@pytest.mark.parametrize("jti", ["-", "-00", "x-00", "1.5-00", "0x1-00"])
+def test_a_session_whose_generation_is_no_number_is_refused(jti: str, refused: Refused) -> None:
+    assert refused(lambda: read(sign(claims=CLAIMS | {"jti": jti}))) is Code.SESSION_INVALID
+
+
+@pytest.mark.parametrize("seconds", [60, 5400, 7200])
+def test_a_session_lasts_as_long_as_configured(seconds: int, refused: Refused) -> None:
+    now = NOW.replace(microsecond=0)
+    sessions = Sessions(SessionKeys(KEY), ISSUER, AUDIENCE, seconds)
+    issued = sessions.issue(READER, now)
+    assert issued.expires_at == now + timedelta(seconds=seconds)
+    assert read(issued.token, issued.expires_at - timedelta(seconds=1)).address == READER
+    assert refused(lambda: read(issued.token, issued.expires_at)) is Code.SESSION_EXPIRED
+
+
+def test_a_session_that_was_issued_for_longer_stays_valid() -> None:
+    old = SESSIONS.issue(READER, NOW)
+    shorter = Sessions(SessionKeys(KEY), ISSUER, AUDIENCE, 60)
+    assert read(old.token, NOW + timedelta(seconds=7000), shorter).expires_at == old.expires_at
+
+
+@pytest.mark.parametrize("given", ["{}", "Token {}", "Basic {}", "", "Bearer{}", "bear {}"])
+def test_a_header_without_the_scheme_is_told_so(given: str) -> None:
+    with pytest.raises(Refusal, match="word Bearer is missing") as caught:
+        SESSIONS.read(given.format(sign()), NOW)
+    assert caught.value.code is Code.SESSION_INVALID
+
+
+@pytest.mark.parametrize("given", ["Bearer", "bearer ", "BEARER x", "beaRer  {}", "Bearer {}x"])
+def test_a_header_with_the_scheme_is_not_told_that_it_is_missing(given: str) -> None:
+    with pytest.raises(Refusal, match="is not valid") as caught:
+        SESSIONS.read(given.format(sign()), NOW)
+    assert caught.value.code is Code.SESSION_INVALID

@@ -6,6 +6,7 @@ from eth_account.messages import encode_defunct
 from eth_keys.datatypes import PrivateKey
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.auth.proofs import verify_signer
 
 from imprint.auth.signatures import (
     CURVE_ORDER,
@@ -15,7 +16,6 @@ from imprint.auth.signatures import (
     parse_signer,
     personal_digest,
     recover_signer,
-    verify_signer,
 )
 from imprint.domain.addresses import ZERO_ADDRESS
 from imprint.domain.errors import Code, Refusal

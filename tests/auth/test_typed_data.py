@@ -13,15 +13,24 @@ from eth_account.messages import encode_typed_data
 from eth_account.signers.local import LocalAccount
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.auth.proofs import proved
 
 from imprint.auth.signatures import parse_signer
-from imprint.auth.typed_data import WRITE_TYPES, SigningDomain, TypedDataClaim, WriteVerifier
+from imprint.auth.typed_data import (
+    WRITE_TYPES,
+    SigningDomain,
+    SigningForm,
+    TypedDataClaim,
+    WriteVerifier,
+)
 from imprint.domain.errors import Code
 from imprint.domain.files import Action, Write
 
 VECTOR = json.loads((Path(__file__).parents[1] / "vectors" / "typed_data.json").read_text())
+TYPES = WRITE_TYPES[SigningForm.IMPRINT_1]
+SERVICE = "https://imprint.example"
 OURS = SigningDomain("Imprint", "1", 31337)
-VERIFIER = WriteVerifier(OURS)
+VERIFIER = WriteVerifier(OURS, SERVICE)
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
 DOMAIN_MEMBERS = [
@@ -41,8 +50,8 @@ def envelope(
 ) -> dict[str, Any]:
     return {
         "domain": {"name": domain.name, "version": domain.version, "chainId": domain.chain_id},
-        "types": {WRITE_TYPES[action].name: [dict(member) for member in MEMBERS]},
-        "primaryType": WRITE_TYPES[action].name,
+        "types": {TYPES[action].name: [dict(member) for member in MEMBERS]},
+        "primaryType": TYPES[action].name,
         "message": {
             "action": action.value,
             "nonce": nonce,
@@ -54,16 +63,14 @@ def envelope(
 def verify(
     said: object, signature: str, address: str, action: Action = Action.CREATE, now: datetime = NOW
 ) -> Write:
-    return VERIFIER.verify(TypedDataClaim(said, address, signature), action, now)
+    return proved(VERIFIER.verify(TypedDataClaim(said, address, signature), action, now))
 
 
 def test_the_known_vector_gives_its_hashes() -> None:
     domain = SigningDomain("Example", "1", 1)
     message = VECTOR["message"]
     assert domain.separator.hex() == VECTOR["domainSeparator"]
-    assert {kind.name: kind.type_hash.hex() for kind in WRITE_TYPES.values()} == (
-        VECTOR["typeHashes"]
-    )
+    assert {kind.name: kind.type_hash.hex() for kind in TYPES.values()} == (VECTOR["typeHashes"])
     digest = domain.digest(Action.CREATE, message["nonce"], message["timestamp"])
     assert digest.hex() == VECTOR["digest"]
 
@@ -76,7 +83,9 @@ def test_the_known_vector_proves_its_write() -> None:
     }
     at = datetime.fromtimestamp(1700000000, UTC)
     claim = TypedDataClaim(said, VECTOR["address"], VECTOR["signature"])
-    write = WriteVerifier(SigningDomain("Example", "1", 1)).verify(claim, Action.CREATE, at)
+    write = WriteVerifier(SigningDomain("Example", "1", 1), SERVICE).verify(
+        claim, Action.CREATE, at
+    )
     signer = parse_signer(VECTOR["address"])
     assert write == Write(signer, Action.CREATE, VECTOR["message"]["nonce"], at)
 
@@ -124,7 +133,7 @@ def test_a_signature_is_good_for_one_place_action_and_signer_only(
     }
     for signed, (place, action) in product(signatures, product(PLACES, Action)):
         claim = TypedDataClaim(envelope(action, PLACES[place]), signer.address, signatures[signed])
-        verifier = WriteVerifier(PLACES[place])
+        verifier = WriteVerifier(PLACES[place], SERVICE)
         code = refused(lambda v=verifier, c=claim, a=action: v.verify(c, a, NOW))
         good = signed == (place, action) and who == "signer"
         assert code is (None if good else Code.SIGNATURE_INVALID), (signed, place, action)
@@ -157,7 +166,7 @@ def test_a_chain_id_of_one_is_not_true(refused: Refused) -> None:
     said = envelope(domain=domain)
     said["domain"]["chainId"] = True
     claim = TypedDataClaim(said, VECTOR["address"], VECTOR["signature"])
-    code = refused(lambda: WriteVerifier(domain).verify(claim, Action.CREATE, NOW))
+    code = refused(lambda: WriteVerifier(domain, SERVICE).verify(claim, Action.CREATE, NOW))
     assert code is Code.INVALID_TYPED_DATA
 
 

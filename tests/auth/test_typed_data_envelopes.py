@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.auth.proofs import proved
 
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.files import Action, Write
 
-VERIFIER = WriteVerifier(SigningDomain("Imprint", "1", 31337))
+VERIFIER = WriteVerifier(SigningDomain("Imprint", "1", 31337), "https://imprint.example")
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
 DOMAIN_MEMBERS = [
@@ -38,7 +39,7 @@ def envelope() -> dict[str, Any]:
 
 
 def verify(said: object, signature: str = "", address: str = "") -> Write:
-    return VERIFIER.verify(TypedDataClaim(said, address, signature), Action.CREATE, NOW)
+    return proved(VERIFIER.verify(TypedDataClaim(said, address, signature), Action.CREATE, NOW))
 
 
 def test_the_good_envelope_is_not_what_is_refused(refused: Refused) -> None:

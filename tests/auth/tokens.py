@@ -7,9 +7,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from imprint.auth.sessions import Session, SessionKeys, Sessions, key_id
+from imprint.auth.sessions import SessionKeys, Sessions, key_id
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code
+from imprint.domain.sessions import Session
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 ISSUER, AUDIENCE = "https://imprint.example", "imprint:31337"

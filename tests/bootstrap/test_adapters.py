@@ -36,7 +36,7 @@ async def test_the_age_of_a_head_fits_the_chain_unless_it_is_set(
     async with open_world(tmp_path, CHAIN_RPC_URL=NODES, **settings) as world:
         marketplace = world.adapters.marketplace
     assert isinstance(marketplace, JsonRpcMarketplace)
-    assert (marketplace._max_head_age, marketplace._quorum) == (expected, 2)
+    assert (marketplace._calls.max_head_age, marketplace._quorum) == (expected, 2)
 
 
 def descriptors(folder: Path) -> list[str]:

@@ -88,6 +88,23 @@ async def test_the_default_signing_name_is_a_warning(world: World):
     found = await find(world, "signing")
     assert found["status"] == "warning"
     assert "IMPRINT_SIGNING_NAME is 'Imprint', the default" in found["detail"]
+    assert "accepts signatures for this one in the forms imprint-1" in found["detail"]
+    assert "Those in the form imprint-2 name the service" in found["detail"]
+
+
+async def test_the_default_signing_name_is_well_if_signatures_must_be_bound(world: World):
+    found = await find(world, "signing", REQUIRE_BOUND_SIGNATURES="on")
+    assert found["status"] == "ok"
+
+
+async def test_the_signing_name_of_the_earlier_service_is_a_warning(world: World):
+    given = {"SIGNING_NAME": "Quill", "COMPATIBILITY": "inkdao"}
+    found = await find(world, "signing", **given)
+    assert found["status"] == "warning"
+    assert "whatever IMPRINT_SIGNING_NAME is" in found["detail"]
+    assert (await find(world, "signing", SIGNING_NAME="Quill"))["status"] == "ok"
+    bound = await find(world, "signing", **given, REQUIRE_BOUND_SIGNATURES="on")
+    assert bound["status"] == "ok"
 
 
 @pytest.mark.parametrize("given", [{"ENCRYPTION": "on", "ENCRYPTION_KEY": OTHER_KEY}, {}])

@@ -127,17 +127,87 @@ def test_private_feeds_that_are_lost_are_named_and_not_taken_from_a_backup(here,
         assert connection.execute("SELECT * FROM private_feeds").fetchall() == []
 
 
-def test_a_catalog_of_the_release_before_is_repaired_without_its_missing_tables(here):
+ENDED = ("0x" + "1" * 40, 7, 8)
+SESSIONS = ("ended_sessions", "writing_sessions")
+
+
+def test_sessions_that_were_ended_are_kept_and_writing_sessions_are_not(here):
+    _add_sessions(here)
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db"))
+    result = run(environment_of(here), "repair")
+    assert result.exit_code == 0, result.output
+    assert "Writing sessions have ended" in " ".join(result.output.split())
+    assert _read_sessions(here) == ([ENDED], [])
+
+
+def test_a_repair_that_has_nothing_to_mend_ends_no_writing_session(here):
+    _add_sessions(here)
+    result = run(environment_of(here), "repair")
+    assert (result.exit_code, "Writing sessions" in result.output) == (0, False)
+    ended, writing = _read_sessions(here)
+    assert (ended, len(writing)) == ([ENDED], 1)
+
+
+@pytest.mark.parametrize("tree", SESSIONS)
+def test_lost_sessions_are_named_only_if_one_could_be_valid_again(here, tmp_path, tree):
+    _add_sessions(here)
+    environ = environment_of(here)
+    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", tree))
+    result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    assert result.exit_code == int(tree == "ended_sessions"), result.output
+    assert ("IMPRINT_JWT_SECRET ends all" in " ".join(result.output.split())) == result.exit_code
+    assert _read_sessions(here) == ([ENDED], [])
+
+
+def test_a_later_generation_is_not_replaced_by_that_of_a_backup(here, tmp_path):
+    _add_sessions(here)
+    environ = environment_of(here)
+    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        # So many rows that the table has several pages, of which one is lost.
+        connection.executemany(
+            "INSERT INTO ended_sessions VALUES (?, 1, 9)", [(f"0-{n:064x}",) for n in range(400)]
+        )
+        connection.execute("UPDATE ended_sessions SET generation = 70, expires_at = 80")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = (here / "imprint.db").read_bytes()
+    pages = [content[at : at + 4096] for at in range(0, len(content), 4096)]
+    lost = next(n for n, page in enumerate(pages) if f"0-{0:064x}".encode() in page)
+    pages[lost] = bytes(4096)
+    (here / "imprint.db").write_bytes(b"".join(pages))
+    result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    assert (result.exit_code, "Sessions that were ended" in result.output) == (1, True)
+    ended, _ = _read_sessions(here)
+    assert (ENDED[0], 70, 80) in ended
+
+
+def _add_sessions(here):
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO ended_sessions VALUES (?, ?, ?)", ENDED)
+        connection.execute(
+            "INSERT INTO writing_sessions VALUES ('id', ?, x'04', 'create', 1, 2, 3)", ENDED[:1]
+        )
+
+
+def _read_sessions(here):
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        return tuple(connection.execute(f"SELECT * FROM {name}").fetchall() for name in SESSIONS)
+
+
+@pytest.mark.parametrize("release", [5, 6])
+def test_a_catalog_of_an_earlier_release_is_repaired_without_its_missing_tables(here, release):
     path = here / "imprint.db"
     before = files_in(here)
+    missing = {5: ("private_feeds", *SESSIONS), 6: SESSIONS}[release]
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for table in ("private_feeds", *INDEX_TABLES):
+        for table in (*missing, *(INDEX_TABLES if release == 5 else ())):
             connection.execute(f"DROP TABLE {table}")
-        connection.execute("DELETE FROM schema_migrations WHERE number > 5")
+        connection.execute("DELETE FROM schema_migrations WHERE number > ?", (release,))
     path.write_bytes(_with_damaged_index(path))
     result = run(environment_of(here), "repair")
     assert result.exit_code == 0, result.output
-    assert "private_feeds" not in result.output
+    assert not any(table in result.output for table in missing)
     assert files_in(here) == before
 
 

@@ -28,7 +28,7 @@ def test_a_problem_carries_its_code_and_its_detail() -> None:
 @pytest.mark.parametrize(
     ("problem", "code"),
     [
-        (NonceUsed(None), Code.NONCE_USED),
+        (NonceUsed("create", None), Code.NONCE_USED),
         (RateLimited(7), Code.RATE_LIMITED),
         (OutOfRange(11), Code.RANGE_NOT_SATISFIABLE),
         (Unavailable.chain(), Code.CHAIN_UNAVAILABLE),
@@ -44,7 +44,7 @@ def test_a_special_problem_has_a_code_of_its_own(problem: Problem, code: Code) -
 def test_a_special_refusal_carries_what_the_response_needs() -> None:
     assert RateLimited(7).retry_after == 7
     assert OutOfRange(11).size == 11
-    assert NonceUsed(None).file is None
+    assert NonceUsed("create", None).file is None
 
 
 def test_an_unavailable_dependency_is_no_refusal() -> None:

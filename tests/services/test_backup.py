@@ -70,6 +70,20 @@ async def test_nonces_are_part_of_a_backup(world, out, tmp_path):
         assert (await restored.client.post("/create/group", json=body)).status_code == 409
 
 
+async def test_sessions_that_were_ended_come_back_and_writing_sessions_do_not(world, out, tmp_path):
+    """A writing session may have been revoked since."""
+    with closing(sqlite3.connect(world.settings.storage.database.path)) as connection, connection:
+        connection.execute("INSERT INTO ended_sessions VALUES ('7-ab', 8, 9)")
+        connection.execute(
+            "INSERT INTO writing_sessions VALUES ('id', '0x1', x'04', 'create', 1, 2, 3)"
+        )
+    await save(world, out)
+    await restore(out, tmp_path / "restored")
+    with closing(sqlite3.connect(tmp_path / "restored" / "imprint.db")) as connection:
+        assert connection.execute("SELECT * FROM ended_sessions").fetchall() == [("7-ab", 8, 9)]
+        assert connection.execute("SELECT * FROM writing_sessions").fetchall() == []
+
+
 async def test_a_backup_under_load_has_everything_acknowledged_before_it_began(
     world, tmp_path, capsys
 ):

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from imprint.auth.post_page_tokens import PostPageTokens
-from imprint.auth.sessions import Session
 from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Problem
 from imprint.domain.indexed_posts import (
@@ -26,11 +25,12 @@ from imprint.domain.indexed_posts import (
     Sales,
 )
 from imprint.domain.posts import BlockRef
+from imprint.domain.sessions import Session
 from imprint.services.posts import KEPT_ROWS, PAGE_SIZE, Derived, ListRequest, Posts
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 OWNER = Address("0x" + "ab" * 20)
-SESSION = Session(OWNER, NOW + timedelta(hours=2))
+SESSION = Session(OWNER, NOW + timedelta(hours=2), "one")
 NOTHING = Sales(0, 0)
 TOTALS = MarketTotals(1, 2, 3, 4, Sales(5, 6), 7)
 

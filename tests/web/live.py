@@ -20,6 +20,8 @@ class Live:
 
     origin: str = ""
     session: dict[str, str] = field(default_factory=dict)
+    ending: dict[str, str] = field(default_factory=dict)
+    """The session of somebody else, for whoever tries out a logout."""
     reader: str = ""
     draft_cid: str = ""
     thumbnail_cid: str = ""
@@ -77,5 +79,6 @@ async def _fill(world: World, live: Live) -> None:
     for _ in range(10):
         live.free_post, _ = await world.post(alice, "Words for all.", price=0)
     live.session = await world.login(alice)
+    live.ending = await world.login(world.wallet(2))
     page: dict[str, Any] = (await world.client.get("/filesMetaData")).json()
     live.page_token = page["next_page_token"]

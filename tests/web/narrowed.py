@@ -12,11 +12,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from imprint.auth.typed_data import WRITE_TYPES
+from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.web.docs.patterns import CID_PATTERN
+from imprint.web.docs.request_schemas import component_of
+from imprint.web.docs.writing_session_schemas import WRITING_SESSION_EXAMPLES
 
 UNMIXED_ADDRESS_PATTERN = "^0x([0-9a-f]{40}|[0-9A-F]{40})$"
 """An address that needs no checksum."""
+
+SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{128}|[0-9a-fA-F]{130})$"
+"""A signature of an account with a key: those of contracts are too long to make up."""
 
 SHORT_POST_ID_PATTERN = "^(0|[1-9][0-9]{0,76})$"
 """A number of up to 77 digits, which is always below 2^256."""
@@ -27,7 +33,9 @@ TAG_CHARACTERS = "A-Za-z0-9_\\-À-ÖØ-öø-ÿа-яα-ωא-תぁ-ゖァ-ヺ一-�
 TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
 """A hashtag that needs no normalization but that of case."""
 
-WRITE_MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
+TIMESTAMP = "#/components/schemas/Timestamp"
+"""Digits. Random integers would have a decimal point sometimes, as JSON Schema allows."""
+
 DOMAIN_MEMBERS = [
     {"name": "name", "type": "string"},
     {"name": "version", "type": "string"},
@@ -53,6 +61,7 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
     components = narrowed["components"]["schemas"]
     patterns = {
         "Address": UNMIXED_ADDRESS_PATTERN,
+        "Signature": SIGNATURE_PATTERN,
         "AnyCid": CID_PATTERN,
         "PostId": SHORT_POST_ID_PATTERN,
         "Hashtag": f"^{TAG}$",
@@ -72,12 +81,33 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
         "version": {"const": signing["version"]},
         "chainId": _chain_id(signing["chainId"]),
     }
-    for each in WRITE_TYPES.values():
-        types = components[f"{each.name}Types"]["properties"]
-        types |= {each.name: {"const": WRITE_MEMBERS}, "EIP712Domain": {"const": DOMAIN_MEMBERS}}
+    for each in (kind for types in WRITE_TYPES.values() for kind in types.values()):
+        message = components[f"{component_of(each)}Message"]["properties"]
+        if message["timestamp"].get("type") == ["integer", "string"]:
+            message["timestamp"] = {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]}
+        types = components[f"{component_of(each)}Types"]["properties"]
+        types |= {each.name: {"const": each.declared}, "EIP712Domain": {"const": DOMAIN_MEMBERS}}
+    _narrow_writing_sessions(components, facts)
     components["PublishForm"]["additionalProperties"] = False
     _narrow_problems(narrowed)
     return narrowed
+
+
+def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any]) -> None:
+    types = components["WritingSessionTypes"]["properties"]
+    types |= {
+        "WritingSession": {"const": OPENING_TYPE.declared},
+        "EIP712Domain": {"const": DOMAIN_MEMBERS},
+    }
+    example = WRITING_SESSION_EXAMPLES["WritingSessionBody"]["salt"]["message"]
+    # Few points are on the curve; and the end is after the beginning, and no float.
+    expires = facts.get("now", example["expires"]) + 12 * 3600
+    components["WritingSessionPublicKey"] = {"const": example["publicKey"]}
+    components["WritingSessionMessage"]["properties"] |= {
+        "actions": {"enum": [["create"], ["update"], ["create", "update"], ["update", "create"]]},
+        "notBefore": {"enum": [0, 1, "0", "000001"]},
+        "expires": {"enum": [2, expires, str(expires)]},
+    }
 
 
 def _narrow_problems(document: dict[str, Any]) -> None:

@@ -573,15 +573,19 @@ async def test_nonces_that_differ_in_case_or_normal_form_are_different(town: Wor
         assert (await town.send_create(alice, nonce=nonce)).status_code == 200
 
 
-async def test_nothing_is_asked_of_the_chain_before_the_signer_is_known(town: World) -> None:
-    alice, eve = town.stranger(), town.stranger()
-    cid = (await town.create(alice))["cid"]
-    asked = town.node.asked
-    bad = eve.sign("delete") | {"address": alice.account.address}
-    response = await town.client.post("/delete/file", params={"cid": cid}, json=bad)
-    assert problem(response) == (401, "signature_invalid")
-    assert problem(await town.send_delete(eve, cid)) == (403, "not_owner")
-    assert town.node.asked == asked
+@pytest.mark.parametrize(("wallets", "questions"), [("on", 1), ("off", 0)])
+async def test_the_chain_is_asked_only_whether_a_contract_signed_before_the_signer_is_known(
+    tmp_path: Path, wallets: str, questions: int
+) -> None:
+    async with open_world(tmp_path, CONTRACT_WALLETS=wallets) as world:
+        alice, eve = world.stranger(), world.stranger()
+        cid = (await world.create(alice))["cid"]
+        assert problem(await world.send_delete(eve, cid)) == (403, "not_owner")
+        assert world.node.asked == 0
+        bad = eve.sign("delete") | {"address": alice.account.address}
+        response = await world.client.post("/delete/file", params={"cid": cid}, json=bad)
+        assert problem(response) == (401, "signature_invalid")
+        assert world.node.asked == questions
 
 
 async def test_nothing_is_stored_before_the_signer_is_known(tmp_path: Path) -> None:

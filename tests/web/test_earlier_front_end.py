@@ -5,13 +5,16 @@ import io
 import json
 import os
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 import pytest_asyncio
 from PIL import Image
-from tests.world import DEFAULT_PRICE, Wallet, World, open_world
+from tests.signed_forms import BOUND, PATHS, Request, send, sign
+from tests.world import DEFAULT_PRICE, Wallet, World, open_world, problem
 
 from imprint.bootstrap.background import build_indexer
 from imprint.domain.rate_limits import RateLimiter
@@ -66,7 +69,67 @@ def editor_content(title: str, pictures: int = 0, size: int = 0) -> str:
     url = "data:image/png;base64," + base64.b64encode(os.urandom(size)).decode()
     blocks = [{"type": "paragraph", "data": {"text": f"About {title}."}}]
     blocks += [{"type": "image", "data": {"file": {"url": url}}} for _ in range(pictures)]
-    return json.dumps({"title": title, "content": {"blocks": blocks}})
+    return json.dumps({"title": title, "content": {"blocks": blocks}}, indent=2)
+
+
+@dataclass(slots=True)
+class Author:
+    """Somebody who writes with the front end, which sends a session with every write."""
+
+    site: World
+    wallet: Wallet
+    session: dict[str, str] = field(default_factory=dict)
+
+    def sign(self, request: Request) -> dict[str, Any]:
+        """What it signs: no primary type, a number as timestamp, the nonce made of a second."""
+        self.site.clock.advance(1)
+        seconds = self.site.clock.seconds
+        nonce = f"{self.wallet.address}_{seconds}"
+        signed = sign(self.wallet, "inkdao-1", request, nonce, name="InkDAO")
+        signed["salt"]["message"]["address"] = self.wallet.account.address
+        assert signed["salt"].keys() == {"domain", "types", "message"}
+        assert type(signed["salt"]["message"]["timestamp"]) is int
+        return signed
+
+    async def create(self, title: str, content: str | None = None) -> dict[str, Any]:
+        request = Request("create", title=title, content=content or editor_content(title))
+        file: dict[str, Any] = (await self.send(request)).json()["updatedUpload"]
+        return file
+
+    async def update(self, cid: str, title: str) -> dict[str, Any]:
+        request = Request("update", cid, editor_content(title))
+        file: dict[str, Any] = (await self.send(request)).json()["upload"]
+        return file
+
+    async def delete(self, cid: str) -> None:
+        response = await self.send(Request("delete", cid))
+        assert response.json()["deletedFile"]["status"] == "deleted"
+
+    async def send(self, request: Request) -> httpx2.Response:
+        response = await send(self.site, self.sign(request), request, **self.session)
+        assert response.status_code == 200, response.text
+        assert response.headers["access-control-allow-origin"] == PAGE
+        return response
+
+    async def prepare(self, cid: str, hashtags: str) -> str:
+        """Send the form of a publication, whose file comes first; the cid of the thumbnail."""
+        signed = self.sign(Request("publish", cid))
+        texts = signed | {"salt": json.dumps(signed["salt"], separators=(",", ":"))}
+        if hashtags:
+            texts["hashtags"] = hashtags
+        parts = [("file", ("cover.webp", webp(), "image/webp"))]
+        parts += [(name, (None, text)) for name, text in texts.items()]  # type: ignore[misc]
+        response = await self.site.client.post(
+            PATHS["publish"], params={"cid": cid}, files=parts, headers=self.session
+        )
+        assert response.status_code == 200, response.text
+        thumbnail: str = response.json()["thumbnailCid"]
+        return thumbnail
+
+
+async def open_author(site: World, index: int) -> Author:
+    wallet = site.wallet(index)
+    return Author(site, wallet, await sign_in(site, wallet))
 
 
 async def walk(site: World, path: str, **options: Any) -> list[dict[str, Any]]:
@@ -82,24 +145,23 @@ async def walk(site: World, path: str, **options: Any) -> list[dict[str, Any]]:
     return files
 
 
-async def publish(site: World, wallet: Wallet, title: str, tags: str) -> int:
+async def publish(author: Author, title: str, tags: str) -> int:
     """Write, prepare with a WebP thumbnail, and publish on the chain; the id of the post."""
-    file = await site.create(wallet, editor_content(title))
-    prepared = await site.send_publish(wallet, file["cid"], tags, webp())
-    assert prepared.status_code == 200, prepared.text
-    thumbnail = prepared.json()["thumbnailCid"]
+    site = author.site
+    file = await author.create(title)
+    thumbnail = await author.prepare(file["cid"], tags)
     post = (file["cid"], title, thumbnail, "", DEFAULT_PRICE, tags.split(","))
-    (event,) = (await site.deliver_a(site.create_post_with(wallet, post))).json()["events"]
+    (event,) = (await site.deliver_a(site.create_post_with(author.wallet, post))).json()["events"]
     assert event["status"] == "onchain"
     return int(event["postId"])
 
 
 async def test_drafts_are_listed_and_then_read_one_by_one(site: World) -> None:
-    alice = site.wallet(4)
+    alice = await open_author(site, 4)
     for number in range(DRAFTS):
-        await site.create(alice, editor_content(f"draft {number}"))
-    session = await sign_in(site, alice)
-    wanted = {"owner": alice.address}
+        await alice.create(f"draft {number}")
+    session = alice.session
+    wanted = {"owner": alice.wallet.address}
     drafts = await walk(site, "/pendingFilesByOwner", params=wanted, headers=session)
     assert len(drafts) == DRAFTS
     titles = set()
@@ -113,15 +175,15 @@ async def test_drafts_are_listed_and_then_read_one_by_one(site: World) -> None:
 
 
 async def test_the_feed_is_walked_to_its_end_with_thumbnails_and_tags(site: World) -> None:
-    authors = [site.wallet(index) for index in (1, 2, 3)]
+    authors = [await open_author(site, index) for index in (1, 2, 3)]
     for number in range(POSTS):
         tags = "poetry,status" if number % 3 else "essay"
-        await publish(site, authors[number % 3], f"post {number}", tags)
+        await publish(authors[number % 3], f"post {number}", tags)
     feed = [file for file in await walk(site, "/filesMetaData") if file["hashtags"]]
     assert len(feed) == POSTS
     for file in feed:
         assert file["keyvalues"]["status"] == "onchain"
-        assert file["keyvalues"]["owner"] in {each.address for each in authors}
+        assert file["keyvalues"]["owner"] in {each.wallet.address for each in authors}
         assert file["keyvalues"]["publishedAt"] == file["published_at"]
         shown = await site.client.get(f"/ipfs/{file['thumbnail_cid']}")
         assert shown.headers["content-type"] in ("image/jpeg", "image/png")
@@ -132,8 +194,8 @@ async def test_the_feed_is_walked_to_its_end_with_thumbnails_and_tags(site: Worl
 
 
 async def test_a_stranger_stays_signed_in_buys_and_reads(site: World) -> None:
-    author, reader = site.wallet(5), site.wallet(6)
-    post_id = await publish(site, author, "for sale", "trade")
+    author, reader = await open_author(site, 5), site.wallet(6)
+    post_id = await publish(author, "for sale", "trade")
     session = await sign_in(site, reader)
     refused = await site.read_post(reader, post_id, session)
     assert (refused.status_code, refused.json()["code"]) == (404, "not_entitled")
@@ -144,11 +206,11 @@ async def test_a_stranger_stays_signed_in_buys_and_reads(site: World) -> None:
 
 
 async def test_the_dashboard_shows_totals_and_days(site: World) -> None:
-    author, reader = site.wallet(7), site.wallet(8)
-    post_id = await publish(site, author, "counted", "numbers")
+    author, reader = await open_author(site, 7), site.wallet(8)
+    post_id = await publish(author, "counted", "numbers")
     site.buy(reader, post_id)
     await build_indexer(site.settings, site.adapters).index_once()
-    metrics = await site.client.get("/userMetrics", params={"userAddress": author.address})
+    metrics = await site.client.get("/userMetrics", params={"userAddress": author.wallet.address})
     assert metrics.headers["access-control-allow-origin"] == PAGE
     assert metrics.json()["data"]["creator"] == {
         "totalAssets": 1,
@@ -156,28 +218,85 @@ async def test_the_dashboard_shows_totals_and_days(site: World) -> None:
         "totalSubscribers": 1,
         "totalAssetWorth": str(DEFAULT_PRICE),
     }
-    days = (await site.client.get("/heatmap", params={"userAddress": author.address})).json()
+    days = (await site.client.get("/heatmap", params={"userAddress": author.wallet.address})).json()
     now = site.clock.now()
     assert days["data"] == {"creator": [f"{now.day}/{now.month}/{now.year}"], "holder": []}
     assert (await site.client.get("/globalMetrics")).json()["data"]["totalAssets"] >= 1
 
 
 async def test_a_text_of_ten_mebibytes_with_pictures_is_kept(site: World) -> None:
-    alice = site.wallet(4)
+    alice = await open_author(site, 4)
     content = editor_content("pictures", pictures=5, size=1_600_000)
     assert len(content) > 10 * 1024 * 1024
-    file = await site.create(alice, content)
-    response = await site.read_draft(alice, file["cid"])
+    file = await alice.create("pictures", content)
+    response = await site.read_draft(alice.wallet, file["cid"])
     assert response.json()["content"] == content
 
 
-async def test_the_browser_may_send_a_session_from_its_origin(site: World) -> None:
-    asked = {"Access-Control-Request-Method": "GET"}
-    asked["Access-Control-Request-Headers"] = "authorization"
-    response: httpx2.Response = await site.client.options("/fileByCid", headers=asked)
+async def test_a_draft_is_saved_again_and_again_and_deleted(site: World) -> None:
+    alice = await open_author(site, 9)
+    file = await alice.create("first")
+    for title in ("second", "third"):
+        file = await alice.update(file["cid"], title)
+    read = {"params": {"cid": file["cid"]}, "headers": alice.session}
+    shown = await site.client.get("/fileByCid", **read)
+    assert json.loads(shown.json()["content"])["title"] == "third"
+    await alice.prepare(file["cid"], "")
+    await alice.delete(file["cid"])
+    assert problem(await site.client.get("/fileByCid", **read)) == (404, "not_found")
+
+
+async def test_only_its_own_form_has_its_own_domain(site: World) -> None:
+    bob = site.stranger()
+    request = Request("create")
+    for form, name, status in [
+        ("inkdao-1", "InkDAO", 200),
+        ("inkdao-1", "Imprint", 400),
+        ("imprint-1", "InkDAO", 400),
+        ("imprint-1", "Imprint", 200),
+        (BOUND, "InkDAO", 400),
+        (BOUND, "Imprint", 200),
+    ]:
+        response = await send(site, sign(bob, form, request, name=name), request)
+        assert response.status_code == status, (form, name)
+
+
+async def test_without_compatibility_its_domain_is_that_of_another_service(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_world(tmp_path) as world:
+        bob = world.stranger()
+        request = Request("create")
+        theirs = await send(world, sign(bob, "inkdao-1", request, name="InkDAO"), request)
+        assert problem(theirs) == (400, "invalid_typed_data")
+        ours = await send(world, sign(bob, "inkdao-1", request), request)
+        assert ours.status_code == 200
+
+
+async def test_a_signature_for_one_draft_does_not_delete_another(site: World) -> None:
+    alice = await open_author(site, 9)
+    first, second = await alice.create("first"), await alice.create("second")
+    signed = alice.sign(Request("delete", first["cid"]))
+    response = await send(site, signed, Request("delete", second["cid"]), **alice.session)
+    assert problem(response) == (401, "body_mismatch")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("GET", "/fileByCid", "authorization,content-type"),
+        *(("POST", path, "authorization,content-type") for path in PATHS.values()),
+    ],
+)
+async def test_the_browser_may_send_a_session_from_its_origin(
+    site: World, method: str, path: str, headers: str
+) -> None:
+    asked = {"Access-Control-Request-Method": method, "Access-Control-Request-Headers": headers}
+    response: httpx2.Response = await site.client.options(path, headers=asked)
     assert response.status_code in (200, 204)
     assert response.headers["access-control-allow-origin"] == PAGE
-    assert "authorization" in response.headers["access-control-allow-headers"].lower()
+    allowed = response.headers["access-control-allow-headers"].lower()
+    assert all(name in allowed for name in headers.split(","))
 
 
 async def test_the_rate_limit_of_reads_allows_its_feed_and_its_drafts_at_once(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jwt
 import pytest
-from tests.world import DOMAIN, ORIGIN, Wallet, World, open_world, problem
+from tests.world import DOMAIN, ORIGIN, MovableClock, Wallet, World, open_world, problem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -21,6 +21,43 @@ async def test_a_login_returns_a_session_for_two_hours(town: World) -> None:
     assert (body["address"], body["expiresIn"]) == (alice.address, "2h")
     expires = datetime.fromisoformat(body["expiresAt"])
     assert abs(expires - town.clock.now() - timedelta(hours=2)) <= timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [("60", "1m"), ("90", "90s"), ("3600", "1h"), ("5400", "90m")]
+)
+async def test_a_login_returns_a_session_for_as_long_as_configured(
+    tmp_path: Path, seconds: str, text: str
+) -> None:
+    async with open_world(tmp_path, SESSION_SECONDS=seconds) as world:
+        alice = world.wallet(1)
+        body = alice.sign_login(alice.login_message())
+        response = (await world.client.post("/auth/login", json=body)).json()
+        assert response["expiresIn"] == text
+        lasts = datetime.fromisoformat(response["expiresAt"]) - world.clock.now()
+        assert abs(lasts - timedelta(seconds=int(seconds))) <= timedelta(seconds=1)
+        session = {"Authorization": f"Bearer {response['token']}"}
+        world.clock.advance(int(seconds) - 1)
+        assert (await world.client.get("/me/feeds", headers=session)).status_code == 200
+        world.clock.advance(1)
+        refused = await world.client.get("/me/feeds", headers=session)
+        assert problem(refused) == (401, "session_expired")
+
+
+async def test_a_lower_lifetime_does_not_shorten_sessions_that_were_issued(tmp_path: Path) -> None:
+    clock = MovableClock()
+    async with open_world(tmp_path, clock=clock) as world:
+        session = await world.login(world.wallet(1))
+    clock.advance(7000)
+    async with open_world(tmp_path, clock=clock, SESSION_SECONDS="60") as world:
+        assert (await world.client.get("/me/feeds", headers=session)).status_code == 200
+
+
+async def test_a_header_without_bearer_is_told_so(town: World) -> None:
+    token = (await town.login(town.stranger()))["Authorization"].removeprefix("Bearer ")
+    response = await town.client.get("/me/feeds", headers={"Authorization": token})
+    assert problem(response) == (401, "session_invalid")
+    assert "Bearer is missing" in response.json()["detail"]
 
 
 async def test_a_login_is_never_cached(town: World) -> None:

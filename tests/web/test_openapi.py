@@ -12,13 +12,15 @@ import schemathesis
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libipld import encode_multibase
+from tests.auth.proofs import proved
 from tests.web.described import DOCUMENT, FACTS
 from tests.web.narrowed import TAG_CHARACTERS, narrow
 from tests.world import World, open_world
 
 from imprint.auth.login_message import parse_login_message
 from imprint.auth.logins import LoginClaim, LoginVerifier
-from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
+from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier, check_body
+from imprint.auth.writing_sessions import OpeningClaim, OpeningVerifier
 from imprint.domain.addresses import Address, checksum_address, parse_address
 from imprint.domain.cids import cid_bytes, parse_cid
 from imprint.domain.errors import Code
@@ -27,6 +29,7 @@ from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS, NotTags, parse_hashtag
 from imprint.web.docs import examples, patterns
 from imprint.web.docs.errors import MEANINGS
 from imprint.web.docs.operations import OPERATIONS
+from imprint.web.docs.writing_session_schemas import EXPIRES
 from imprint.web.problems import FAILURE, HIDDEN, STATUS_OF
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -46,9 +49,9 @@ NEVER_AN_OPERATION = {Code.METHOD_NOT_ALLOWED, Code.NOT_IMPLEMENTED}
 """Returned only for requests that match no operation, or before one is looked for."""
 
 
-def request_example(path: str) -> dict[str, Any]:
+def request_example(path: str, form: str | None = None) -> dict[str, Any]:
     (media,) = DOCUMENT["paths"][path]["post"]["requestBody"]["content"].values()
-    example: dict[str, Any] = media["example"]
+    example: dict[str, Any] = media["examples"][form]["value"] if form else media["example"]
     return example
 
 
@@ -163,6 +166,7 @@ def test_only_private_reads_need_a_session() -> None:
     places = OPERATIONS_BY_PLACE.items()
     protected = {path for (_, path), each in places if each["security"] == [{"session": []}]}
     own = {"/me/library", "/me/sales", "/me/feeds", "/me/feeds/{id}"}
+    own |= {"/writing/sessions", "/writing/sessions/{id}", "/auth/logout"}
     assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"} | own
     assert {path for (_, path), each in places if {} in each["security"]} == {"/posts/{id}/content"}
 
@@ -179,6 +183,8 @@ def described_examples() -> Iterator[Any]:
             for media in body.get("content", {}).values():
                 if "example" in media:
                     yield pytest.param(media["schema"], media["example"], id=f"{place} {name}")
+                for form, each in media.get("examples", {}).items():
+                    yield pytest.param(media["schema"], each["value"], id=f"{place} {form}")
 
 
 @pytest.mark.parametrize(("schema", "example"), list(described_examples()))
@@ -187,6 +193,7 @@ def test_every_example_satisfies_its_schema(schema: dict[str, Any], example: Any
     jsonschema_rs.validate(whole, example)
 
 
+@pytest.mark.parametrize("form", ["imprint-1", "imprint-2"])
 @pytest.mark.parametrize(
     ("path", "action"),
     [
@@ -196,13 +203,17 @@ def test_every_example_satisfies_its_schema(schema: dict[str, Any], example: Any
         ("/delete/file", Action.DELETE),
     ],
 )
-def test_the_signatures_of_the_examples_verify(path: str, action: Action) -> None:
-    body = request_example(path)
+def test_the_signatures_of_the_examples_verify(path: str, action: Action, form: str) -> None:
+    body = request_example(path, form)
     signing = examples.FACTS["signing"]
     domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
-    verifier = WriteVerifier(domain)
-    claim = TypedDataClaim(body["salt"], body["address"], body["signature"])
-    assert verifier.verify(claim, action, examples.MOMENT).signer == examples.OWNER
+    verifier = WriteVerifier(domain, examples.FACTS["service"])
+    tags = body.get("hashtags", "")
+    claim = TypedDataClaim(body["salt"], body["address"], body["signature"], hashtags=tags)
+    write = proved(verifier.verify(claim, action, examples.MOMENT, examples.CID))
+    assert write.signer == examples.OWNER
+    if "content" in body:
+        check_body(write, body["content"].encode())
 
 
 def test_the_login_of_the_example_verifies() -> None:
@@ -210,8 +221,18 @@ def test_the_login_of_the_example_verifies() -> None:
     facts = examples.FACTS
     verifier = LoginVerifier(facts["login"]["domains"], facts["signing"]["chainId"])
     claim = LoginClaim(body["salt"], body["address"], body["signature"])
-    login = verifier.verify(claim, examples.MOMENT + timedelta(seconds=5))
+    login = proved(verifier.verify(claim, examples.MOMENT + timedelta(seconds=5)))
     assert login.address == examples.OWNER
+
+
+def test_the_opening_of_the_example_verifies() -> None:
+    body = request_example("/writing/sessions")
+    signing = examples.FACTS["signing"]
+    domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
+    verifier = OpeningVerifier(domain, examples.FACTS["service"])
+    claim = OpeningClaim(body["salt"], body["address"], body["signature"])
+    opening = proved(verifier.verify(claim, examples.MOMENT))
+    assert (opening.wallet, opening.expires_at) == (examples.OWNER, EXPIRES)
 
 
 # What the service takes, the patterns of requests take: a generated client checks them
@@ -354,9 +375,10 @@ def test_the_pattern_refuses_every_ascii_text_that_the_service_refuses(spelled: 
 
 @pytest.mark.parametrize("spelled", [31337, "31337", "0x7a69", "0x7A69", "0x0007a69"])
 def test_the_chain_id_may_be_a_number_or_a_string_in_decimal_or_hex(spelled: object) -> None:
-    body = request_example("/create/group")
-    domain = body["salt"]["domain"] | {"chainId": spelled}
-    jsonschema_rs.validate(component("CreateFileTypedData"), body["salt"] | {"domain": domain})
+    for form, name in (("imprint-1", "CreateFile"), ("imprint-2", "CreateDraft")):
+        body = request_example("/create/group", form)
+        domain = body["salt"]["domain"] | {"chainId": spelled}
+        jsonschema_rs.validate(component(f"{name}TypedData"), body["salt"] | {"domain": domain})
 
 
 def test_the_post_id_pattern_takes_every_number_below_2_to_the_256() -> None:

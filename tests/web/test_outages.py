@@ -48,6 +48,7 @@ class Broken:
     world: World
     store: Breakable
     catalog: Breakable
+    ended_sessions: Breakable
 
 
 @pytest.fixture
@@ -57,7 +58,9 @@ async def fragile(tmp_path: Path) -> AsyncIterator[Broken]:
     def adapt(parts: Adapters) -> Adapters:
         broken.append(Breakable(parts.content, Unavailable.storage))
         broken.append(Breakable(parts.catalog, Unavailable.database))
-        return replace(parts, content=broken[0], catalog=broken[1])  # type: ignore[arg-type]
+        broken.append(Breakable(parts.ended_sessions, Unavailable.database))
+        content, catalog, ended = broken
+        return replace(parts, content=content, catalog=catalog, ended_sessions=ended)  # type: ignore[arg-type]
 
     async with open_world(tmp_path, adapt=adapt) as world:
         yield Broken(world, *broken)
@@ -383,6 +386,30 @@ async def test_a_login_without_a_database_is_an_outage(fragile: Broken) -> None:
     _is_outage(await world.client.post("/auth/login", json=body), "database_unavailable")
     fragile.catalog.broken = set()
     assert (await world.client.post("/auth/login", json=body)).status_code == 200
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+async def test_a_logout_without_a_database_is_an_outage_and_ends_nothing(
+    fragile: Broken, everywhere: bool
+) -> None:
+    world, alice = fragile.world, fragile.world.wallet(1)
+    session = await world.login(alice)
+    fragile.ended_sessions.broken = {"end", "end_all"}
+    body = {"all": everywhere}
+    response = await world.client.post("/auth/logout", json=body, headers=session)
+    _is_outage(response, "database_unavailable")
+    fragile.ended_sessions.broken = set()
+    assert (await world.client.get("/me/feeds", headers=session)).status_code == 200
+    response = await world.client.post("/auth/logout", json=body, headers=session)
+    assert response.status_code == 204
+
+
+@pytest.mark.parametrize("path", ["/me/feeds", "/me/library", "/me/sales"])
+async def test_a_session_that_cannot_be_checked_is_an_outage(fragile: Broken, path: str) -> None:
+    world = fragile.world
+    session = await world.login(world.wallet(1))
+    fragile.ended_sessions.broken = {"refuse_ended"}
+    _is_outage(await world.client.get(path, headers=session), "database_unavailable")
 
 
 async def test_a_defect_of_ours_tells_nothing(fragile: Broken) -> None:

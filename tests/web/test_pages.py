@@ -79,7 +79,7 @@ def test_an_article_shows_the_method_path_and_alias_of_its_operation(operation: 
 def test_an_article_lists_exactly_the_codes_of_its_operation(operation: Operation) -> None:
     errors = section_of(article_of(operation), '<dl class="errors">')
     # Some codes have another status in compatibility, and are listed under both.
-    codes = [*operation.codes, *(code for code in operation.codes if code in HIDDEN)]
+    codes = [*set(operation.codes), *(set(operation.codes) & HIDDEN.keys())]
     assert sorted(re.findall(r"<li><code>(\w+)</code>", errors)) == sorted(codes)
 
 
@@ -155,7 +155,7 @@ def test_highlighting_json_keeps_every_character() -> None:
 def test_a_command_quotes_its_arguments_for_the_shell() -> None:
     document = copy.deepcopy(DOCUMENT)
     body = document["paths"]["/create/group"]["post"]["requestBody"]["content"]["application/json"]
-    body["example"]["content"] = "Anna's"
+    body["examples"]["imprint-2"]["value"]["content"] = "Anna's"
     page = docs_page(document, FACTS)
     assert "Anna'\\''s" in page
 

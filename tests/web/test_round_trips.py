@@ -7,6 +7,7 @@ import pytest
 from tests.postgresql import Server
 from tests.postgresql_wire import Wire, counted
 from tests.world import Wallet, World, open_world, picture
+from tests.writing_sessions import open_session, send_create, send_update
 
 MOST_OF_A_WRITE = 5
 """Round trips that a signed write may take."""
@@ -68,6 +69,18 @@ async def test_a_large_update_takes_no_more_than_a_write_may(world, wire, alice)
     assert len(trips) <= MOST_OF_A_WRITE
 
 
+@pytest.mark.parametrize("limits", ["off", "on"])
+async def test_writes_by_a_session_take_no_more_than_those_of_a_wallet(wire, tmp_path, limits):
+    async with open_world(tmp_path, DATABASE_URL=wire.url, RATE_LIMITS=limits) as world:
+        key = await open_session(world, world.wallet(1))
+        created = await send_create(world, key)
+        first = await send_update(world, key, created.json()["updatedUpload"]["cid"])
+        creates = await count(world, wire, lambda: send_create(world, key))
+        cid = first.json()["upload"]["cid"]
+        updates = await count(world, wire, lambda: send_update(world, key, cid))
+        assert (len(creates), len(updates)) == (2, 3)
+
+
 async def test_a_publish_takes_four(world, wire, alice):
     await world.publish(alice, (await world.create(alice))["cid"], "one")
     draft = await world.create(alice)
@@ -110,7 +123,8 @@ async def test_a_read_takes_one(world, wire, alice):
         "metadata": lambda: world.client.get("/filesMetaData", params={"cid": draft["cid"]}),
         "gateway": lambda: world.client.get(f"/ipfs/{thumbnail}"),
     }
-    for send in reads.values():
+    # Twice: the second read in a session is another statement, which is prepared once.
+    for send in (*reads.values(), *reads.values()):
         await send()
     trips = {name: len(await count(world, wire, send)) for name, send in reads.items()}
     assert trips == dict.fromkeys(reads, 1)

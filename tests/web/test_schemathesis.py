@@ -32,6 +32,12 @@ UNPROMISED = ["/filesByNextPageToken", "/posts", "/me/library", "/me/sales"]
 UNREAD = ["/webhook/provider-b/publish", "/webhook/quicknode/publish"]
 """Without its three headers a request is a connection test, whatever its body is."""
 
+REFUSED = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
+"""How a request that breaks its schema may be refused: as usual, or because it is too large."""
+
+LOGOUT = "/auth/logout"
+"""Ends the session that it is sent with, which the others still need."""
+
 CASES = int(os.environ.get("CASES", "0"))
 """How many requests to send at least; 0 is one short round, as much as a test run bears."""
 
@@ -76,7 +82,9 @@ def configure(live: Live, seed: int) -> SchemathesisConfig:
             "headers": live.session,
             "generation": {"max-examples": EXAMPLES, "database": "none"},
             "phases": {"stateful": {"enabled": False}},
+            "checks": {"negative_data_rejection": {"expected-statuses": REFUSED}},
             "operations": [
+                {"include-path": LOGOUT, "headers": live.ending},
                 *({"include-path": path, **lenient} for path in UNPROMISED),
                 *({"include-path": path, **unread} for path in UNREAD),
             ],

@@ -1,0 +1,20 @@
+"""Proofs for tests in which every signer has a key, and no contract is asked."""
+
+from typing import TypeVar
+
+from imprint.auth.signatures import Unproved, invalid_signature, prove
+from imprint.domain.addresses import Address
+
+Proof = TypeVar("Proof")
+
+
+def proved(proof: Proof | Unproved[Proof]) -> Proof:
+    """The proof by a key. Refuses `signature_invalid` if only a contract could prove it."""
+    if isinstance(proof, Unproved):
+        raise invalid_signature()
+    return proof
+
+
+def verify_signer(digest: bytes, signature: str, signer: Address) -> None:
+    """Refuse `signature_invalid` unless the key of `signer` signed `digest`."""
+    proved(prove(None, signer, digest, signature))
