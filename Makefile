@@ -70,7 +70,7 @@ test-hostile: $(READY) ## Attack the service while an honest client uses it; ATT
 
 test-faults: $(READY) ## Make mistakes, move clocks, restart, damage files (FAULT=name for one, LONG=1 for all)
 	@tools/install-faketime
-	LONG=$(LONG) $(BIN)/pytest -q -rs tests/faults $(if $(FAULT),-k "$(FAULT)")
+	LONG=$(LONG) $(BIN)/pytest -q -rs -n 2 --dist worksteal tests/faults $(if $(FAULT),-k "$(FAULT)")
 
 test-s3: $(READY) ## Run the content store against a real object store, healthy and failing (needs Go; builds it once)
 	tools/build-minio

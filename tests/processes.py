@@ -33,6 +33,20 @@ def free_port() -> int:
             return port
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended with all its threads, and so has closed what it had open."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return not any(map(_runs, Path(f"/proc/{pid}/task").iterdir()))
+    return True
+
+
+def _runs(thread: Path) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        # One that nobody has waited for stays listed, in this state.
+        return " Z " not in (thread / "stat").read_text()
+    return False
+
+
 class NotReady(Exception):
     """A process ended, or was silent for too long; the text has the end of its log."""
 
@@ -104,9 +118,13 @@ class Process:
             if self.runs:
                 # It starts no more while it is stopped.
                 self.freeze()
+            children = self.children
             self._signal_children(signal.SIGKILL)
             self._running.kill()
             self._running.wait()
+            # Nobody else waits for them, and the next to listen here needs their address.
+            while not all(map(has_ended, children)):
+                time.sleep(POLL_SECONDS)
 
     def freeze(self) -> None:
         """Stop it with SIGSTOP: connections are accepted and get no response."""

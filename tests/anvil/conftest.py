@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from eth_account.signers.local import LocalAccount
 from tests.anvil.client import LOGIN_DOMAIN, Client
-from tests.anvil.node import CHAIN_ID, Anvil, open_account
+from tests.anvil.node import CHAIN_ID, Anvil, open_account, running
 from tests.processes import Service
 
 MakeService = Callable[..., Service]
@@ -44,13 +44,8 @@ def carol() -> LocalAccount:
 @pytest.fixture
 def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
     """A new chain with the marketplace on it."""
-    node = Anvil(tmp_path)
-    node.start()
-    try:
-        node.deploy(artifact)
+    with running(Anvil(tmp_path), artifact) as node:
         yield node
-    finally:
-        node.kill()
 
 
 @pytest.fixture

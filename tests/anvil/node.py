@@ -2,7 +2,8 @@
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,8 @@ CHAIN_ID = 31337
 MNEMONIC = "test test test test test test test test test test test junk"
 PRICE = 10**16
 GAS = 5_000_000
+DEPLOYMENT_GAS = 12_000_000
+"""Enough for the largest contract."""
 GAS_PRICE = 20 * 10**9
 """Many times what a new chain asks for; what it suggests rises with what was paid before."""
 MINING_SECONDS = 20
@@ -53,6 +56,11 @@ def post_id_of(receipt: Receipt) -> int:
     """The id of the post that a transaction created."""
     (created,) = (log for log in receipt["logs"] if log["topics"][0] == POST_CREATED)
     return int(created["topics"][1], 16)
+
+
+def encode_call(name: str, kinds: Sequence[str], values: Sequence[Any]) -> bytes:
+    """The data of a call of a contract's function."""
+    return keccak256(f"{name}({','.join(kinds)})".encode())[:4] + encode(kinds, values)
 
 
 @dataclass
@@ -100,30 +108,54 @@ class Anvil:
         self.rpc("anvil_reorg", depth, [])
 
     def transact(
-        self, sender: LocalAccount, to: str | None, data: bytes, value: int = 0
+        self, sender: LocalAccount, to: str | None, data: bytes, value: int = 0, **more: Any
     ) -> Receipt:
-        """Send a transaction that is signed here, and take its receipt. Raises `Reverted`."""
+        """Send a transaction that is signed here, and take its receipt. Raises `Reverted`.
+
+        `more` are fields of transactions of another type, which have no single price of gas.
+        """
+        price = {} if "type" in more else {"gasPrice": GAS_PRICE}
         fields = {
             "chainId": CHAIN_ID,
-            "nonce": int(self.rpc("eth_getTransactionCount", sender.address, "pending"), 16),
+            "nonce": self.count_transactions(sender.address),
             "gas": GAS,
-            "gasPrice": GAS_PRICE,
             "value": value,
             "data": data,
             "to": bytes.fromhex(to[2:]) if to else b"",
         }
-        signed = sender.sign_transaction(fields)
+        signed = sender.sign_transaction(fields | price | more)
         tx_hash = self.rpc("eth_sendRawTransaction", signed.raw_transaction.to_0x_hex())
         receipt = self._await_receipt(tx_hash)
         if receipt["status"] != "0x1":
             raise Reverted
         return receipt
 
+    def count_transactions(self, sender: str) -> int:
+        """The nonce of an account's next transaction."""
+        return int(self.rpc("eth_getTransactionCount", sender, "pending"), 16)
+
+    def call(self, to: str, data: bytes) -> bytes:
+        """What a contract returns, without a transaction."""
+        asked = {"to": to, "data": "0x" + data.hex()}
+        return bytes.fromhex(self.rpc("eth_call", asked, "latest")[2:])
+
+    def give(self, address: str, amount: int = 10**18) -> None:
+        """Give somebody money."""
+        self.rpc("anvil_setBalance", address, hex(amount))
+
+    def has_code(self, address: str) -> bool:
+        return str(self.rpc("eth_getCode", address, "latest")) != "0x"
+
+    def create(self, artifact: Mapping[str, Any]) -> str:
+        """Deploy any contract; its address."""
+        code = bytes.fromhex(artifact["bytecode"].removeprefix("0x"))
+        created = self.transact(open_account(0), None, code, gas=DEPLOYMENT_GAS)
+        return str(created["contractAddress"])
+
     def deploy(self, artifact: Mapping[str, Any]) -> str:
         """Deploy a marketplace, which the other methods call from now on; its address."""
-        code = bytes.fromhex(artifact["bytecode"].removeprefix("0x"))
         self.abi = artifact["abi"]
-        self.marketplace = self.transact(open_account(0), None, code)["contractAddress"]
+        self.marketplace = self.create(artifact)
         return self.marketplace
 
     def create_post(
@@ -135,13 +167,24 @@ class Anvil:
         hashtags: Sequence[str] = (),
     ) -> Receipt:
         """Publish a cid; hashtags go along where the marketplace takes them."""
+        call = self.encode_post(cid, thumbnail_cid, price, hashtags)
+        return self.transact(author, self.marketplace, call)
+
+    def encode_post(
+        self, cid: str, thumbnail_cid: str, price: int = PRICE, hashtags: Sequence[str] = ()
+    ) -> bytes:
+        """The call that publishes a cid, for whoever makes it."""
         (entry,) = (one for one in self.abi if one.get("name") == "createPost")
         kinds = [part["type"] for part in entry["inputs"][0]["components"]]
         given = (cid, "A title", thumbnail_cid, "", price, list(hashtags))
-        return self._call(author, "createPost", [f"({','.join(kinds)})"], [given[: len(kinds)]])
+        return encode_call("createPost", [f"({','.join(kinds)})"], [given[: len(kinds)]])
 
     def buy(self, reader: LocalAccount, post_id: int, price: int = PRICE) -> Receipt:
-        return self._call(reader, "subscribePost", ["uint256"], [post_id], price)
+        return self.transact(reader, self.marketplace, self.encode_purchase(post_id), price)
+
+    def encode_purchase(self, post_id: int) -> bytes:
+        """The call that buys a post, for whoever makes it."""
+        return encode_call("subscribePost", ["uint256"], [post_id])
 
     def transfer(self, holder: LocalAccount, receiver: LocalAccount, post_id: int) -> Receipt:
         kinds = ["address", "uint256", "uint256"]
@@ -161,11 +204,21 @@ class Anvil:
     def _call(
         self, sender: LocalAccount, name: str, kinds: list[str], values: list[Any], value: int = 0
     ) -> Receipt:
-        selector = keccak256(f"{name}({','.join(kinds)})".encode())[:4]
-        return self.transact(sender, self.marketplace, selector + encode(kinds, values), value)
+        return self.transact(sender, self.marketplace, encode_call(name, kinds, values), value)
 
     def _responds(self) -> bool:
         try:
             return bool(self.rpc("eth_chainId"))
         except httpx2.TransportError:
             return False
+
+
+@contextmanager
+def running(node: Anvil, marketplace: Mapping[str, Any]) -> Iterator[Anvil]:
+    """A node with the marketplace on it, which ends with the test."""
+    node.start()
+    try:
+        node.deploy(marketplace)
+        yield node
+    finally:
+        node.kill()

@@ -15,7 +15,7 @@ from eth_account.signers.local import LocalAccount
 from tests.anvil.client import Client
 from tests.anvil.conftest import MakeService
 from tests.anvil.lying_node import LyingNode
-from tests.anvil.node import CHAIN_ID, GAS_PRICE, Anvil, open_account
+from tests.anvil.node import CHAIN_ID, GAS_PRICE, Anvil, open_account, running
 from tests.processes import PLAIN, Service
 from tests.world import problem
 
@@ -74,13 +74,8 @@ def open_liar(anvil: Anvil) -> Iterator[Callable[[], LyingNode]]:
 @pytest.fixture
 def large_blocks(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
     """A chain whose blocks have room for thousands of logs."""
-    node = Anvil(tmp_path, ["--gas-limit", "200000000"])
-    node.start()
-    try:
-        node.deploy(artifact)
+    with running(Anvil(tmp_path, ["--gas-limit", "200000000"]), artifact) as node:
         yield node
-    finally:
-        node.kill()
 
 
 def flood_block(anvil: Anvil) -> int:

@@ -18,7 +18,7 @@ import httpx2
 import pytest
 from eth_abi.abi import encode
 from tests.anvil.conftest import MakeService
-from tests.anvil.node import GAS_PRICE, Anvil
+from tests.anvil.node import GAS_PRICE, Anvil, running
 from tests.processes import PLAIN
 
 from imprint.domain.addresses import keccak256
@@ -36,13 +36,10 @@ Call = tuple[str, bytes, int]
 @pytest.fixture
 def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
     """A chain with many accounts that it signs for, and room for many transactions in a block."""
-    node = Anvil(tmp_path, ["--gas-limit", "2000000000", "--accounts", str(ACCOUNTS)])
-    node.start()
-    try:
-        node.deploy(artifact)
+    with running(
+        Anvil(tmp_path, ["--gas-limit", "2000000000", "--accounts", str(ACCOUNTS)]), artifact
+    ) as node:
         yield node
-    finally:
-        node.kill()
 
 
 def call(name: str, kinds: list[str], *values: object) -> bytes:

@@ -11,12 +11,13 @@ from tests.processes import Service
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
 INDEX_SUITE = "index.test.mjs"
-SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - {INDEX_SUITE})
+SESSION_SUITE = "sessions.test.mjs"
+SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - {INDEX_SUITE, SESSION_SUITE})
 
 
-def run(service: Service, *command: str) -> str:
+def run(service: Service, *command: str, **environ: str) -> str:
     """What a command printed; fails with all of it if the command failed."""
-    environ = {**os.environ, "SERVICE_URL": service.url}
+    environ = {**os.environ, "SERVICE_URL": service.url, **environ}
     done = subprocess.run(
         command,
         cwd=HERE,
@@ -43,6 +44,17 @@ def test_wallet_libraries_use_the_index(indexing_service: Service) -> None:
     said = run(indexing_service, "node", "--test", "--test-reporter=spec", INDEX_SUITE)
     assert "ℹ fail 0" in said
     assert "ℹ pass 0" not in said
+
+
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+def test_a_browser_writes_by_a_session_at_two_replicas(
+    replicas: tuple[Service, Service],
+) -> None:
+    first, second = replicas
+    command = ("node", "--test", "--test-reporter=spec", SESSION_SUITE)
+    said = run(first, *command, SECOND_URL=second.url)
+    assert "ℹ fail 0" in said
+    assert "ℹ pass 3" in said
 
 
 @pytest.mark.parametrize(

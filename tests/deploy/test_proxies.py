@@ -25,9 +25,12 @@ from imprint.web.requests import ESCAPED, MAX_QUERY, SMALL_BODY
 pytestmark = pytest.mark.timeout(300)
 
 CLIENTS = Path(__file__).parents[1] / "clients"
-SUITES = sorted({path.name for path in CLIENTS.glob("*.test.mjs")} - {"index.test.mjs"})
-"""The suites of clients, without that of the index: the service here hears of posts by deliveries
-alone, and fills no index."""
+ELSEWHERE = {"index.test.mjs", "sessions.test.mjs"}
+"""The suites of the index and of replicas: the service here hears of posts by deliveries alone, and
+fills no index, and it is one process."""
+
+SUITES = sorted({path.name for path in CLIENTS.glob("*.test.mjs")} - ELSEWHERE)
+"""The suites of clients that run through a proxy."""
 
 MAX_CONTENT = 4 * 1024 * 1024
 MAX_IMAGE = 5_000_000

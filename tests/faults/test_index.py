@@ -3,15 +3,14 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.crash.test_index import compared, free_leases
 from tests.faults.scene import TIMEOUT, Replica, Scene, open_scene
-from tests.postgresql import Server, keeping_records_on
+from tests.postgresql import Server
 from tests.world import DEFAULT_PRICE
 
 from imprint.adapters.catalog.catalog import CatalogBase
@@ -137,17 +136,6 @@ async def test_a_replica_that_was_frozen_in_a_step_applies_nothing_that_another_
         followed = await tables(scene)
         assert len(followed["purchases"]) == 8
         assert await tables(scene, rebuilt=True) == followed
-
-
-@pytest.fixture
-def own_server() -> Iterator[Server]:
-    """A PostgreSQL server that a test may kill."""
-    server = Server()
-    server.make()
-    server.start()
-    with keeping_records_on(server):
-        yield server
-    server.stop()
 
 
 async def test_a_step_whose_database_goes_away_is_done_when_it_is_back(

@@ -15,8 +15,8 @@ from secrets import token_hex
 import httpx2
 import pytest
 from tests.faults.scene import LONG, Replica, open_scene
-from tests.faults.test_restarts import Load, is_alive, until, workers_of
-from tests.processes import PLAIN, free_port
+from tests.faults.test_restarts import Load, until, workers_of
+from tests.processes import PLAIN, free_port, has_ended
 
 from imprint.server.listeners import listen
 
@@ -43,7 +43,7 @@ async def reload(replica: Replica) -> None:
     old, before = workers_of(replica), replica.log.count(DONE)
     hang_up(replica)
     await until(lambda: replica.log.count(DONE) == before + 1)
-    await until(lambda: not any(map(is_alive, old)))
+    await until(lambda: all(map(has_ended, old)))
 
 
 async def scrape(port: int) -> dict[str, float]:
@@ -195,7 +195,7 @@ async def test_a_new_worker_that_is_killed_ends_the_reload_and_a_stop_ends_all(t
         await until(lambda: len(workers_of(replica)) == 2)
         workers = workers_of(replica)
         assert await asyncio.to_thread(replica.process.stop, 60) == 0
-        assert not any(map(is_alive, workers))
+        assert all(map(has_ended, workers))
 
 
 async def test_systemd_is_told_what_happens(tmp_path: Path):

@@ -12,9 +12,9 @@ from typing import Any
 import httpx2
 import pytest
 from tests.faults.scene import LONG, Replica, Scene, open_scene
-from tests.faults.test_restarts import SECONDS, is_alive, until, workers_of
+from tests.faults.test_restarts import SECONDS, until, workers_of
 from tests.postgresql import Server, keeping_records_on
-from tests.processes import PLAIN, free_port
+from tests.processes import PLAIN, free_port, has_ended
 
 WAITS = "start-up waits for a dependency"
 GOES_ON = "start-up goes on"
@@ -133,7 +133,7 @@ async def test_a_worker_that_dies_without_its_server_ends_nothing(
         server.start()
         await until(lambda: GOES_ON in replica.log)
         await replica.wait_for(200)
-        assert all(map(is_alive, stayed))
+        assert not any(map(has_ended, stayed))
         assert len(workers_of(replica)) == int(workers)
         await scene.world.create(scene.world.wallet(0))
 
@@ -153,7 +153,7 @@ async def test_a_hangup_without_the_server_keeps_the_old_workers(
         await until(lambda: WAITS in replica.log)
         assert old < workers_of(replica)
         server.start()
-        await until(lambda: not any(map(is_alive, old)))
+        await until(lambda: all(map(has_ended, old)))
         await scene.world.create(scene.world.wallet(0))
         assert len(workers_of(replica)) == int(workers)
 
@@ -184,7 +184,7 @@ async def test_a_worker_that_finds_a_newer_schema_leaves_the_others_alone(tmp_pa
         os.kill(died, signal.SIGKILL)
         await until(lambda: "worker cannot start; the others go on" in replica.log)
         await scene.world.create(scene.world.wallet(0))
-        assert is_alive(stayed)
+        assert not has_ended(stayed)
         _execute(scene, "DELETE FROM schema_migrations WHERE number = 9999")
         await until(lambda: len(workers_of(replica)) == 2 and died not in workers_of(replica))
 

@@ -102,7 +102,8 @@ async def test_the_first_line_says_where_everything_is_and_the_rest_what_is_not_
         assert first["workers"] == 2
         assert {"version", "data", "database", "store", "chain", "marketplace"} <= first.keys()
         said = [line["message"] for line in lines if "check" in line]
-        assert len([each for each in said if "IMPRINT_SIGNING_NAME" in each]) == 1
+        (signing,) = [each for each in said if "IMPRINT_SIGNING_NAME" in each]
+        assert "in the forms imprint-1 and inkdao-1" in signing
         assert len([each for each in said if "no draft is stored now" in each]) == 1
         assert password not in replica.log
         ready = await scene.world.client.get("/readyz")

@@ -1,7 +1,8 @@
 """A node in a process of its own: the development chain, which counts and can be made to lie.
 
 It mines a block every two seconds, as a real chain does. `GET /counts` says how many batches it was
-sent; `POST /huge?post=7&bytes=9000000` makes its responses about one post that large.
+sent, and how many of them asked about a contract wallet; `POST /huge?post=7&bytes=9000000` makes
+its responses about one post that large.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import msgspec
 import uvloop
 from aiohttp import web
 
+from imprint.adapters.chain.contract_wallets import CALLER
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
 from imprint.devchain.rpc import Dispatcher
@@ -42,6 +44,7 @@ class Node:
         body = await request.read()
         self.counts["batches"] += 1
         self.counts["facts"] += b'"eth_call"' in body
+        self.counts["wallets"] += CALLER.encode() in body
         for post, size in self.huge.items():
             if size and f"{post:064x}".encode() in body:
                 self.counts["huge"] += 1

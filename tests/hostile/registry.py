@@ -20,7 +20,8 @@ class Attack:
     """One attack, what it needs, and what must hold beside the bounds of all attacks.
 
     `attacked` says whether a tally shows that the attack took place; `check` gives a sentence for
-    what does not hold; `node_bytes` is the size of the node's responses about the newest post.
+    what does not hold; `node_bytes` is the size of the node's responses about the newest post;
+    `kept_open` are connections to the node that stay open for later.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Attack:
     open_files: int | None = None
     postgresql: bool = False
     node_bytes: int = 0
+    kept_open: int = 0
     check: "Check | None" = None
 
 
@@ -77,6 +79,14 @@ class Observation:
         """The seconds within which this part of the reads was answered."""
         ordered = sorted(each.seconds for each in self.reads)
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
+
+    @property
+    def quiet_p99(self) -> float:
+        """The same for 99 of 100 reads while there was no attack."""
+        during = {id(each) for each in self.during}
+        quiet = [each for each in self.samples if id(each) not in during and not each.writes]
+        ordered = sorted(each.seconds for each in quiet)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))] if ordered else 0.0
 
     @property
     def is_slow(self) -> bool:

@@ -12,6 +12,7 @@ _HEAD = (
     "memory MB",
     "p50 ms",
     "p99 ms",
+    "quiet p99",
     "refused",
     "back s",
 )
@@ -40,6 +41,7 @@ def _row(seen: Observation) -> tuple[str, ...]:
         f"{seen.growth:+.0f}",
         f"{seen.quantile(0.5) * 1000:.0f}",
         f"{seen.quantile(0.99) * 1000:.0f}",
+        f"{seen.quiet_p99 * 1000:.0f}",
         f"{len(seen.refusals)}/{len(seen.during)}",
         "never" if seen.recovery is None else f"{seen.recovery:.1f}",
     )

@@ -74,7 +74,8 @@ def run_trial(
         seen.survived = service.process.runs and service.process.children == [pid]
         if seen.survived:
             seen.starved = (waited(pid) - waited_before) / (report.ended - report.began)
-            seen.recovery = _await_recovery(service, lines, report.ended, open_before)
+            most_open = open_before + MAX_LEFT_OPEN + attack.kept_open
+            seen.recovery = _await_recovery(service, lines, report.ended, most_open)
             seen.growth = memory(pid, "VmHWM") - memory_before
             seen.descriptors = (open_before, descriptors(pid))
         seen.node = (node_before, node.counts)
@@ -185,7 +186,7 @@ def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report
         process.communicate()
 
 
-def _await_recovery(service: Service, lines: Lines, ended: float, open_before: int) -> float | None:
+def _await_recovery(service: Service, lines: Lines, ended: float, most_open: int) -> float | None:
     """Seconds after the attack until everything was as before; None if that took too long."""
     since = ended
     while (now := time.monotonic()) < ended + MAX_RECOVERY_SECONDS + RECOVERED_SECONDS:
@@ -193,7 +194,7 @@ def _await_recovery(service: Service, lines: Lines, ended: float, open_before: i
         bad = [each for each in samples if not _is_normal(each)]
         if bad:
             since = max(each.ended for each in bad)
-        elif descriptors(service.process.worker) > open_before + MAX_LEFT_OPEN:
+        elif descriptors(service.process.worker) > most_open:
             since = now
         elif now >= since + RECOVERED_SECONDS and _is_served(samples) and _responds(service):
             return since - ended

@@ -4,11 +4,13 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx2
 from eth_abi.abi import encode
 from tests.simulation.market import CREATED, DEPTH, Call
 from tests.simulation.model import GONE, LIVE, Model, Version
 from tests.simulation.universe import Universe
-from tests.world import respell
+from tests.world import Wallet, respell
+from tests.writing_sessions import bound_envelope, hash_of
 
 from imprint.devchain.blocks import Block
 from imprint.domain.cids import Codec, cid_of
@@ -17,29 +19,41 @@ Action = Callable[[Universe, Model], Awaitable[None]]
 
 
 async def create(universe: Universe, model: Model) -> None:
-    author, content = universe.author(), _content(universe)
-    file = await universe.world.create(author, content)
-    model.add(file["cid"], author.address, content)
-    universe.say(f"create {file['cid'][-6:]}")
+    author, content = universe.author(), new_content(universe)
+    body = sign_create(universe, author, content) | {"content": content}
+    response = await universe.either.client.post("/create/group", json=body)
+    assert response.status_code == 200, response.text
+    cid = response.json()["updatedUpload"]["cid"]
+    model.add(cid, author.address, content)
+    universe.say(f"create {cid[-6:]}")
 
 
 async def update(universe: Universe, model: Model) -> None:
-    version = _choose(universe, model, LIVE)
+    version = choose(universe, model, LIVE)
     if version is None:
         return
-    owner, content = _wallet(universe, version.owner), _content(universe)
-    response = await universe.world.send_update(owner, version.cid, content)
+    owner, content = _wallet(universe, version.owner), new_content(universe)
+    body = sign_update(universe, owner, version.cid, content) | {"content": content}
+    params = {"cid": version.cid}
+    response = await universe.either.client.post("/update/file", params=params, json=body)
     universe.say(f"update {version.cid[-6:]}: {response.status_code}")
     if response.status_code == 200:
-        _check_not_published(model, version)
-        model.retire(version.cid, universe.clock.now())
-        model.add(response.json()["upload"]["cid"], version.owner, content, version)
+        note_update(universe, model, version, response, content)
     else:
         assert response.json()["code"] in ("not_pending", "not_found")
 
 
+def note_update(
+    universe: Universe, model: Model, version: Version, response: httpx2.Response, content: str
+) -> None:
+    """A new version is in the place of another one."""
+    _check_not_published(model, version)
+    model.retire(version.cid, universe.clock.now())
+    model.add(response.json()["upload"]["cid"], version.owner, content, version)
+
+
 async def delete(universe: Universe, model: Model) -> None:
-    version = _choose(universe, model, LIVE)
+    version = choose(universe, model, LIVE)
     if version is None:
         return
     universe.node.fault = _pick_fault(universe) if universe.random.random() < 0.2 else None
@@ -57,7 +71,7 @@ async def delete(universe: Universe, model: Model) -> None:
 
 
 async def dress(universe: Universe, model: Model) -> None:
-    version = _choose(universe, model, LIVE)
+    version = choose(universe, model, LIVE)
     if version is None:
         return
     tags = universe.random.choice(["", "ink", "ink,paper", "paper"])
@@ -72,7 +86,7 @@ async def dress(universe: Universe, model: Model) -> None:
 async def post(universe: Universe, model: Model) -> None:
     """Publish a version: mostly a draft, now and then one replaced, and not always one's own."""
     state = GONE if universe.random.random() < 0.25 else LIVE
-    version = _choose(universe, model, state)
+    version = choose(universe, model, state)
     if version is None:
         return
     stranger = universe.random.random() < 0.15
@@ -385,7 +399,7 @@ ACTIONS: dict[Action, int] = {
 """How often each action comes, before a run gives some of them more weight or none."""
 
 
-def _choose(universe: Universe, model: Model, state: str) -> Version | None:
+def choose(universe: Universe, model: Model, state: str) -> Version | None:
     found = [version for version in model.versions.values() if version.state == state]
     return universe.random.choice(found) if found else None
 
@@ -394,7 +408,22 @@ def _choose_post(universe: Universe) -> int:
     return universe.random.randint(1, max(1, len(universe.market.created())))
 
 
-def _content(universe: Universe) -> str:
+def sign_create(universe: Universe, author: Wallet, content: str) -> dict[str, Any]:
+    """A signature in one of the forms."""
+    if universe.random.random() < 0.5:
+        return author.sign("create")
+    at, hashed = universe.clock.seconds, hash_of(content)
+    return author.sign_envelope(bound_envelope("create", at, contentHash=hashed))
+
+
+def sign_update(universe: Universe, author: Wallet, cid: str, content: str) -> dict[str, Any]:
+    if universe.random.random() < 0.5:
+        return author.sign("update")
+    at, hashed = universe.clock.seconds, hash_of(content)
+    return author.sign_envelope(bound_envelope("update", at, cid=cid, contentHash=hashed))
+
+
+def new_content(universe: Universe) -> str:
     """A text with a word that no other text has."""
     return f"Words canary{universe.random.getrandbits(64):x} end"
 
@@ -449,7 +478,7 @@ def _someone(universe: Universe) -> str:
 
 
 def _wallet(universe: Universe, address: str):
-    wallets = (universe.world.wallet(index) for index in range(10))
+    wallets = (*universe.authors, *(universe.world.wallet(index) for index in range(10)))
     return next(wallet for wallet in wallets if wallet.address == address)
 
 

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from eth_abi.abi import decode, encode
+from tests.contract_wallets import calldata, creation, deploy_on
 from tests.world import MovableClock
 
 from imprint.devchain.blocks import Block
@@ -16,10 +17,13 @@ from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import locate_marketplace
 from imprint.devchain.evm import Message
 from imprint.devchain.transactions import TransactionRefused
-from imprint.domain.addresses import keccak256
+from imprint.domain.addresses import Address, keccak256
 
 DEPTH = 64
 """How many blocks a reorg may replace, as the service is configured."""
+
+CONTRACT_OWNER = 4
+"""The account that owns the contract wallet."""
 
 CREATED = keccak256(b"PostCreated(uint256,string,string,string,address,uint256)")
 POST = "(string,string,string,string,uint256,string[])"
@@ -94,6 +98,8 @@ class Market:
     clock: MovableClock
     chain: Chain = field(init=False)
     address: str = field(init=False)
+    contract: Address = field(init=False)
+    """A contract wallet, which writes and publishes like an account."""
     highest: int = 0
     _heights: dict[int, int] = field(default_factory=dict)
     _created: dict[bytes, list[Created]] = field(default_factory=dict)
@@ -104,7 +110,13 @@ class Market:
         code = bytes.fromhex(json.loads(CONTRACT.read_text())["bytecode"][2:])
         deployer = self.chain.wallet.addresses[0]
         self.chain.submit(sign_request(self.chain, Request(sender=deployer, data=code)))
+        # Before every block that a reorg may replace.
+        self.contract = deploy_on(self.chain, creation("OwnedWallet", self._contract_owner))
         self._note()
+
+    @property
+    def _contract_owner(self) -> str:
+        return self.chain.wallet.addresses[CONTRACT_OWNER]
 
     def mine(self, blocks: int = 1) -> None:
         for _ in range(blocks):
@@ -146,9 +158,12 @@ class Market:
 
     def send(self, sender: str, call: Call) -> Block | None:
         """The block of a transaction, which may have failed; None if it was refused."""
-        request = Request(
-            sender=sender, to=self.address.lower(), data=call.data, value=call.value, gas=6_000_000
-        )
+        receiver, data = self.address.lower(), call.data
+        if sender == self.contract:
+            sender, receiver = self._contract_owner, self.contract
+            data = calldata("OwnedWallet", "execute", self.address, call.value, call.data)
+            call = Call(data)
+        request = Request(sender=sender, to=receiver, data=data, value=call.value, gas=6_000_000)
         try:
             return self._take(sign_request(self.chain, request))
         except TransactionRefused:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from tests.simulation.market import Created, Market
 from tests.simulation.universe import GRACE
+from tests.writing_sessions import WritingKey
 
 LIVE, GONE, DESTROYED = "live", "gone", "destroyed"
 """A version that its author has; one replaced or deleted; one whose document is no more."""
@@ -26,12 +27,23 @@ class Version:
 
 
 @dataclass
+class OpenedSession:
+    """A writing session that was opened; `expires` are seconds."""
+
+    key: WritingKey
+    actions: tuple[str, ...]
+    expires: int
+    revoked: bool = False
+
+
+@dataclass
 class Model:
     """The versions there are, and what the chain makes of them."""
 
     market: Market
     versions: dict[str, Version] = field(default_factory=dict)
     spellings: dict[bytes, str] = field(default_factory=dict)
+    sessions: list[OpenedSession] = field(default_factory=list)
     admitted: set[tuple[str, str]] = field(default_factory=set)
     posts: dict[str, int] = field(default_factory=dict)
     post_blocks: dict[str, set[bytes]] = field(default_factory=dict)

@@ -11,11 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.simulation.actions import ACTIONS, Action
+from tests.simulation.actions import ACTIONS as WRITES_AND_EVENTS
+from tests.simulation.actions import Action
 from tests.simulation.kept_seeds import KEPT_SEEDS
 from tests.simulation.model import Model
+from tests.simulation.sessions import SESSIONS
 from tests.simulation.universe import Universe
 from tests.simulation.verdict import check
+
+ACTIONS = WRITES_AND_EVENTS | SESSIONS
 
 ROUNDS = 6
 """How often a run comes to rest."""

@@ -11,7 +11,8 @@ from random import Random
 from typing import Any, cast
 
 import httpx2
-from tests.simulation.market import DEPTH, ChainBehind, Market, Texts
+from tests.contract_wallets import ContractWallet
+from tests.simulation.market import CONTRACT_OWNER, DEPTH, ChainBehind, Market, Texts
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
 from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
@@ -70,6 +71,16 @@ class PlainRecoder:
 
 
 @dataclass
+class ReaderSession:
+    """A session that was issued, and whether a logout has ended it."""
+
+    address: str
+    headers: dict[str, str]
+    issued_at: datetime
+    ended: bool = False
+
+
+@dataclass
 class Universe:
     """Everything there is in a run, and the one source of chance."""
 
@@ -81,12 +92,15 @@ class Universe:
     node: Node = field(init=False)
     settings: Settings = field(init=False)
     world: World = field(init=False)
+    replica: World = field(init=False)
+    """The same service in another process, with caches of its own."""
     follower: Follower = field(init=False)
     indexers: tuple[Indexer, Indexer] = field(init=False)
     undelivered: list[tuple[str, Block]] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
     latest: datetime = START
-    _sessions: dict[str, tuple[datetime, dict[str, str]]] = field(default_factory=dict)
+    issued: list[ReaderSession] = field(default_factory=list)
+    _sessions: dict[str, ReaderSession] = field(default_factory=dict)
 
     async def open(self) -> None:
         self.market = Market(self.clock)
@@ -106,15 +120,8 @@ class Universe:
         self._start()
 
     def _start(self) -> None:
-        adapters = replace(
-            open_adapters(self.settings, self.clock, self.clock.monotonic), images=PlainRecoder()
-        )
-        app = build_service(self.settings, adapters)
-        client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN)
-        chain, address = self.market.chain, self.market.address
-        self.world = World(
-            chain, self.node, address, self.settings, adapters, app, client, self.clock
-        )
+        adapters = self._open_adapters()
+        self.world, self.replica = self._serve(adapters), self._serve(self._open_adapters())
         chain_settings = self.settings.chain
         self.follower = Follower(
             adapters.chain,
@@ -128,6 +135,16 @@ class Universe:
         one, other = (build_indexer(self.settings, adapters) for _ in range(2))
         self.indexers = one, replace(other, holder="another process")
 
+    def _open_adapters(self) -> Adapters:
+        opened = open_adapters(self.settings, self.clock, self.clock.monotonic)
+        return replace(opened, images=PlainRecoder())
+
+    def _serve(self, adapters: Adapters) -> World:
+        app = build_service(self.settings, adapters)
+        client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN)
+        chain, address = self.market.chain, self.market.address
+        return World(chain, self.node, address, self.settings, adapters, app, client, self.clock)
+
     async def restart(self) -> None:
         """End the service and start it anew on the same data."""
         await self._stop()
@@ -138,8 +155,9 @@ class Universe:
         await self.node.stop()
 
     async def _stop(self) -> None:
-        await self.world.client.aclose()
-        await self.world.adapters.close()
+        for world in (self.world, self.replica):
+            await world.client.aclose()
+            await world.adapters.close()
 
     @property
     def search(self) -> SearchIndex:
@@ -154,7 +172,14 @@ class Universe:
         self.trace.append(f"[{self.market.chain.head.number}] {line}")
 
     def author(self) -> Wallet:
-        return self.world.wallet(self.random.choice(AUTHORS))
+        return self.random.choice(self.authors)
+
+    @property
+    def authors(self) -> list[Wallet]:
+        """Those who write: accounts, and a contract."""
+        owner = self.world.wallet(CONTRACT_OWNER)
+        contract = ContractWallet(owner.account, self.clock, self.market.contract)
+        return [*(self.world.wallet(index) for index in AUTHORS), contract]
 
     def anybody(self) -> Wallet:
         return self.world.wallet(self.random.choice(AUTHORS + READERS))
@@ -173,11 +198,17 @@ class Universe:
 
     async def session(self, wallet: Wallet) -> dict[str, str]:
         """The headers of a session that has not expired."""
-        began, headers = self._sessions.get(wallet.address, (START, {}))
-        if not headers or not timedelta(0) <= self.clock.now() - began < SESSION:
-            headers = await self.world.login(wallet)
-            self._sessions[wallet.address] = self.clock.now(), headers
-        return headers
+        found, now = self._sessions.get(wallet.address), self.clock.now()
+        if found is None or found.ended or not timedelta(0) <= now - found.issued_at < SESSION:
+            found = ReaderSession(wallet.address, await self.either.login(wallet), now)
+            self._sessions[wallet.address] = found
+            self.issued.append(found)
+        return found.headers
+
+    @property
+    def either(self) -> World:
+        """One of the two processes of the service."""
+        return self.random.choice((self.world, self.replica))
 
     def spread(self, block: Block | None) -> None:
         """Let the providers hear of a block, or not."""

@@ -125,8 +125,7 @@ async def _check_readers(universe: Universe, version: Version, post_id: int, who
 
 
 async def _check_draft(universe: Universe, version: Version) -> None:
-    wallets = [universe.world.wallet(index) for index in AUTHORS]
-    for reader in wallets:
+    for reader in universe.authors:
         response = await universe.world.client.get(
             "/fileByCid", params={"cid": version.cid}, headers=await universe.session(reader)
         )

@@ -9,11 +9,14 @@ import {
   listDrafts,
   listPosts,
   listPostsByTags,
+  listWritingSessions,
   login,
+  openWritingSession,
   publishDraft,
   readDraft,
   readFreePost,
   readPost,
+  revokeWritingSession,
   updateDraft,
   type Problem,
   type ProblemCode,
@@ -48,7 +51,7 @@ async function signIn(wallet: Wallet): Promise<string> {
 async function publish(content: string) {
   const first = { ...(await alice.signWrite("create")), content: "A first line." };
   const { updatedUpload } = taken(await createDraft({ client, body: first }));
-  const second = { ...(await alice.signWrite("update")), content };
+  const second = { ...(await alice.signUpdate(updatedUpload.cid, content)), content };
   const { upload } = taken(await updateDraft({ client, query: { cid: updatedUpload.cid }, body: second }));
   const form = { ...(await alice.signWrite("publish")), file, hashtags: "hey" };
   const { thumbnailCid } = taken(await publishDraft({ client, query: { cid: upload.cid }, body: form }));
@@ -86,4 +89,12 @@ assert.equal(taken(await readFreePost({ client, query: { postId: free } })).cont
 assert.equal(codeOf(await readFreePost({ client, query: { postId: paid } })), "not_free");
 const removal = { client, query: { cid: draft.cid }, body: await alice.signWrite("delete") };
 assert.equal(codeOf(await deleteDraft(removal)), "already_onchain");
+
+const { session } = taken(await openWritingSession({ client, body: await alice.signWritingSession(facts.service) }));
+assert.deepEqual(session.actions, ["create", "update"]);
+const writing = { client, auth: await signIn(alice) };
+assert.ok(taken(await listWritingSessions(writing)).sessions.some((each) => each.id === session.id));
+const revoked = await revokeWritingSession({ ...writing, path: { id: session.id } });
+assert.equal(revoked.error, undefined);
+assert.equal(codeOf(await revokeWritingSession({ ...writing, path: { id: session.id } })), "not_found");
 console.log("The walk is complete.");

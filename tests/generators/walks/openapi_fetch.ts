@@ -54,7 +54,7 @@ async function publish(content: string, cost: bigint) {
   const { upload } = taken(
     await api.POST("/update/file", {
       params: { query: { cid: draft.cid } },
-      body: { ...(await alice.signWrite("update")), content },
+      body: { ...(await alice.signUpdate(draft.cid, content)), content },
     }),
   );
   assert.equal(upload.group_id, draft.group_id);

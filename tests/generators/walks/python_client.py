@@ -66,7 +66,7 @@ def publish(content: str) -> tuple[str, str]:
     assert isinstance(repeated.file, FileRecord)
     assert repeated.file.cid == draft.cid
 
-    update = UpdateBody.from_dict(alice.sign_write("update") | {"content": content})
+    update = UpdateBody.from_dict(alice.sign_update(draft.cid, content) | {"content": content})
     upload = taken(update_draft.sync(client=client, cid=draft.cid, body=update)).upload
     assert upload.group_id == draft.group_id
 

@@ -64,7 +64,7 @@ def publish(content: str) -> tuple[str, str]:
     body = CreateBody.model_validate(alice.sign_write("create") | {"content": "A first line."})
     draft = taken(send("/create/group", body), CreatedAnswer).updatedUpload
     assert code_of(send("/create/group", body)) is ProblemCode.nonce_used
-    update = UpdateBody.model_validate(alice.sign_write("update") | {"content": content})
+    update = UpdateBody.model_validate(alice.sign_update(draft.cid, content) | {"content": content})
     upload = taken(send("/update/file", update, cid=draft.cid), UpdatedAnswer).upload
 
     signed = alice.sign_write("publish")

@@ -19,6 +19,13 @@ Account.enable_unaudited_hdwallet_features()
 MNEMONIC = "test test test test test test test test test test test junk"
 POST = "(string,string,string,string,uint256,string[])"
 MEMBERS = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
+UPDATE_MEMBERS = [
+    {"name": "service", "type": "string"},
+    {"name": "cid", "type": "string"},
+    {"name": "contentHash", "type": "bytes32"},
+    {"name": "nonce", "type": "string"},
+    {"name": "timestamp", "type": "uint256"},
+]
 
 T = TypeVar("T")
 
@@ -32,6 +39,7 @@ class Wallet:
         self.address = str(self.account.address)
         self.signing: dict[str, Any] = facts["signing"]
         self.chain: dict[str, Any] = facts["chain"]
+        self.service = str(facts["service"])
 
     def sign_login(self, url: str) -> dict[str, Any]:
         """The body of a login (EIP-4361)."""
@@ -49,7 +57,23 @@ class Wallet:
         kind = f"{action.capitalize()}File"
         nonce = f"{self.address}_{secrets.token_hex(8)}"
         message = {"action": action, "nonce": nonce, "timestamp": str(int(time.time()))}
-        types = {kind: MEMBERS}
+        return self._sign_typed_data(kind, MEMBERS, message)
+
+    def sign_update(self, cid: str, content: str) -> dict[str, Any]:
+        """What an update carries that is bound to this service, the draft and the content."""
+        message = {
+            "service": self.service,
+            "cid": cid,
+            "contentHash": f"0x{keccak(text=content).hex()}",
+            "nonce": secrets.token_hex(16),
+            "timestamp": int(time.time()),
+        }
+        return self._sign_typed_data("UpdateDraft", UPDATE_MEMBERS, message)
+
+    def _sign_typed_data(
+        self, kind: str, members: list[dict[str, str]], message: dict[str, Any]
+    ) -> dict[str, Any]:
+        types = {kind: members}
         signed = self.account.sign_message(encode_typed_data(self.signing, types, message))
         salt = {"domain": self.signing, "types": types, "primaryType": kind, "message": message}
         return self._signed(salt, signed.signature.to_0x_hex())

@@ -1,5 +1,5 @@
 // A wallet: signs what the service asks for, and calls the marketplace.
-import { createPublicClient, createWalletClient, http, parseAbi, parseEventLogs } from "viem";
+import { createPublicClient, createWalletClient, http, keccak256, parseAbi, parseEventLogs, stringToBytes, toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { foundry } from "viem/chains";
 import { createSiweMessage, generateSiweNonce } from "viem/siwe";
@@ -15,6 +15,7 @@ const abi = parseAbi([
 
 /** The members of `/.well-known/imprint.json` that a wallet needs; every generated type has them. */
 interface Facts {
+  service: string;
   signing: { name: string; version: string; chainId: number };
   chain: { id: number; marketplace: string; rpc_url?: string };
 }
@@ -23,6 +24,20 @@ type Action = "create" | "update" | "publish" | "delete";
 type Kind<A extends Action> = `${Capitalize<A>}File`;
 
 const members = ["action", "nonce", "timestamp"].map((name) => ({ name, type: "string" }));
+
+const opening = [
+  ["service", "string"],
+  ["wallet", "address"],
+  ["publicKey", "bytes"],
+  ["actions", "string[]"],
+  ["notBefore", "uint256"],
+  ["expires", "uint256"],
+  ["nonce", "string"],
+].map(([name, type]) => ({ name: name as string, type: type as string }));
+
+const updateMembers = ["string service", "string cid", "bytes32 contentHash", "string nonce", "uint256 timestamp"].map(
+  (member) => ({ name: member.slice(member.indexOf(" ") + 1), type: member.slice(0, member.indexOf(" ")) }),
+);
 
 export class Wallet {
   readonly address: `0x${string}`;
@@ -62,6 +77,38 @@ export class Wallet {
     const domain = this.facts.signing;
     const signature = await this.wallet.signTypedData({ domain, types, primaryType: kind, message } as never);
     return { salt: { domain, types, primaryType: kind, message }, address: this.address, signature };
+  }
+
+  /** The body that opens a writing session for a new key. */
+  async signWritingSession(service: string) {
+    const keys = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign", "verify"]);
+    const now = Math.floor(Date.now() / 1000);
+    const message = {
+      service,
+      wallet: this.address,
+      publicKey: toHex(new Uint8Array(await crypto.subtle.exportKey("raw", keys.publicKey))),
+      actions: ["create" as const, "update" as const],
+      notBefore: now,
+      expires: now + 3600,
+      nonce: crypto.randomUUID(),
+    };
+    const typed = { domain: this.facts.signing, types: { WritingSession: opening }, primaryType: "WritingSession" as const, message };
+    return { salt: typed, address: this.address, signature: await this.wallet.signTypedData(typed as never) };
+  }
+
+  /** What an update carries that is bound to this service, the draft and the content. */
+  async signUpdate(cid: string, content: string) {
+    const message = {
+      service: this.facts.service,
+      cid,
+      contentHash: keccak256(stringToBytes(content)),
+      nonce: crypto.randomUUID() as string,
+      timestamp: Math.floor(Date.now() / 1000),
+    };
+    const [domain, types] = [this.facts.signing, { UpdateDraft: updateMembers }];
+    const primaryType = "UpdateDraft" as const;
+    const signature = await this.wallet.signTypedData({ domain, types, primaryType, message } as never);
+    return { salt: { domain, types, primaryType, message }, address: this.address, signature };
   }
 
   /** Publish on the chain; the id of the new post. */

@@ -1,12 +1,17 @@
 """Attacks by wallets: many of them, wrong signatures, endless drafts, pictures that cost much."""
 
 import json
+import secrets
 from dataclasses import replace
 
 from tests.hostile.attacker import Attacker
 from tests.hostile.pictures import image_bomb, progressive_jpeg
 from tests.hostile.registry import Attack, Check, Observation
 from tests.hostile.wallets import JSON
+
+from imprint.auth.signatures import MAX_SIGNATURE_BYTES
+from imprint.domain.addresses import checksum_address, parse_address
+from imprint.services.contract_wallets import MAX_CHECKS
 
 MEBIBYTE = 1024 * 1024
 LARGEST = "x" * (4 * MEBIBYTE)
@@ -18,6 +23,18 @@ RATE_BYTES = 32 * MEBIBYTE
 
 OTHER_BYTES = 24 * MEBIBYTE
 """What is stored beside the attacker's drafts: the honest client's, logs of the database."""
+
+
+ADDRESSES = ["127.0.0.1", *(f"127.0.0.{number}" for number in range(3, 10))]
+"""The addresses of an attacker who has several: all but that of the honest client."""
+
+WALLET_CHECKS = 30
+"""How often in a minute the node is asked for one client, as it is by default."""
+
+ROUNDING_SECONDS = 2
+"""The time of the service is in whole seconds, at the begin and at the end."""
+
+MARK = "6492" * 16
 
 
 async def send_bad_signatures(attacker: Attacker) -> None:
@@ -36,6 +53,50 @@ async def send_bad_signatures(attacker: Attacker) -> None:
         await attacker.ask("POST", path, JSON, body)
 
     await attacker.crowd(12, lambda number: attacker.repeat(lambda: send(number)))
+
+
+async def send_signatures_of_contracts(attacker: Attacker) -> None:
+    began = await _service_time(attacker)
+    bad = ["ab" * 65, "ab" * MAX_SIGNATURE_BYTES, f"{7:064x}{96:064x}{128:064x}" + "00" * 64 + MARK]
+
+    async def send(number: int) -> None:
+        # Nobody has a key of such an address, so that the chain is asked whether it has code.
+        forged = {"address": f"0x{secrets.token_hex(20)}", "signature": f"0x{bad[number % 3]}"}
+        wallet, source = await attacker.wallet(), ADDRESSES[number % len(ADDRESSES)]
+        path, made = "/create/group", wallet.creation("x")
+        if number % 2:
+            path, made = "/auth/login", wallet.login()
+            forged |= {"salt": _claim(json.loads(made)["salt"], forged["address"])}
+        body = json.dumps(json.loads(made) | forged).encode()
+        await attacker.ask("POST", path, JSON, body, source=source)
+
+    await attacker.crowd(
+        2 * len(ADDRESSES), lambda number: attacker.repeat(lambda: send(number), pause=0.02)
+    )
+    ended = await _service_time(attacker)
+    attacker.tally.add("seconds", ended - began)
+
+
+async def _service_time(attacker: Attacker) -> int:
+    described = await attacker.ask("GET", "/.well-known/imprint.json")
+    assert described is not None, attacker.tally
+    return int(described.json()["now"])
+
+
+def _claim(message: str, address: str) -> str:
+    """The login message of somebody else."""
+    first, _, rest = message.split("\n", 2)
+    return "\n".join([first, checksum_address(parse_address(address)), rest])
+
+
+def wallets_asked_within_limits(seen: Observation) -> str:
+    """The node is asked at most as often as the limit per client says."""
+    seconds = seen.tally.figures.get("seconds", 0) + ROUNDING_SECONDS
+    most = len(ADDRESSES) * (WALLET_CHECKS + seconds * WALLET_CHECKS / 60)
+    asked = seen.asked("wallets")
+    if not asked:
+        return "The node was never asked about a wallet."
+    return "" if asked <= most else f"The node was asked {asked} times, and may be {most:.0f}."
 
 
 async def come_with_many_wallets(attacker: Attacker) -> None:
@@ -109,6 +170,17 @@ ATTACKS = (
         "`IMPRINT_RATE_SIGNED`, which is checked before a signature is.",
         send_bad_signatures,
         lambda tally: tally.requests >= 300 and tally.refused >= 300 and tally.count(401) >= 50,
+    ),
+    Attack(
+        "contract-wallets",
+        "Bad signatures of contract wallets, up to 16 KiB long, from eight addresses.",
+        "`IMPRINT_RATE_WALLET_CHECKS`: for each address the node is asked 30 times, and then every"
+        " two seconds; 16 questions at once.",
+        send_signatures_of_contracts,
+        lambda tally: tally.count(401) >= 80 and tally.count(429) >= 1,
+        seconds=6,
+        kept_open=MAX_CHECKS,
+        check=wallets_asked_within_limits,
     ),
     Attack(
         "many-wallets",
