@@ -20,7 +20,16 @@ from bench.databases import Database, open_databases
 from bench.fixture import Fixture
 from bench.processes import CHECKOUT, LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.rounds import Samples
-from bench.scenarios import WITHOUT_CACHE, Requests, cold_reads, warm_reads, writes
+from bench.scenarios import (
+    BOUND_UPDATE,
+    CONTRACT_LOGIN,
+    SESSION_UPDATE,
+    WITHOUT_CACHE,
+    Requests,
+    cold_reads,
+    warm_reads,
+    writes,
+)
 
 ROUNDS = 15
 """Turns of each checkout in each scenario."""
@@ -32,6 +41,9 @@ REQUESTS = {
     "login": 300,
     "signed create": 250,
     "signed update": 120,
+    BOUND_UPDATE: 120,
+    SESSION_UPDATE: 120,
+    CONTRACT_LOGIN: 60,
     "webhook": 150,
     "gated read, warm": 1_000,
     "free read": 1_000,
@@ -130,9 +142,13 @@ class Run:
                     service = stack.enter_context(running)
                     sides.append((service, build(Fixture(service, self.rpc_url))))
                 for scenario in sides[0][1]:
-                    if scenario in self.scenarios:
-                        this, other = [(service, load[scenario]) for service, load in sides]
-                        yield self._take_turns(database.name, scenario, this, other)
+                    if scenario not in self.scenarios:
+                        continue
+                    if scenario not in sides[1][1]:
+                        print(f"{scenario} on {database.name}: not in the other checkout.")
+                        continue
+                    this, other = [(service, load[scenario]) for service, load in sides]
+                    yield self._take_turns(database.name, scenario, this, other)
 
     def _take_turns(self, database: str, scenario: str, this: Side, other: Side) -> Comparison:
         print(f"{scenario} on {database} …", flush=True)

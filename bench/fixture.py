@@ -7,6 +7,7 @@ import secrets
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import resources
 from itertools import count, cycle, islice
 from typing import Any
 
@@ -14,9 +15,11 @@ from coincurve import PrivateKey
 from eth_abi.abi import encode
 
 from bench.processes import MARKETPLACE, WEBHOOK_SECRET, Measured
-from bench.wallets import Wallet, post_request
+from bench.wallets import Wallet, WritingKey, contract_wallet_code, post_request
+from imprint.adapters.chain.contract_wallets import CALLER, GAS
+from imprint.auth.signatures import personal_digest
 from imprint.auth.typed_data import SigningDomain
-from imprint.domain.addresses import keccak256
+from imprint.domain.addresses import keccak256, parse_address
 from imprint.domain.files import Action
 from imprint.domain.marketplace import POST_CREATED
 
@@ -28,6 +31,9 @@ ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 
 AUTHORS = 64
 """Authors who write concurrently."""
+
+CONTRACT_WALLETS = 16
+"""Contract wallets that log in."""
 
 CONTENT = "x" * 4096
 """The content of every draft: 4 KiB."""
@@ -44,11 +50,16 @@ class Fixture:
     domain: SigningDomain = field(default_factory=lambda: SigningDomain("Imprint", "1", 31337))
     alice: Wallet = field(init=False)
     authors: list[Wallet] = field(init=False)
+    facts: dict[str, Any] = field(init=False)
+    """What the service says of itself."""
+    _keys: dict[str, WritingKey] = field(default_factory=dict, init=False)
+    _contracts: list[Wallet] = field(default_factory=list, init=False)
     _post_ids: Iterator[int] = field(default_factory=lambda: count(10**9), init=False)
 
     def __post_init__(self) -> None:
         self.alice = Wallet(self.domain, PrivateKey(bytes.fromhex(ALICE_KEY)))
         self.authors = [Wallet(self.domain) for _ in range(AUTHORS)]
+        self.facts = _fetch(f"http://{self.authority}/.well-known/imprint.json")
 
     @property
     def authority(self) -> str:
@@ -67,12 +78,59 @@ class Fixture:
     def updates(self, number: int) -> list[bytes]:
         """Updates of new drafts of many authors, which are created first."""
         return [
-            post_request(
-                f"/update/file?cid={self.create(author)['cid']}",
-                author.sign_write(Action.UPDATE) | {"content": CONTENT},
+            _update(
+                self.create(author)["cid"], author.sign_write(Action.UPDATE) | {"content": CONTENT}
             )
             for author in self._authors(number)
         ]
+
+    def bound_updates(self, number: int) -> list[bytes]:
+        """The same, each signed by the wallet for this cid and content (`imprint-2`)."""
+        return [
+            _update(cid, author.sign_update(self.facts["service"], cid, CONTENT))
+            for author in self._authors(number)
+            if (cid := self.create(author)["cid"])
+        ]
+
+    def session_updates(self, number: int) -> list[bytes]:
+        """The same, signed by the keys of writing sessions, one of each author."""
+        service = self.facts["service"]
+        return [
+            _update(cid, author.sign_update_with(self._key_of(author), service, cid, CONTENT))
+            for author in self._authors(number)
+            if (cid := self.create(author)["cid"])
+        ]
+
+    def contract_logins(self, number: int) -> list[bytes]:
+        """Logins of contract wallets, which are deployed first."""
+        wallets = islice(cycle(self.contract_wallets()), number)
+        return [post_request("/auth/login", each.sign_login(self.authority)) for each in wallets]
+
+    def bad_contract_logins(self, number: int) -> list[bytes]:
+        """Logins of the same wallets, signed by nobody whom they know."""
+        key = PrivateKey()
+        wallets = [Wallet(self.domain, key, each.address) for each in self.contract_wallets()]
+        return [
+            post_request("/auth/login", each.sign_login(self.authority))
+            for each in islice(cycle(wallets), number)
+        ]
+
+    def wallet_calls(self, number: int) -> list[bytes]:
+        """What a node is asked about so many logins of contract wallets, as requests to it."""
+        text = resources.files("imprint.adapters.chain").joinpath("SignatureValidator.json")
+        code: str = json.loads(text.read_text("utf-8"))["bytecode"]
+        requests: list[bytes] = []
+        for wallet in islice(cycle(self.contract_wallets()), number):
+            login = wallet.sign_login(self.authority)
+            digest = personal_digest(login["salt"].encode())
+            signature = bytes.fromhex(login["signature"][2:])
+            data = encode(["address", "bytes32", "bytes"], [wallet.address, digest, signature])
+            call = {"from": CALLER, "gas": hex(GAS), "data": code + data.hex()}
+            if not requests:
+                assert self._rpc("eth_call", call, "latest") == "0x01"
+            request = {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": [call, "latest"]}
+            requests.append(post_request("/", request))
+        return requests
 
     def deliveries(self, number: int) -> list[bytes]:
         """Deliveries of invented events for new drafts of many authors, which are created first."""
@@ -122,20 +180,47 @@ class Fixture:
         body = json.dumps({"type": "GRAPHQL", "event": {"data": {"block": block}}}).encode()
         return post_request("/webhook/provider-a/publish", body, _signature_line(body))
 
+    def _key_of(self, author: Wallet) -> WritingKey:
+        if author.address not in self._keys:
+            key = WritingKey()
+            body = author.sign_writing_session(key, self.facts["service"])
+            key.session = self._call("/writing/sessions", body)["session"]["id"]
+            self._keys[author.address] = key
+        return self._keys[author.address]
+
+    def contract_wallets(self) -> list[Wallet]:
+        """Contract wallets and the keys that sign for them; deployed when they are asked for."""
+        if not self._contracts:
+            self._contracts = [self._deploy_wallet() for _ in range(CONTRACT_WALLETS)]
+        return self._contracts
+
+    def _deploy_wallet(self) -> Wallet:
+        owner = Wallet(self.domain)
+        code = contract_wallet_code(owner.address)
+        transaction = {"from": self.alice.address, "data": "0x" + code.hex()}
+        receipt = self._rpc(
+            "eth_getTransactionReceipt", self._rpc("eth_sendTransaction", transaction)
+        )
+        return Wallet(self.domain, owner.key, parse_address(receipt["contractAddress"]))
+
     def _authors(self, number: int) -> Iterator[Wallet]:
         return islice(cycle(self.authors), number)
 
     def _call(self, path: str, body: object, headers: dict[str, str] | None = None) -> Any:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return _fetch(f"http://{self.authority}{path}", data, headers or {})
+        return _fetch(f"http://{self.authority}{path}", data, headers)
 
     def _rpc(self, method: str, *params: object) -> Any:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        return _fetch(self.rpc_url, json.dumps(request).encode(), {})["result"]
+        return _fetch(self.rpc_url, json.dumps(request).encode())["result"]
 
 
 def _draft_by(author: Wallet) -> dict[str, Any]:
     return author.sign_write(Action.CREATE) | {"content": CONTENT}
+
+
+def _update(cid: str, body: dict[str, Any]) -> bytes:
+    return post_request(f"/update/file?cid={cid}", body)
 
 
 def _signature(body: bytes) -> dict[str, str]:
@@ -147,7 +232,8 @@ def _signature_line(body: bytes) -> str:
     return f"X-Alchemy-Signature: {_signature(body)['X-Alchemy-Signature']}\r\n"
 
 
-def _fetch(url: str, data: bytes, headers: dict[str, str]) -> Any:
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
+def _fetch(url: str, data: bytes | None = None, headers: dict[str, str] | None = None) -> Any:
+    given = {"Content-Type": "application/json", **(headers or {})}
+    request = urllib.request.Request(url, data, given)
     with urllib.request.urlopen(request) as response:
         return json.load(response)

@@ -14,17 +14,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import uvloop
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from bench.loads import send_load
 from bench.processes import SERVICE_CORE, Measured, free_port, pinned, run_process
-from bench.wallets import Wallet, get_request, post_request
-from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
-from imprint.domain.files import Action
+from bench.wallets import Wallet, WritingKey, get_request, post_request
+from imprint.auth.typed_data import (
+    BOUND_FORMS,
+    SigningDomain,
+    TypedDataClaim,
+    WriteVerifier,
+    check_body,
+)
+from imprint.domain.cids import parse_cid
+from imprint.domain.files import Action, Write
 from imprint.server.http import HttpServer, serve_all
 from imprint.server.listeners import listen
 
@@ -38,6 +49,18 @@ RESPONSES = 1_500
 """Empty responses in one sample."""
 
 DOMAIN = SigningDomain("Imprint", "1", 31337)
+
+SERVICE = "http://127.0.0.1:8000"
+"""The service that bound signatures are for."""
+
+CID = parse_cid("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")
+"""The cid of the drafts that updates are verified for."""
+
+CONTENT = "x" * 4096
+"""The content that bound signatures are for."""
+
+NODE_CALLS = 200
+"""Calls of a node in one sample."""
 
 PEER = Path(__file__).parent / "peer"
 
@@ -90,15 +113,33 @@ class Floors:
 
     def write(self, commit: Callable[[], float]) -> Floor:
         """The sum of reading a body, verifying a signature and a commit."""
+        return self._sum("body + verification + commit", time_verification, commit)
 
-        def sample() -> float:
-            return 1 / (1 / self._body_rate() + time_verification() + commit())
+    def bound_write(self, commit: Callable[[], float]) -> Floor:
+        """The same for a signature that is bound to the content, which is hashed."""
+        return self._sum("body + bound verification + commit", time_bound_verification, commit)
 
-        return Floor("body + verification + commit", sample)
+    def session_write(self, commit: Callable[[], float]) -> Floor:
+        """The same for a signature of a session key."""
+        return self._sum("body + P-256 verification + commit", time_key_verification, commit)
+
+    def contract_login(
+        self, commit: Callable[[], float], node: int, calls: Callable[[int], list[bytes]]
+    ) -> Floor:
+        """The sum of reading a body, one call of the node at this port and a commit."""
+
+        def ask() -> float:
+            return 1 / asyncio.run(send_load(node, calls(NODE_CALLS))).rate
+
+        return self._sum("body + eth_call + commit", ask, commit)
 
     def delivery(self, commit: Callable[[], float]) -> Floor:
         """The sum of reading a body and a commit."""
-        return Floor("body + commit", lambda: 1 / (1 / self._body_rate() + commit()))
+        return self._sum("body + commit", commit)
+
+    def _sum(self, name: str, *seconds: Callable[[], float]) -> Floor:
+        """A body, and what takes these seconds for each request."""
+        return Floor(name, lambda: 1 / (1 / self._body_rate() + sum(each() for each in seconds)))
 
     def _rate(self, path: str) -> float:
         return asyncio.run(send_load(self.service.port, [get_request(path)] * RESPONSES)).rate
@@ -118,15 +159,52 @@ def run_floors() -> Iterator[Floors]:
 
 def time_verification() -> float:
     """Seconds to verify one signed write: typed data, digest and recovery."""
-    wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN)
-    signed = [wallet.sign_write(Action.CREATE) for _ in range(VERIFICATIONS)]
-    claims = [TypedDataClaim(one["salt"], one["address"], one["signature"]) for one in signed]
+    wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE)
+    claims = [_claim(wallet.sign_write(Action.CREATE)) for _ in range(VERIFICATIONS)]
     now = datetime.now(UTC)
+    return _time_each(claims, lambda claim: verifier.verify(claim, Action.CREATE, now))
+
+
+def time_bound_verification() -> float:
+    """Seconds to verify one update in the form `imprint-2`, the hash of its content included."""
+    wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE)
+    claims = [_claim(wallet.sign_update(SERVICE, CID, CONTENT)) for _ in range(VERIFICATIONS)]
+    now, content = datetime.now(UTC), CONTENT.encode()
+
+    def verify(claim: TypedDataClaim) -> None:
+        write = verifier.verify(claim, Action.UPDATE, now, CID)
+        assert isinstance(write, Write)
+        check_body(write, content)
+
+    return _time_each(claims, verify)
+
+
+def time_key_verification() -> float:
+    """Seconds to verify the same update, signed by a session key."""
+    wallet, verifier, key = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE), WritingKey()
+    bodies = [wallet.sign_update_with(key, SERVICE, CID, CONTENT) for _ in range(VERIFICATIONS)]
+    now, content, public = datetime.now(UTC), CONTENT.encode(), key.key.public_key()
+
+    def verify(claim: TypedDataClaim) -> None:
+        write, signed = verifier.read(claim, Action.UPDATE, now, CID, BOUND_FORMS)
+        raw = bytes.fromhex(claim.signature[2:])
+        signature = encode_dss_signature(int.from_bytes(raw[:32]), int.from_bytes(raw[32:]))
+        public.verify(signature, signed, ec.ECDSA(hashes.SHA256()))
+        check_body(write, content)
+
+    return _time_each([_claim(body) for body in bodies], verify)
+
+
+def _claim(body: dict[str, Any]) -> TypedDataClaim:
+    return TypedDataClaim(body["salt"], body["address"], body["signature"])
+
+
+def _time_each(claims: list[TypedDataClaim], verify: Callable[[TypedDataClaim], object]) -> float:
     with pinned(SERVICE_CORE):
         began = time.perf_counter()
         for claim in claims:
-            verifier.verify(claim, Action.CREATE, now)
-        return (time.perf_counter() - began) / VERIFICATIONS
+            verify(claim)
+        return (time.perf_counter() - began) / len(claims)
 
 
 def find_peer(folder: Path) -> Floor | None:

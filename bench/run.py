@@ -6,10 +6,12 @@ The ratios are what matters: a scenario and its floor are measured in turns, on 
 import argparse
 import asyncio
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from urllib.parse import urlsplit
 
 from bench.charts import Line, draw_chart
 from bench.databases import Database, open_databases
@@ -19,12 +21,24 @@ from bench.loads import CONNECTIONS, send_load
 from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.report import Report
 from bench.rounds import Samples, cut, take_turns
-from bench.scenarios import WITHOUT_CACHE, cold_reads, warm_reads, writes
+from bench.scenarios import (
+    BOUND_UPDATE,
+    CONTRACT_LOGIN,
+    PREPARED,
+    SESSION_UPDATE,
+    WITHOUT_CACHE,
+    cold_reads,
+    warm_reads,
+    writes,
+)
 from bench.sizes import Sizes
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
 """Rounds of one worker and two; they vary more, with what the scheduler does."""
+
+UPDATE_ROUNDS, UPDATES = 15, 64
+"""Rounds in which updates by different signatures are compared, and updates in each."""
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 """Files and posts of the catalogs that are compared."""
@@ -99,19 +113,42 @@ class Bench:
                 self._measure_read(database, fixture, name, requests(self.count))
 
     def _measure_writes(self, database: Database, fixture: Fixture) -> None:
-        write = self.floors.write(database.time_commit)
-        delivery = self.floors.delivery(database.time_commit)
         for name, requests in writes(fixture).items():
-            # Updates and deliveries are about drafts that are created one by one beforehand.
-            prepared = name in ("signed update", "webhook")
-            load = requests(self.count // 2 if prepared else self.count)
+            load = requests(self.count // 2 if name in PREPARED else self.count)
             peers = [self.peer] if self.peer and name == "signed create" else []
-            floor = delivery if name == "webhook" else write
+            floor = self._write_floor(name, fixture, database.time_commit)
             samples = self._measure(database, name, fixture, load, floor, *peers)
             for peer in peers:
                 self.report.facts[f"{peer.name}, /s"] = median(samples.floors[peer.name])
                 ratio = f"{name} on {database.name} / {peer.name}"
                 self.report.ratios[ratio] = samples.ratio(peer.name)
+        self._compare_updates(database, fixture)
+
+    def _write_floor(self, name: str, fixture: Fixture, commit: Callable[[], float]) -> Floor:
+        if name == CONTRACT_LOGIN:
+            node = urlsplit(self.rpc_url).port
+            assert node is not None
+            return self.floors.contract_login(commit, node, fixture.wallet_calls)
+        floors = {
+            BOUND_UPDATE: self.floors.bound_write,
+            SESSION_UPDATE: self.floors.session_write,
+            "webhook": self.floors.delivery,
+        }
+        return floors.get(name, self.floors.write)(commit)
+
+    def _compare_updates(self, database: Database, fixture: Fixture) -> None:
+        """Measure updates in every form in turns: what binding and session keys cost."""
+        scenarios = writes(fixture)
+        kinds = [name for name in (SESSION_UPDATE, BOUND_UPDATE) if name in scenarios]
+        samples = {name: Samples() for name in ("signed update", *kinds)}
+        for _ in range(UPDATE_ROUNDS):
+            for name, each in samples.items():
+                each.send(fixture.service, scenarios[name](UPDATES))
+        plain = samples["signed update"].processor_us
+        for name in kinds:
+            pairs = zip(samples[name].processor_us, plain, strict=True)
+            ratio = f"processor time of an {name} on {database.name} / signed update"
+            self.report.ratios[ratio] = median(one / other for one, other in pairs)
 
     def _measure_read(
         self, database: Database, fixture: Fixture, name: str, load: list[bytes]

@@ -13,18 +13,34 @@ Requests = Callable[[int], list[bytes]]
 WITHOUT_CACHE = {"IMPRINT_CHAIN_CACHE_SECONDS": "0"}
 """The settings of a service for cold reads."""
 
+BOUND_UPDATE = "update by wallet, imprint-2"
+SESSION_UPDATE = "update by session key"
+CONTRACT_LOGIN = "login by a contract wallet"
+"""Scenarios of services that say that they have them."""
+
+PREPARED = ("signed update", BOUND_UPDATE, SESSION_UPDATE, "webhook")
+"""Scenarios about drafts that are created one by one beforehand."""
+
 _FULL_PAGE = 13
 """Posts and drafts that fill the first page of every list."""
 
 
 def writes(fixture: Fixture) -> dict[str, Requests]:
-    """Logins, signed writes and webhook deliveries."""
-    return {
+    """Logins, signed writes and webhook deliveries, as far as the service has them."""
+    forms, features = fixture.facts["signing_forms"], fixture.facts["features"]
+    scenarios: dict[str, Requests] = {
         "login": fixture.logins,
         "signed create": fixture.creates,
         "signed update": fixture.updates,
         "webhook": fixture.deliveries,
     }
+    if "imprint-2" in forms:
+        scenarios[BOUND_UPDATE] = fixture.bound_updates
+    if "writing-sessions" in features:
+        scenarios[SESSION_UPDATE] = fixture.session_updates
+    if "contract-wallets" in features:
+        scenarios[CONTRACT_LOGIN] = fixture.contract_logins
+    return scenarios
 
 
 def warm_reads(fixture: Fixture) -> dict[str, Requests]:

@@ -1,0 +1,64 @@
+"""Measure reads that check a session on PostgreSQL: python -m bench.micro.ended_sessions
+
+The statement that finds a post, alone, with the mark of the last logout, and with the look for the
+session. Each figure is one round trip on one connection.
+"""
+
+from contextlib import ExitStack
+
+import asyncpg
+import uvloop
+
+from bench.databases import start_postgresql
+from bench.micro.timing import time_calls
+from imprint.adapters.catalog.postgresql import prepare
+from imprint.adapters.catalog.postgresql_sessions import CHECKED, MARKED
+from imprint.adapters.catalog.postgresql_sql import number_values
+from imprint.adapters.catalog.sql import VERSION_BY_POST
+
+POST = "1"
+
+FILES, ENDED = 1_000, 10_000
+"""Rows of the two tables."""
+
+END_MANY = """
+INSERT INTO ended_sessions (subject, generation, expires_at)
+SELECT '0-' || md5(CAST(n AS text)), 1, 0 FROM generate_series(1, $1) AS n"""
+
+
+def main() -> None:
+    """Fill a database, and print what each statement takes."""
+    with ExitStack() as stack:
+        server = start_postgresql(stack)
+        url = server.make()
+        uvloop.run(prepare(url))
+        server.fill(url, FILES)
+        uvloop.run(_measure(url))
+
+
+async def _measure(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(END_MANY, ENDED)
+        await connection.execute("ANALYZE")
+        text, _ = number_values(VERSION_BY_POST, None)
+        plain = await connection.prepare(text)
+        marked = await connection.prepare(MARKED[text])
+        checked = await connection.prepare(CHECKED[text])
+        assert await plain.fetch(POST)
+        reader = "0x" + "ab" * 20
+        times = await time_calls(
+            {
+                "without a session": lambda: plain.fetch(POST),
+                "with the mark": lambda: marked.fetch(POST),
+                "with the look for the session": lambda: checked.fetch(0, "0-1", reader, POST),
+            }
+        )
+    finally:
+        await connection.close()
+    for name, microseconds in times.items():
+        print(f"{name:30} {microseconds:8.1f} µs")
+
+
+if __name__ == "__main__":
+    main()
