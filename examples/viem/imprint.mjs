@@ -4,7 +4,7 @@
 //   const draft = await imprint.createDraft(wallet, "# Hello");
 //
 // `wallet` is any viem wallet client, over `window.ethereum` or over a private key.
-import { parseAbi, parseEventLogs } from "viem";
+import { keccak256, parseAbi, parseEventLogs, stringToBytes } from "viem";
 import { waitForTransactionReceipt } from "viem/actions";
 import { createSiweMessage, generateSiweNonce } from "viem/siwe";
 
@@ -15,11 +15,18 @@ export const marketplaceAbi = parseAbi([
   "event PostCreated(uint256 indexed tokenId, string postTitle, string postCid, string thumbnailCid, address indexed author, uint256 costInNativeInWei)",
 ]);
 
+const DRAFT_TYPES = {
+  CreateDraft: declare("string service,bytes32 contentHash,string nonce,uint256 timestamp"),
+  UpdateDraft: declare("string service,string cid,bytes32 contentHash,string nonce,uint256 timestamp"),
+  PublishDraft: declare("string service,string cid,bytes32 thumbnailHash,string hashtags,string nonce,uint256 timestamp"),
+  DeleteDraft: declare("string service,string cid,string nonce,uint256 timestamp"),
+};
+
 /** The service said no. Act upon `code`; show `message` to people. */
 export class Refusal extends Error {
-  constructor({ detail, code, status, file }) {
+  constructor({ detail, code, status, file, action, now }, retryAfter = null) {
     super(detail);
-    Object.assign(this, { name: "Refusal", code, status, file });
+    Object.assign(this, { name: "Refusal", code, status, file, action, now, retryAfter });
   }
 }
 
@@ -31,11 +38,24 @@ export class Imprint {
 
   constructor(url, facts) {
     Object.assign(this, { url, facts });
+    this.setClock(facts.now);
+  }
+
+  // The clock of the service, by which signatures are fresh or stale
+
+  /** Take over the time of the service, in Unix seconds: `now` of its facts or of a refusal. */
+  setClock(now) {
+    this.clockAhead = now - Date.now() / 1000;
+  }
+
+  /** The time of the service in Unix seconds. */
+  now() {
+    return Math.floor(Date.now() / 1000 + this.clockAhead);
   }
 
   // Sessions, which are for reading
 
-  /** A session of two hours (EIP-4361). In a page, `origin` is `location.origin`. */
+  /** A session (EIP-4361), for any wallet: a contract's signature is just longer. In a page, `origin` is `location.origin`. */
   async signIn(wallet, origin = this.url) {
     const { address } = wallet.account;
     const message = createSiweMessage({
@@ -45,15 +65,35 @@ export class Imprint {
       version: "1",
       chainId: this.facts.chain.id,
       nonce: generateSiweNonce(),
+      issuedAt: new Date(this.now() * 1000),
       statement: "Sign in to read.",
     });
     const signature = await wallet.signMessage({ account: wallet.account, message });
     return this.send("/auth/login", { salt: message, address, signature });
   }
 
+  /** End this session, or every session of its address, at once and everywhere. */
+  async signOut(session, { all = false } = {}) {
+    await this.send("/auth/logout", all ? { all } : {}, { session });
+  }
+
   // Drafts: every write is signed (EIP-712) and works once
 
+  /** The typed data of a write that is good for this service and these values only (the form `imprint-2`). */
+  buildWrite(action, values) {
+    const primaryType = `${action[0].toUpperCase()}${action.slice(1)}Draft`;
+    const message = { service: this.facts.service, ...values, nonce: crypto.randomUUID(), timestamp: this.now() };
+    return { domain: this.facts.signing, types: { [primaryType]: DRAFT_TYPES[primaryType] }, primaryType, message };
+  }
+
   /** What every write carries. Sent twice, it takes effect once. */
+  async signDraft(wallet, action, values) {
+    const { account } = wallet;
+    const salt = this.buildWrite(action, values);
+    return { salt, address: account.address, signature: await wallet.signTypedData({ account, ...salt }) };
+  }
+
+  /** The same in the form `imprint-1`, which says neither which draft nor which content it is for. */
   async signWrite(wallet, action) {
     const primaryType = `${action[0].toUpperCase()}${action.slice(1)}File`;
     const { account } = wallet;
@@ -64,7 +104,7 @@ export class Imprint {
       message: {
         action,
         nonce: `${account.address.toLowerCase()}_${crypto.randomUUID()}`,
-        timestamp: String(Math.floor(Date.now() / 1000)),
+        timestamp: String(this.now()),
       },
     };
     const signature = await wallet.signTypedData({ account, ...salt });
@@ -72,30 +112,32 @@ export class Imprint {
   }
 
   async createDraft(wallet, content) {
-    const body = { ...(await this.signWrite(wallet, "create")), content };
+    const body = { ...(await this.signDraft(wallet, "create", { contentHash: hashText(content) })), content };
     return (await this.send("/create/group", body)).updatedUpload;
   }
 
   /** A new version of the draft: it has a new cid, and the old one is gone. */
   async updateDraft(wallet, cid, content) {
-    const body = { ...(await this.signWrite(wallet, "update")), content };
+    const body = { ...(await this.signDraft(wallet, "update", { cid, contentHash: hashText(content) })), content };
     return (await this.send(`/update/file?cid=${cid}`, body)).upload;
   }
 
   /** Give the draft its thumbnail (a Blob or File: PNG, JPEG or WebP) and hashtags; the thumbnail's cid. */
   async publishDraft(wallet, cid, image, hashtags = []) {
-    const { salt, address, signature } = await this.signWrite(wallet, "publish");
+    const thumbnailHash = keccak256(new Uint8Array(await image.arrayBuffer()));
+    const values = { cid, thumbnailHash, hashtags: hashtags.join(",") };
+    const { salt, address, signature } = await this.signDraft(wallet, "publish", values);
     const form = new FormData();
     form.set("salt", JSON.stringify(salt));
     form.set("address", address);
     form.set("signature", signature);
-    form.set("hashtags", hashtags.join(","));
+    form.set("hashtags", values.hashtags);
     form.set("file", image, "thumbnail");
     return (await this.send(`/publish/file?cid=${cid}`, form)).thumbnailCid;
   }
 
   async deleteDraft(wallet, cid) {
-    return (await this.send(`/delete/file?cid=${cid}`, await this.signWrite(wallet, "delete"))).deletedFile;
+    return (await this.send(`/delete/file?cid=${cid}`, await this.signDraft(wallet, "delete", { cid }))).deletedFile;
   }
 
   async readDraft(session, cid) {
@@ -156,14 +198,13 @@ export class Imprint {
   // How it is all sent
 
   async read(path, query = {}, session) {
-    const headers = session ? { Authorization: `Bearer ${session.token}` } : {};
-    return fetchJson(`${this.url}${path}?${new URLSearchParams(query)}`, { headers });
+    return fetchJson(`${this.url}${path}?${new URLSearchParams(query)}`, { headers: bearer(session) });
   }
 
-  async send(path, body) {
+  async send(path, body, { session, method = "POST" } = {}) {
     const isForm = body instanceof FormData; // which names its own media type
-    const headers = isForm ? {} : { "Content-Type": "application/json" };
-    return fetchJson(this.url + path, { method: "POST", headers, body: isForm ? body : JSON.stringify(body) });
+    const headers = { ...bearer(session), ...(body && !isForm && { "Content-Type": "application/json" }) };
+    return fetchJson(this.url + path, { method, headers, body: isForm ? body : JSON.stringify(body) });
   }
 
   async transact(wallet, functionName, args, value) {
@@ -175,9 +216,24 @@ export class Imprint {
   }
 }
 
+/** The hash of a text that a signature is bound to. */
+export const hashText = (text) => keccak256(stringToBytes(text));
+
+/** The members of an EIP-712 type, from its text. */
+export function declare(text) {
+  return text.split(",").map((member) => {
+    const [type, name] = member.split(" ");
+    return { name, type };
+  });
+}
+
+const bearer = (session) => (session ? { Authorization: `Bearer ${session.token}` } : {});
+
 async function fetchJson(url, options) {
   const answer = await fetch(url, options);
+  if (answer.status === 204) return null;
   if (answer.ok) return answer.json();
   const { status } = answer; // what stands before the service may answer in its own words
-  throw new Refusal(await answer.json().catch(() => ({ status, detail: `The service answered ${status}.` })));
+  const problem = await answer.json().catch(() => ({ status, detail: `The service answered ${status}.` }));
+  throw new Refusal(problem, Number(answer.headers.get("Retry-After")) || null);
 }
