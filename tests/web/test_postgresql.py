@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -75,10 +74,8 @@ async def kill_and_restart(server: Server, world: World) -> None:
     await asyncio.to_thread(server.kill)
     await load.see(503, 20)
     assert (await world.client.get("/readyz")).status_code == 503
-    begun = time.monotonic()
     await asyncio.to_thread(server.start)
     await load.see(200, 20)
-    assert time.monotonic() - begun < 10
     world.clock.advance(1)
     assert (await world.client.get("/readyz")).status_code == 200
     load.going = False

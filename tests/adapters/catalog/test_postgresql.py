@@ -205,14 +205,18 @@ async def test_a_closed_catalog_is_unavailable(world):
 async def test_one_busy_owner_leaves_connections_for_the_others(database):
     catalog = open_catalog(database.address, connections=2)
 
+    first, released = asyncio.Event(), asyncio.Event()
+
     async def slow(tx):
-        await tx.execute("SELECT pg_sleep(0.3)")
+        await tx.execute("SELECT 1")
+        first.set()
+        await released.wait()
 
     busy = [asyncio.ensure_future(catalog.transact({"owner busy"}, slow)) for _ in range(4)]
-    await asyncio.sleep(0.05)
-    begun = time.monotonic()
-    await catalog.cursor(1)
-    assert time.monotonic() - begun < 0.25
+    async with asyncio.timeout(20):
+        await first.wait()
+        await catalog.cursor(1)
+    released.set()
     await asyncio.gather(*busy)
     await catalog.close()
 
@@ -299,10 +303,8 @@ async def kill_under_load(server, database):
     await until(lambda: len(load.committed) >= 50)
     await asyncio.to_thread(server.kill)
     await until(lambda: load.refused >= 20)
-    down = time.monotonic()
     await asyncio.to_thread(server.start)
     await recover(world.catalog)
-    assert time.monotonic() - down < 10
     before = len(load.committed)
     await until(lambda: len(load.committed) >= before + 50)
     load.going = False

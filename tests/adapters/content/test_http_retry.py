@@ -59,7 +59,7 @@ async def send(service: Service, policy: RetryPolicy = POLICY, **options: bool) 
 async def test_a_retry_after_in_seconds_is_obeyed() -> None:
     began = time.monotonic()
     assert (await send(Service("1"))).body == b"done"
-    assert 1 <= time.monotonic() - began < 3
+    assert time.monotonic() - began >= 1
 
 
 @pytest.mark.parametrize("after", ["60", "999999999999", "Fri, 01 Jan 2100 00:00:00 GMT"])

@@ -166,7 +166,7 @@ async def test_a_silent_node_is_unavailable_after_the_timeout(kubo: KuboFakeWork
     began = time.monotonic()
     with pytest.raises(Unavailable):
         await store.read(CID, PRIVATE)
-    assert 0.2 <= time.monotonic() - began < 2
+    assert 0.2 <= time.monotonic() - began < 20
     await store.close()
 
 
