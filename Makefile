@@ -19,7 +19,7 @@ test: $(READY) ## Run the tests that need Python alone
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
 fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
-	CASES=$(or $(CASES),2000) $(BIN)/pytest -q --timeout 3600 tests/web/test_schemathesis.py
+	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/web/test_schemathesis.py
 
 check: $(READY) ## Lint, formatting, types, import contracts and house rules
 	$(BIN)/ruff check .

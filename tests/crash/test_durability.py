@@ -92,7 +92,6 @@ async def trace(folder: Path, fork_server: ForkServer) -> dict[str, list[list[Ca
     return by_kind
 
 
-@pytest.mark.timeout(300)
 async def test_every_response_comes_after_the_disk(tmp_path: Path, fork_server: ForkServer):
     by_kind = await trace(tmp_path, fork_server)
     assert set(by_kind) == {"create", "update", "publish", "delete"}

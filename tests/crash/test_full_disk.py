@@ -63,7 +63,6 @@ def take_the_rest(path: Path) -> None:
             os.write(file.fileno(), bytes(1024))
 
 
-@pytest.mark.timeout(300)
 async def test_writes_wait_for_space_and_reads_do_not(disk: Path, fork_server: ForkServer):
     async with open_scene(disk, fork_server, MIN_FREE_DISK_BYTES="0") as scene:
         world, author = scene.world, scene.world.wallet(0)
@@ -98,7 +97,6 @@ async def test_writes_wait_for_space_and_reads_do_not(disk: Path, fork_server: F
     assert find_faults(disk) == []
 
 
-@pytest.mark.timeout(300)
 async def test_drafts_alone_do_not_fill_the_disk(disk: Path, fork_server: ForkServer):
     floor = 3 * MEGABYTE
     async with open_scene(disk, fork_server, MIN_FREE_DISK_BYTES=str(floor)) as scene:

@@ -77,7 +77,6 @@ async def test_nothing_acknowledged_is_lost(
         assert slowest < READY_SECONDS
 
 
-@pytest.mark.timeout(300)
 async def test_a_killed_service_is_ready_again_within_two_seconds(
     tmp_path: Path, fork_server: ForkServer, capsys: pytest.CaptureFixture[str]
 ):

@@ -163,7 +163,6 @@ async def expect_repeated(world: World, kind: str, again: httpx2.Response, done:
 # Kills at any moment
 
 
-@pytest.mark.timeout(600)
 async def test_what_was_acknowledged_holds_after_any_kill(
     tmp_path: Path,
     fork_server: ForkServer,

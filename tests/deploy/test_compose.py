@@ -24,8 +24,6 @@ SECRETS = "/run/secrets/"
 
 VARIANTS = {"kubo": ["compose.yaml"], "s3": ["compose.yaml", "compose.s3.yaml"]}
 
-pytestmark = pytest.mark.timeout(600)
-
 
 @dataclass(frozen=True, slots=True)
 class Project:

@@ -14,8 +14,6 @@ from tests.processes import PLAIN, free_port
 
 import imprint
 
-pytestmark = pytest.mark.timeout(600)
-
 
 @dataclass(frozen=True, slots=True)
 class Deployed:

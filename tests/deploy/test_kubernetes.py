@@ -14,8 +14,6 @@ from imprint.settings import SETTINGS, Settings, read_settings
 FOLDER = ROOT / "deploy" / "kubernetes"
 Manifest = Mapping[str, Any]
 
-pytestmark = pytest.mark.timeout(600)
-
 
 @pytest.fixture(scope="module")
 def manifests(validators: Path) -> list[Manifest]:

@@ -22,8 +22,6 @@ from tests.world import Wallet, picture, problem
 from imprint.settings import SETTINGS
 from imprint.web.requests import ESCAPED, MAX_QUERY, SMALL_BODY
 
-pytestmark = pytest.mark.timeout(300)
-
 CLIENTS = Path(__file__).parents[1] / "clients"
 ELSEWHERE = {"index.test.mjs", "sessions.test.mjs"}
 """The suites of the index and of replicas: the service here hears of posts by deliveries alone, and

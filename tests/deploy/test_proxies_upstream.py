@@ -26,8 +26,6 @@ from tests.world import Wallet, problem
 
 from imprint.settings import SETTINGS
 
-pytestmark = pytest.mark.timeout(300)
-
 READS = 5
 """Reads that one address may send."""
 

@@ -20,8 +20,6 @@ SETTINGS = FOLDER / "imprint.toml.example"
 MOST_EXPOSURE = 20
 """Tenths, as `systemd-analyze security --threshold` counts."""
 
-pytestmark = pytest.mark.timeout(600)
-
 
 def _install(root: Path, environment: Path | None = None) -> None:
     """Put what the unit names into a root, or files of the same names."""

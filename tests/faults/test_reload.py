@@ -55,7 +55,6 @@ async def scrape(port: int) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
-@pytest.mark.timeout(600 if LONG else 120)
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_reloads_under_load_drop_nothing_and_counters_never_fall(
     tmp_path: Path, records: None, workers: str

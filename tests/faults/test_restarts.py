@@ -129,7 +129,6 @@ async def stop(replica: Replica) -> None:
     assert await asyncio.to_thread(replica.process.stop, 60) == 0, replica.process.tail()
 
 
-@pytest.mark.timeout(900 if LONG else 120)
 async def test_a_rolling_restart_drops_no_request(tmp_path: Path, records: None):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replicas = [scene.replica() for _ in range(2)]

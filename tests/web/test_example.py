@@ -57,7 +57,6 @@ def test_the_facts_of_a_development_service_name_its_chain(service: Service) -> 
     assert service.url.removeprefix("http://") in facts["login"]["domains"]
 
 
-@pytest.mark.timeout(240)  # three starts of everything, on a machine that may be busy
 def test_a_post_outlives_the_service_that_made_it(service: Service) -> None:
     _run_example(service)
     before = _read_as_bob(service).json()

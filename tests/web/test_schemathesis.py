@@ -19,6 +19,8 @@ from tests.web.narrowed import narrow
 
 from imprint.web.docs.operations import OPERATIONS
 
+pytestmark = pytest.mark.timeout(3600)
+
 LABELS = [
     f"{each.method.upper()} {path}"
     for each in OPERATIONS

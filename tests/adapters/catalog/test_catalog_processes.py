@@ -5,7 +5,6 @@ import json
 import sys
 from asyncio.subprocess import PIPE
 
-import pytest
 from tests.adapters.catalog import rivals
 from tests.adapters.catalog.databases import open_any
 
@@ -14,7 +13,6 @@ from imprint.domain.lists import OwnDrafts
 PROCESSES, NONCES = 8, 1000
 
 
-@pytest.mark.timeout(300)
 async def test_the_same_1000_nonces_from_eight_processes_have_1000_effects(database):
     # The schema is there before they all come.
     await open_any(database.address).close()

@@ -290,7 +290,6 @@ async def test_simultaneous_writes_never_exceed_a_quota(world, open_another, use
     assert await used() == (sum(file.size for file in kept), 7)
 
 
-@pytest.mark.timeout(120)
 async def test_processes_together_never_exceed_a_quota(database):
     await open_any(database.address).close()
     command = [sys.executable, rivals.__file__, database.address]
