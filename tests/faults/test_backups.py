@@ -136,9 +136,10 @@ async def test_the_wait_for_another_backup_is_said_with_its_end_and_its_name_is_
             scene, tmp_path / "one.tar", "first", lambda: half.stat().st_size > 4096
         )
         refused = start_backup(scene, tmp_path / "one.tar", "refused")
+        # Both at once: the lease of the frozen one ends after a minute.
+        second = start_backup(scene, tmp_path / "two.tar", "second")
         assert await asyncio.to_thread(refused.wait, 60) == 2
         assert "is being written by another process" in refused.tail()
-        second = start_backup(scene, tmp_path / "two.tar", "second")
         await wait_until(lambda: "waiting for backup" in second.tail(), second)
         assert "UTC" in second.tail()
         first.thaw()
