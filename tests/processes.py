@@ -27,7 +27,8 @@ PORTS = range(10_000, 32_768)
 def free_port() -> int:
     """A port of this machine that nobody uses; a random one, since other tests choose theirs."""
     while True:
-        port = random.choice(PORTS)
+        # Not the shared generator: a test that seeds it would choose as another one does.
+        port = random.SystemRandom().choice(PORTS)
         with suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port
@@ -101,12 +102,12 @@ class Process:
         (pid,) = self.children
         return pid
 
-    def wait(self, seconds: float = 20) -> int:
+    def wait(self, seconds: float = 60) -> int:
         """The exit status, once it ends by itself."""
         assert self._running is not None
         return self._running.wait(seconds)
 
-    def stop(self, seconds: float = 20, how: signal.Signals = signal.SIGTERM) -> int:
+    def stop(self, seconds: float = 60, how: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, and wait for it; its exit status."""
         assert self._running is not None
         self._running.send_signal(how)
@@ -130,7 +131,10 @@ class Process:
         """Stop it with SIGSTOP: connections are accepted and get no response."""
         assert self._running is not None
         self._running.send_signal(signal.SIGSTOP)
-        os.waitpid(self._running.pid, os.WUNTRACED)  # until it has stopped indeed
+        with suppress(ChildProcessError):
+            # Until it has stopped indeed, or has ended; both can still be waited for afterwards.
+            options = os.WSTOPPED | os.WEXITED | os.WNOWAIT
+            os.waitid(os.P_PID, self._running.pid, options)
         self._signal_children(signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -192,8 +196,8 @@ class Service:
 
     def _responds(self) -> bool:
         try:
-            health = httpx2.get(f"{self.url}/healthz", timeout=1, verify=PLAIN)
-            readiness = httpx2.get(f"{self.url}/readyz", timeout=1, verify=PLAIN)
+            health = httpx2.get(f"{self.url}/healthz", timeout=5, verify=PLAIN)
+            readiness = httpx2.get(f"{self.url}/readyz", timeout=5, verify=PLAIN)
         except httpx2.TransportError:
             return False
         # A service whose start takes long responds before it can do anything else.

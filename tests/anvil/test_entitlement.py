@@ -24,7 +24,7 @@ def service(make_service: MakeService) -> Service:
 
 def wait_for(status: int, ask: Callable[[], httpx2.Response]) -> httpx2.Response:
     """The first response with this status: what is cached is forgotten after its time."""
-    deadline = time.monotonic() + CACHE_SECONDS + 10
+    deadline = time.monotonic() + CACHE_SECONDS + 30
     while (response := ask()).status_code != status and time.monotonic() < deadline:
         time.sleep(0.05)
     return response

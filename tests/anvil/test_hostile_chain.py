@@ -16,7 +16,7 @@ from tests.anvil.client import Client
 from tests.anvil.conftest import MakeService
 from tests.anvil.lying_node import LyingNode
 from tests.anvil.node import CHAIN_ID, GAS_PRICE, Anvil, open_account, running
-from tests.processes import PLAIN, Service
+from tests.processes import PLAIN, Service, free_port
 from tests.world import problem
 
 from imprint.domain.addresses import keccak256
@@ -30,7 +30,10 @@ OLD_LIMIT = 8 * 1024 * 1024
 PROMISE = 5.0
 """Seconds after its block within which a post is one here too."""
 
-PATIENCE = 30.0
+BUSY = 15.0
+"""Seconds more on a machine with other work."""
+
+PATIENCE = 60.0
 
 
 def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE) -> float:
@@ -40,6 +43,17 @@ def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE) -> float:
         assert time.monotonic() - began < seconds, "It did not happen in time."
         time.sleep(0.05)
     return time.monotonic() - began
+
+
+def wait_for_head(service: Service, anvil: Anvil) -> None:
+    """Wait until the follower has seen the newest block."""
+    address, head = f"http://127.0.0.1:{service.given['METRICS_PORT']}/", anvil.height
+
+    def is_followed() -> bool:
+        lines = httpx2.get(address, timeout=20, verify=PLAIN).text.splitlines()
+        return f"imprint_followed_block {float(head)}" in lines
+
+    wait_for(is_followed)
 
 
 Serve = Callable[..., tuple[Service, Client]]
@@ -128,7 +142,7 @@ def test_a_block_full_of_logs_stops_neither_the_service_nor_reconcile(
     anvil.create_post(alice, after)
     waited = wait_for(lambda: client.status(after) == "onchain")
     print(f"\na post after a block of {FLOODS * LOGS_EACH} logs: onchain after {waited:.2f} s")
-    assert waited < 2 * PROMISE
+    assert waited < PROMISE + BUSY
 
     forged = client.create(alice, "Forged.")["cid"]
     lie = json.loads(json.dumps(receipt).replace(receipt["blockHash"], "0x" + "ee" * 32))
@@ -163,7 +177,7 @@ def test_a_chain_reverted_to_a_shorter_one_is_followed(
     alice: LocalAccount,
     way: str,
 ) -> None:
-    _, client = serve(CHAIN_FOLLOW_SECONDS="0.2")
+    service, client = serve(CHAIN_FOLLOW_SECONDS="0.2", METRICS_PORT=str(free_port()))
     stays, gone = client.create(alice, "Stays.")["cid"], client.create(alice, "Gone.")["cid"]
     anvil.create_post(alice, stays)
     snapshot = anvil.rpc("evm_snapshot")
@@ -172,7 +186,7 @@ def test_a_chain_reverted_to_a_shorter_one_is_followed(
     wait_for(lambda: client.status(gone) == "onchain")
     height = anvil.height
     # The follower must have seen the last block, or it would seem to be to come.
-    time.sleep(1)
+    wait_for_head(service, anvil)
     if way == "evm_revert":
         anvil.rpc("evm_revert", snapshot)
     else:
@@ -191,12 +205,13 @@ def test_a_chain_that_ends_below_what_was_final_is_degraded_and_said(
     serve: Serve,
     alice: LocalAccount,
 ) -> None:
-    service, client = serve(CHAIN_FOLLOW_SECONDS="0.2", CHAIN_REORG_DEPTH="5")
+    given = {"CHAIN_REORG_DEPTH": "5", "METRICS_PORT": str(free_port())}
+    service, client = serve(CHAIN_FOLLOW_SECONDS="0.2", **given)
     cid = client.create(alice)["cid"]
     anvil.create_post(alice, cid)
     anvil.mine(20)
     wait_for(lambda: client.status(cid) == "onchain")
-    time.sleep(1)
+    wait_for_head(service, anvil)
     assert client.http.get("/readyz").json()["status"] == "ready"
     anvil.rpc("anvil_rollback", 15)
     wait_for(lambda: client.http.get("/readyz").json()["status"] == "degraded")
@@ -225,7 +240,7 @@ def test_a_node_that_hides_logs_unpublishes_nothing(
         time.sleep(0.5)
     assert [client.status(cid) for cid in (followed, delivered)] == ["onchain", "onchain"]
     assert client.read_post(alice, 1).json()["content"] == "Followed."
-    assert "contradict" in service.tail(400)
+    wait_for(lambda: "contradict" in service.tail(400))
     liar.hides_logs = False
     anvil.reorg(7)
     wait_for(lambda: client.status(followed) == "pending")

@@ -11,7 +11,7 @@ from tests.anvil.node import Anvil, Receipt, post_id_of
 from tests.processes import Service
 from tests.world import problem
 
-TIMEOUT = 10.0
+TIMEOUT = 30.0
 DEPTH = 64
 
 

@@ -19,7 +19,7 @@ from imprint.devchain.deployment import deploy_marketplace
 from imprint.settings import DEVELOPMENT, read_settings
 
 READY_POLL = 0.005
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 LEASE_SECONDS = 2
 
 

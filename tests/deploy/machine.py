@@ -123,7 +123,7 @@ def _unified_hierarchy() -> Path:
 
 def _wait_for_boot(running: "subprocess.Popen[bytes]", root: Path, log: Path) -> Machine:
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         assert running.poll() is None, log.read_text()
         with suppress(OSError, IndexError):

@@ -6,7 +6,8 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.processes import Process
 from tests.world import open_world
 
 SECONDS = 60.0
+ATTEMPTS = 20
 
 
 def start_backup(scene: Scene, out: Path, name: str) -> Process:
@@ -35,20 +37,57 @@ async def wait_until(condition: Callable[[], bool], process: Process) -> None:
         await asyncio.sleep(0)
 
 
-def end_leases(folder: Path) -> None:
-    """What a minute without their holder does."""
-    with closing(sqlite3.connect(folder / "imprint.db", timeout=10)) as connection:
-        connection.execute("UPDATE leases SET held_until = 0")
+def end_leases(folder: Path, dead: Process | None = None) -> None:
+    """What a minute without their holder, or without any, does."""
+    with closing(sqlite3.connect(folder / "imprint.db", timeout=30)) as connection:
+        holder = "%" if dead is None else f"%, process {dead.pid} #%"
+        connection.execute("UPDATE leases SET held_until = 0 WHERE holder LIKE ?", (holder,))
         connection.commit()
 
 
+def _holds(condition: Callable[[], bool]) -> bool:
+    """Whether a condition holds of files that may be gone at any moment."""
+    with suppress(FileNotFoundError):
+        return condition()
+    return False
+
+
+def _is_finished(out: Path) -> bool:
+    return out.exists()
+
+
+def _discard(out: Path) -> None:
+    if out.is_dir():
+        shutil.rmtree(out)
+    else:
+        out.unlink()
+
+
+async def start_until(scene: Scene, out: Path, name: str, condition: Callable[[], bool]) -> Process:
+    """A backup that is frozen at this moment; it is begun again if it was over before."""
+    for attempt in range(ATTEMPTS):
+        process = start_backup(scene, out, f"{name}-{attempt}")
+        deadline = time.monotonic() + SECONDS
+        while process.runs and not _holds(condition):
+            assert time.monotonic() < deadline, process.tail()
+            await asyncio.sleep(0)
+        if process.runs:
+            process.freeze()
+        if process.runs and not _is_finished(out):
+            return process
+        process.kill()
+        assert _is_finished(out), process.tail()
+        _discard(out)
+    raise AssertionError("Every backup was over before it could be stopped.")
+
+
 def begun(out: Path, moment: str) -> bool:
-    partial, scratch = out.with_name(f"{out.name}.partial"), out.with_name(f".imprint-{out.name}")
+    half, scratch = out.with_name(f"{out.name}.partial"), out.with_name(f".imprint-{out.name}")
     if moment == "copying the catalog":
         return (scratch / "imprint.db.partial").exists() or (scratch / "imprint.db").exists()
     if moment == "writing":
-        return partial.is_dir() and any(partial.iterdir())
-    return partial.exists()
+        return half.is_dir() and any(half.iterdir())
+    return half.exists()
 
 
 def leftovers(folder: Path) -> list[Path]:
@@ -67,13 +106,13 @@ async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path
             await world.create(author, f"Draft {number}.")
         for moment in MOMENTS:
             out = tmp_path / "saved"
-            killed = start_backup(scene, out, f"killed-{moment.split()[0]}")
-            await wait_until(lambda at=moment, to=out: begun(to, at), killed)  # type: ignore[misc]
+            name = f"killed-{moment.split()[0]}"
+            killed = await start_until(scene, out, name, partial(begun, out, moment))
             killed.kill()
             again = start_backup(scene, out, f"again-{moment.split()[0]}")
             if not LONG:
                 await asyncio.sleep(1)
-                end_leases(tmp_path / "data")
+                end_leases(tmp_path / "data", killed)
             assert await asyncio.to_thread(again.wait, 120) == 0, again.tail()
             assert "begun again" in again.tail()
             assert leftovers(tmp_path) == []
@@ -92,14 +131,15 @@ async def test_the_wait_for_another_backup_is_said_with_its_end_and_its_name_is_
         await replica.start()
         for number in range(50):
             await world.create(world.wallet(1), f"Draft {number}.")
-        first = start_backup(scene, tmp_path / "one.tar", "first")
-        partial = tmp_path / "one.tar.partial"
-        await wait_until(lambda: partial.exists() and partial.stat().st_size > 4096, first)
-        first.freeze()
+        half = tmp_path / "one.tar.partial"
+        first = await start_until(
+            scene, tmp_path / "one.tar", "first", lambda: half.stat().st_size > 4096
+        )
         refused = start_backup(scene, tmp_path / "one.tar", "refused")
+        # Both at once: the lease of the frozen one ends after a minute.
+        second = start_backup(scene, tmp_path / "two.tar", "second")
         assert await asyncio.to_thread(refused.wait, 60) == 2
         assert "is being written by another process" in refused.tail()
-        second = start_backup(scene, tmp_path / "two.tar", "second")
         await wait_until(lambda: "waiting for backup" in second.tail(), second)
         assert "UTC" in second.tail()
         first.thaw()

@@ -36,7 +36,7 @@ async def test_damage_in_the_index_is_503_there_and_files_go_on(tmp_path: Path):
         missing = "bafkreieq5jui4j25lacwomsqgjeswwl3y5zcdrresptwgmfylxo2depppq"
         response = await client.get("/filesMetaData", params={"cid": missing})
         assert response.status_code == 404
-        assert "The index of posts is damaged" in replica.log
+        await wait_for_log(replica, "The index of posts is damaged")
         replica.process.stop()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM files").fetchone() == (8,)

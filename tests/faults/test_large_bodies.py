@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import socket
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +35,26 @@ def peak_megabytes(replica: Replica) -> int:
 async def send_from(address: str, port: int, wallet: Wallet) -> tuple[int, dict[str, Any]]:
     """Create a large draft from this address of the machine; the status and body of the response.
 
-    A request that is refused before its end may be cut off, as it is for every client.
+    A request that is refused before its end may be cut off: the connection is reset after the
+    response, which streams of asyncio would then not give.
     """
     signed = json.dumps(wallet.sign("create")).encode()
     body = signed[:-1] + b', "content": "' + CONTENT.encode() + b'"}'
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
-    writer.write(
+    head = (
         b"POST /create/group HTTP/1.1\r\nHost: imprint.test\r\nConnection: close\r\n"
         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
     )
-    writer.write(body)
-    response = await reader.read()
-    writer.close()
+    loop, response = asyncio.get_running_loop(), b""
+    with socket.socket() as connection:
+        connection.setblocking(False)
+        connection.bind((address, 0))
+        await loop.sock_connect(connection, ("127.0.0.1", port))
+        sending = asyncio.create_task(loop.sock_sendall(connection, head + body))
+        with suppress(ConnectionResetError):
+            while received := await loop.sock_recv(connection, 65536):
+                response += received
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
     head, _, rest = response.partition(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(rest)
 

@@ -23,6 +23,9 @@ PROMISED = 5.0
 MARGIN = 4.0
 """Seconds more for a slow machine: before, two calls of five seconds came one after the other."""
 
+ATTEMPTS = 3
+"""A machine that is too busy for the margin is not so each time; two calls in turn are."""
+
 _HOLD = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
@@ -84,13 +87,17 @@ def nonces_of(scene: Scene) -> dict[str, Wallet]:
 async def expect_in_time(scene: Scene, code: str) -> dict[str, Wallet]:
     """Writes at once, and one behind them, are refused in time; the nonces of the former."""
     nonces = nonces_of(scene)
-    early = asyncio.create_task(write_all(scene, nonces))
-    await asyncio.sleep(1)
-    late = timed(asyncio.ensure_future(scene.world.send_create(scene.world.wallet(5))))
-    for response, seconds in [await late, *await early]:
-        assert problem(response) == (503, code)
-        assert seconds < PROMISED + MARGIN
-    return nonces
+    slowest = []
+    while len(slowest) < ATTEMPTS:
+        early = asyncio.create_task(write_all(scene, nonces))
+        await asyncio.sleep(1)
+        late = timed(asyncio.ensure_future(scene.world.send_create(scene.world.wallet(5))))
+        responses = [await late, *await early]
+        assert {problem(response) for response, _ in responses} == {(503, code)}
+        slowest.append(max(seconds for _, seconds in responses))
+        if slowest[-1] < PROMISED + MARGIN:
+            return nonces
+    raise AssertionError(f"The slowest took {slowest} seconds.")
 
 
 async def expect_all_unused(scene: Scene, nonces: dict[str, Wallet]) -> None:

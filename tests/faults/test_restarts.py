@@ -35,9 +35,8 @@ async def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None
 
 
 def workers_of(replica: Replica) -> set[int]:
-    """The ids of the workers that a supervisor has now."""
-    pid = replica.process.pid
-    return {int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    """The ids of the workers that a supervisor has now, without those that have just ended."""
+    return {pid for pid in replica.process.children if not has_ended(pid)}
 
 
 class Balancer(httpx2.AsyncBaseTransport):

@@ -73,7 +73,7 @@ async def test_a_service_starts_when_its_server_does(tmp_path: Path, server: Ser
         replica.process.spawn()
         await expect_waiting(scene, replica)
         # A connection from before stays open and gets the real service.
-        async with httpx2.AsyncClient(base_url=replica.url, verify=PLAIN) as client:
+        async with httpx2.AsyncClient(base_url=replica.url, timeout=20, verify=PLAIN) as client:
             assert (await client.get("/readyz")).status_code == 503
             server.start()
             await until(lambda: replica.log.count(GOES_ON) == int(workers))

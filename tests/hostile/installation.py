@@ -32,7 +32,7 @@ from imprint.domain.addresses import keccak256
 
 PRICE = 10**16
 TAG = "essay"
-ON_CHAIN_SECONDS = 30.0
+ON_CHAIN_SECONDS = 60.0
 
 OPERATOR = {
     "CHAIN_ID": str(DOMAIN.chain_id),
@@ -55,12 +55,13 @@ class Node:
 
     @property
     def counts(self) -> dict[str, int]:
-        counts: dict[str, int] = httpx2.get(f"{self.url}/counts", verify=PLAIN).json()
+        counts: dict[str, int] = httpx2.get(f"{self.url}/counts", timeout=60, verify=PLAIN).json()
         return counts
 
     def enlarge(self, post: int, size: int) -> None:
         """Let it answer questions about this post with at least so many bytes."""
-        httpx2.post(f"{self.url}/huge", params={"post": post, "bytes": size}, verify=PLAIN)
+        asked = {"post": post, "bytes": size}
+        httpx2.post(f"{self.url}/huge", params=asked, timeout=60, verify=PLAIN)
 
     def transact(self, sender: str, contract: str, call: bytes, value: int = 0) -> dict[str, Any]:
         """The receipt of a call."""
@@ -71,7 +72,7 @@ class Node:
 
     def _rpc(self, method: str, *params: object) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        return httpx2.post(self.url, json=body, verify=PLAIN).json()["result"]
+        return httpx2.post(self.url, json=body, timeout=60, verify=PLAIN).json()["result"]
 
 
 @dataclass(slots=True)

@@ -92,6 +92,17 @@ class Observation:
     def is_slow(self) -> bool:
         return self.quantile(0.99) > MAX_P99_SECONDS
 
+    @property
+    def is_late(self) -> bool:
+        """Whether anything was not done in its time: reads, too few of them, or the recovery."""
+        recovered = self.recovery is not None or not self.survived
+        return self.is_slow or len(self.reads) < FEWEST_READS or not recovered
+
+    @property
+    def took_place(self) -> bool:
+        """Whether this was an attack: the attacker leaves the processor to the others."""
+        return self.attack.attacked(self.tally)
+
     def asked(self, figure: str) -> int:
         """How often the node was asked this during the attack."""
         before, after = self.node
@@ -103,7 +114,7 @@ class Observation:
         p99 = self.quantile(0.99)
         before, after = self.descriptors
         rules = [
-            (self.attack.attacked(self.tally), "This was no attack."),
+            (self.took_place, "This was no attack."),
             (self.survived, f"The service ended: {self.log}"),
             (self.growth <= MAX_GROWTH_MEGABYTES, f"Memory grew by {self.growth:.0f} MB."),
             (len(self.reads) >= FEWEST_READS, f"Only {len(self.reads)} reads were measured."),

@@ -11,7 +11,7 @@ from pathlib import Path
 from imprint.domain.cids import Cid, cid_bytes
 
 BINARY = Path(__file__).parents[2] / ".tools" / "ipfs"
-START_TIMEOUT = 30.0
+START_TIMEOUT = 90.0
 
 
 class KuboNode:
@@ -89,7 +89,7 @@ class KuboNode:
 
     async def fetch(self, cid: str) -> bytes:
         """A document, from this node or from its neighbours."""
-        return await self._run("cat", "--timeout=20s", cid)
+        return await self._run("cat", "--timeout=60s", cid)
 
     async def run(self, *arguments: str) -> str:
         """What a command of the node's own client prints."""

@@ -60,7 +60,7 @@ class MinioServer:
             assert self._process.poll() is None, (self.folder / "minio.log").read_text()
             try:
                 path = f"{self.endpoint}/minio/health/ready"
-                if httpx2.get(path, verify=PLAIN, timeout=2).status_code == 200:
+                if httpx2.get(path, verify=PLAIN, timeout=10).status_code == 200:
                     return
             except httpx2.TransportError:
                 pass
@@ -78,6 +78,7 @@ class MinioServer:
         """Let it accept connections and respond to none."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)  # until it has stopped
 
     def thaw(self) -> None:
         assert self._process is not None

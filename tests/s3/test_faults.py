@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.content.workbenches import FIRST
 from tests.crash.authors import Author
-from tests.faults.scene import LONG, open_scene
+from tests.faults.scene import LONG, TIMEOUT, open_scene
 from tests.s3.conftest import BucketWorkbench, access_to
 from tests.s3.flaky_proxy import FAULTS, open_proxy
 from tests.s3.server import MinioServer
@@ -99,6 +99,9 @@ async def test_a_service_behind_a_failing_network_loses_nothing(
             stopping = asyncio.Event()
             writing = [asyncio.create_task(each.write_until(stopping)) for each in authors]
             await asyncio.sleep(SECONDS)
+            async with asyncio.timeout(TIMEOUT):
+                while sum(each.outcomes["done"] for each in authors) <= AUTHORS:  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
             proxy.share = 0.0
             stopping.set()
             await asyncio.gather(*writing)

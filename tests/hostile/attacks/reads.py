@@ -4,7 +4,7 @@ import ipaddress
 import random
 from collections.abc import Callable
 
-from tests.hostile.attacker import Attacker
+from tests.hostile.attacker import Attacker, Tally
 from tests.hostile.connection import Connection
 from tests.hostile.registry import Attack, Observation
 from tests.hostile.wallets import JSON
@@ -69,16 +69,19 @@ async def pretend_addresses(attacker: Attacker) -> None:
     await attacker.rest()
 
 
+def pretended(tally: Tally) -> bool:
+    """Whether all requests were sent, and enough of them to be refused."""
+    all_tried = all(tally.figures.get(f"{name} tried", 0) >= TRIES for name in DISGUISES)
+    return all_tried and tally.count(429) >= 1
+
+
 def check_admitted(seen: Observation) -> str:
     figures = seen.tally.figures
-    few = {name for name in DISGUISES if figures.get(f"{name} tried", 0) < TRIES}
     avoided = {
         name: admitted
         for name in DISGUISES
         if (admitted := figures.get(f"{name} admitted", 0)) > BURST + SLACK
     }
-    if few:
-        return f"Not all requests were sent: {few}."
     return f"One client was admitted as many: {avoided}." if avoided else ""
 
 
@@ -182,7 +185,7 @@ ATTACKS = (
         "The rate limits are kept for the last address that no trusted proxy wrote, parsed, and"
         " for a /64 as one.",
         pretend_addresses,
-        lambda tally: tally.requests >= TRIES and tally.count(429) >= 1,
+        pretended,
         seconds=10,
         settings={"TRUSTED_PROXIES": "127.0.0.1"},
         check=check_admitted,
