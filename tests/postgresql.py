@@ -103,7 +103,7 @@ class Server:
     def log(self) -> Path:
         return self.folder / "log"
 
-    def start(self, seconds: float = 30) -> None:
+    def start(self, seconds: float = 60) -> None:
         """Start it and wait until it accepts connections."""
         deadline = time.monotonic() + seconds
         self.launch()
@@ -133,7 +133,7 @@ class Server:
         """End it at once with all its connections, and delete its data."""
         if self._running is not None and self._running.poll() is None:
             self._running.send_signal(signal.SIGQUIT)
-            self._running.wait(20)
+            self._running.wait(60)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     async def create_database(self, name: str) -> str:

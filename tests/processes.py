@@ -1,7 +1,7 @@
 """Processes that tests start: on free ports, with a log that can be read, ended by their ids."""
 
 import os
-import random
+import secrets
 import signal
 import socket
 import subprocess
@@ -27,7 +27,7 @@ PORTS = range(10_000, 32_768)
 def free_port() -> int:
     """A port of this machine that nobody uses; a random one, since other tests choose theirs."""
     while True:
-        port = random.choice(PORTS)
+        port = secrets.choice(PORTS)
         with suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port
@@ -101,12 +101,12 @@ class Process:
         (pid,) = self.children
         return pid
 
-    def wait(self, seconds: float = 20) -> int:
+    def wait(self, seconds: float = 60) -> int:
         """The exit status, once it ends by itself."""
         assert self._running is not None
         return self._running.wait(seconds)
 
-    def stop(self, seconds: float = 20, how: signal.Signals = signal.SIGTERM) -> int:
+    def stop(self, seconds: float = 60, how: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, and wait for it; its exit status."""
         assert self._running is not None
         self._running.send_signal(how)
