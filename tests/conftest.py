@@ -11,7 +11,9 @@ from tests.postgresql import Server, keeping_records_on
 from tests.world import World, open_world
 
 # No test depends on the speed of the machine.
-hypothesis.settings.register_profile("imprint", deadline=None)
+hypothesis.settings.register_profile(
+    "imprint", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("imprint")
 
 

@@ -1,7 +1,7 @@
 """Processes that tests start: on free ports, with a log that can be read, ended by their ids."""
 
 import os
-import random
+import secrets
 import signal
 import socket
 import subprocess
@@ -27,8 +27,8 @@ PORTS = range(10_000, 32_768)
 def free_port() -> int:
     """A port of this machine that nobody uses; a random one, since other tests choose theirs."""
     while True:
-        # Not the shared generator: a test that seeds it would choose as another one does.
-        port = random.SystemRandom().choice(PORTS)
+        # Not of the shared generator: a test that seeds it would choose as another one does.
+        port = secrets.choice(PORTS)
         with suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port

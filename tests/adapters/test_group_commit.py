@@ -147,7 +147,7 @@ async def test_a_used_queue_may_be_closed_twice(queue, doubling):
 
 
 async def test_a_caller_gets_an_error_in_time_from_a_thread_that_hangs(doubling):
-    queue = GroupCommit("hanging", doubling.commit, LARGEST, lambda: KeyError("late"), 0.3)
+    queue = GroupCommit("hanging", doubling.commit, LARGEST, lambda: KeyError("late"), 1.5)
     try:
         with pytest.raises(KeyError, match="late"):
             await queue.submit(1)
@@ -159,7 +159,7 @@ async def test_a_caller_gets_an_error_in_time_from_a_thread_that_hangs(doubling)
 
 
 async def test_work_whose_time_is_up_is_not_begun(doubling):
-    queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=0.3)
+    queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=1.5)
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, 1, 2)
     for waiting in (first, *queued):

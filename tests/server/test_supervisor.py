@@ -8,7 +8,7 @@ from textwrap import dedent
 
 from imprint.server.supervisor import MISCONFIGURED
 
-SECONDS = 20
+SECONDS = 90
 
 
 def _start(program: str) -> "subprocess.Popen[str]":

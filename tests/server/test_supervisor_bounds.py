@@ -4,7 +4,7 @@ import subprocess
 import sys
 from textwrap import dedent
 
-SECONDS = 20
+SECONDS = 90
 
 
 def _run(program: str) -> str:
@@ -89,9 +89,11 @@ def test_a_service_starts_with_the_workers_that_the_system_allows():
 def test_a_reload_that_fails_during_the_start_does_not_end_the_start():
     said = _run(
         """
-        import os, signal, sys, time
+        import os, signal, sys
         from imprint.server.plan import Plan, ReloadRefused
         from imprint.server.supervisor import Supervisor
+
+        told, tell = os.pipe()
 
         class Notifier:
             due = None
@@ -100,13 +102,17 @@ def test_a_reload_that_fails_during_the_start_does_not_end_the_start():
                 pass
 
             def __getattr__(self, name):
-                return lambda *words: print(name, *words, flush=True)
+                def say(*words):
+                    print(name, *words, flush=True)
+                    os.write(tell, b"x")
+
+                return say
 
         def work(place, link):
             os.kill(os.getppid(), signal.SIGHUP)
-            time.sleep(0.5)
+            os.read(told, 1)
             link.report_ready()
-            time.sleep(0.5)
+            os.read(told, 1)
             os.kill(os.getppid(), signal.SIGTERM)
             signal.pause()
 

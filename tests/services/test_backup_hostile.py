@@ -135,7 +135,9 @@ def places() -> st.SearchStrategy[int]:
 
 @given(st.lists(st.tuples(places(), st.integers(0, 3), st.binary(max_size=3)), min_size=1))
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 async def test_a_changed_backup_is_refused_or_restores_the_same(tmp_path_factory, changes):
     changed = bytearray(WHOLE)

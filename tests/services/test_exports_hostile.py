@@ -127,7 +127,9 @@ def mutations() -> st.SearchStrategy[list[tuple[int, int, bytes]]]:
 
 
 @given(mutations())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 def test_a_changed_export_is_refused_or_has_the_same_contents(tmp_path, changes):
     changed = bytearray(VALID)
     for at, length, data in changes:
@@ -157,7 +159,9 @@ def sections(car: bytes) -> Iterator[tuple[int, int]]:
 
 
 @given(st.lists(st.integers(0, 7), max_size=20))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 def test_sections_in_another_order_or_number_are_refused_or_the_same(tmp_path, order):
     (_, header), *rest = sections(VALID)
     pieces = [VALID[start:end] for start, end in rest]

@@ -15,9 +15,11 @@ class Console:
 
     shown: list[tuple[str, str]] = field(default_factory=list)
     away: bool = False
+    refused: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def relabel(self, cid, network, label):
         if self.away:
+            self.refused.set()
             raise Unavailable.storage()
         self.shown.append((label.name, label.status))
 
@@ -48,7 +50,7 @@ async def test_a_label_that_could_not_be_updated_stays_enqueued(world: World) ->
     labels = LabelUpdater(world.adapters.catalog, console)
     labels.enqueue(file["cid"])
     running = asyncio.create_task(labels.run())
-    await asyncio.sleep(0.05)
+    await console.refused.wait()
     running.cancel()
     console.away = False
     await labels.update_all()

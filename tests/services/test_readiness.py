@@ -160,7 +160,6 @@ async def test_a_dependency_that_hangs_is_not_waited_for(probed: Probed) -> None
     assert (await probed.readiness.check()).status == "degraded"
 
 
-@pytest.mark.usefixtures("short_timeout")
 async def test_the_dependencies_are_probed_at_once(probed: Probed) -> None:
     # The database is asked twice: whether it can be read, and whether it can be written to.
     meeting = asyncio.Barrier(4)

@@ -32,13 +32,15 @@ def test_free_ports_are_found_and_printed(tmp_path: Path) -> None:
     service.process.start(lambda: _find_url(service.process) is not None)
     try:
         url = _find_url(service.process)
-        facts = httpx2.get(f"{url}/.well-known/imprint.json", verify=PLAIN).json()
+        facts = httpx2.get(f"{url}/.well-known/imprint.json", verify=PLAIN, timeout=60).json()
         assert url is not None
         assert url.removeprefix("http://") in facts["login"]["domains"]
         asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-        response = httpx2.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
+        response = httpx2.post(
+            facts["chain"]["rpc_url"], json=asked, verify=PLAIN, timeout=60
+        ).json()
         assert int(response["result"], 16) == 31337
-        ready = httpx2.get(f"{url}/readyz", verify=PLAIN).json()
+        ready = httpx2.get(f"{url}/readyz", verify=PLAIN, timeout=60).json()
         assert ready["status"] == "ready"
     finally:
         service.kill()
@@ -62,7 +64,7 @@ def test_a_host_that_others_may_reach_is_warned_about_and_the_chain_checks_its_n
             ({"Host": "rebound.example", "Origin": "http://rebound.example"}, 403),
             ({"Origin": "https://visited.example"}, 403),
         ):
-            response = httpx2.post(node, json=ASK, headers=headers, verify=PLAIN)
+            response = httpx2.post(node, json=ASK, headers=headers, verify=PLAIN, timeout=60)
             assert response.status_code == status
         warned = "Warning: imprint dev listens on" in service.tail(200)
     assert warned is (host != "127.0.0.1")
@@ -71,11 +73,15 @@ def test_a_host_that_others_may_reach_is_warned_about_and_the_chain_checks_its_n
 def test_the_own_chain_has_the_id_that_it_is_given_and_keeps_it(tmp_path: Path) -> None:
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_ID": "5"}
     with running(Service(tmp_path, given, "dev")) as service:
-        facts = httpx2.get(f"{service.url}/.well-known/imprint.json", verify=PLAIN).json()
+        facts = httpx2.get(
+            f"{service.url}/.well-known/imprint.json", verify=PLAIN, timeout=60
+        ).json()
         asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-        response = httpx2.post(facts["chain"]["rpc_url"], json=asked, verify=PLAIN).json()
+        response = httpx2.post(
+            facts["chain"]["rpc_url"], json=asked, verify=PLAIN, timeout=60
+        ).json()
         assert response["result"] == "0x5"
-        ready = httpx2.get(f"{service.url}/readyz", verify=PLAIN).json()
+        ready = httpx2.get(f"{service.url}/readyz", verify=PLAIN, timeout=60).json()
         assert ready["status"] == "ready"
         assert service.stop() == 0
     said = _refused(Service(tmp_path, given | {"CHAIN_ID": "6"}, "dev"))
@@ -100,7 +106,7 @@ async def test_a_given_node_is_used_and_published_and_no_chain_is_started(
     service = Service(tmp_path, given, "dev")
     await asyncio.to_thread(service.start)
     try:
-        async with httpx2.AsyncClient(base_url=service.url, verify=PLAIN) as client:
+        async with httpx2.AsyncClient(base_url=service.url, verify=PLAIN, timeout=60) as client:
             facts = (await client.get("/.well-known/imprint.json")).json()
             assert facts["chain"]["rpc_url"] == town.node.url
             assert (await client.get("/readyz")).json()["status"] == "ready"

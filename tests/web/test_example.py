@@ -35,11 +35,14 @@ def _read_as_bob(service: Service) -> Any:
     """What Bob, who bought the first post, reads of it now."""
     bob = Wallet(Account.from_mnemonic(MNEMONIC, account_path=BOB), MovableClock())
     message = bob.login_message(domain=service.url.removeprefix("http://"))
-    session = httpx2.post(f"{service.url}/auth/login", json=bob.sign_login(message)).json()["token"]
+    session = httpx2.post(
+        f"{service.url}/auth/login", json=bob.sign_login(message), timeout=60
+    ).json()["token"]
     return httpx2.get(
         f"{service.url}/fileByPostId",
         params={"user": bob.address, "postId": "1"},
         headers={"Authorization": f"Bearer {session}"},
+        timeout=60,
     )
 
 
@@ -50,9 +53,9 @@ def test_the_example_walks_from_a_draft_to_a_buyer(service: Service) -> None:
 
 
 def test_the_facts_of_a_development_service_name_its_chain(service: Service) -> None:
-    facts = httpx2.get(f"{service.url}/.well-known/imprint.json").json()
+    facts = httpx2.get(f"{service.url}/.well-known/imprint.json", timeout=60).json()
     asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-    response = httpx2.post(facts["chain"]["rpc_url"], json=asked).json()
+    response = httpx2.post(facts["chain"]["rpc_url"], json=asked, timeout=60).json()
     assert int(response["result"], 16) == facts["chain"]["id"] == 31337
     assert service.url.removeprefix("http://") in facts["login"]["domains"]
 

@@ -108,7 +108,7 @@ async def test_two_workers_serve_from_one_database(
     service = make_service(world, tmp_path, address, WORKERS="2")
     await asyncio.to_thread(service.start)
     try:
-        async with httpx2.AsyncClient(base_url=service.url) as client:
+        async with httpx2.AsyncClient(base_url=service.url, timeout=60) as client:
             body = world.wallet(1).sign("create") | {"content": "Kept elsewhere."}
             responses = [await client.post("/create/group", json=body) for _ in range(4)]
             assert [each.status_code for each in responses] == [200, 409, 409, 409]

@@ -56,8 +56,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 @pytest.fixture(scope="module")
 def description(live: Live) -> dict[str, Any]:
     """The description, narrowed to this service, with examples that name what it holds."""
-    facts = httpx2.get(f"{live.origin}/.well-known/imprint.json").json()
-    described = narrow(httpx2.get(f"{live.origin}/openapi.json").json(), facts)
+    facts = httpx2.get(f"{live.origin}/.well-known/imprint.json", timeout=60).json()
+    described = narrow(httpx2.get(f"{live.origin}/openapi.json", timeout=60).json(), facts)
     real = {
         ("/fileByCid", "cid"): live.draft_cid,
         ("/filesMetaData", "cid"): live.draft_cid,
@@ -175,5 +175,5 @@ def test_as_many_requests_are_sent_as_were_asked_for(
 def test_the_examples_lead_to_content(path: str, description: dict[str, Any], live: Live) -> None:
     parameters = description["paths"][path]["get"]["parameters"]
     query = {each["name"]: each["example"] for each in parameters if "example" in each}
-    response = httpx2.get(f"{live.origin}{path}", params=query, headers=live.session)
+    response = httpx2.get(f"{live.origin}{path}", params=query, headers=live.session, timeout=60)
     assert response.status_code == 200, response.text

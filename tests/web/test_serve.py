@@ -48,7 +48,7 @@ async def test_a_good_service_starts_serves_and_ends_well(town: World, tmp_path:
     service = Service(tmp_path, _given(town))
     await asyncio.to_thread(service.start)
     try:
-        async with httpx2.AsyncClient(base_url=service.url) as client:
+        async with httpx2.AsyncClient(base_url=service.url, timeout=60) as client:
             ready = await client.get("/readyz")
             assert ready.json()["status"] == "ready"
             facts = (await client.get("/.well-known/imprint.json")).json()
@@ -162,7 +162,7 @@ async def test_a_node_that_is_down_does_not_keep_the_service_down(tmp_path: Path
     service = Service(tmp_path, given)
     await asyncio.to_thread(service.start)
     try:
-        async with httpx2.AsyncClient(base_url=service.url) as client:
+        async with httpx2.AsyncClient(base_url=service.url, timeout=60) as client:
             assert (await client.get("/readyz")).json()["status"] == "degraded"
     finally:
         service.kill()

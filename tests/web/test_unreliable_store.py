@@ -22,7 +22,7 @@ FAILING = 0.3
 AUTHORS = 8
 SECONDS = 1.5
 FAILURES = 20
-LONGEST = 5.0
+LONGEST = 20.0
 
 
 @dataclass(slots=True)

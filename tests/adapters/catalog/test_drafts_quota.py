@@ -354,7 +354,10 @@ STEPS = st.lists(
 
 @hypothesis.settings(
     max_examples=15,
-    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+    suppress_health_check=[
+        hypothesis.HealthCheck.function_scoped_fixture,
+        hypothesis.HealthCheck.too_slow,
+    ],
 )
 @hypothesis.given(steps=STEPS)
 async def test_a_quota_is_exact_near_its_limit_whatever_runs_at_once(world, open_another, steps):

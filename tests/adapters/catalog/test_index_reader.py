@@ -106,7 +106,7 @@ async def market(world: World) -> RandomMarket:
 @settings(
     max_examples=150,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(which=FILTERS, limit=st.integers(1, 9))
 async def test_pages_have_every_post_of_a_list_once_and_in_order(

@@ -53,12 +53,14 @@ async def test_an_effect_is_durable_even_if_the_default_of_the_server_is_not(dat
 
 
 async def test_transactions_that_wait_for_each_other_both_take_effect(world):
-    entered = []
+    entered, both = [], asyncio.Barrier(2)
 
     async def cross(tx, first, second):
         entered.append(first)
+        is_again = len(entered) > 2
         await tx.lock({first})
-        await tx.execute("SELECT pg_sleep(0.1)")
+        if not is_again:
+            await both.wait()
         await tx.lock({second})
         return (await tx.fetchone(BEAT))["value"]
 
@@ -252,7 +254,7 @@ async def until(condition):
         await asyncio.sleep(0.01)
 
 
-async def recover(catalog, seconds=10):
+async def recover(catalog, seconds=30):
     begun = time.monotonic()
     while time.monotonic() - begun < seconds:
         try:

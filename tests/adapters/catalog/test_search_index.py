@@ -349,7 +349,9 @@ TEXTS = st.text(LETTERS, max_size=12)
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     posts=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=4),

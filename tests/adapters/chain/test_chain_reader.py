@@ -44,7 +44,7 @@ async def source(
     town: World, node: ChainNode, spare: ChainNode
 ) -> AsyncIterator[JsonRpcChainReader]:
     rpc = JsonRpc([node.address])
-    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=1)
+    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=30)
     await rpc.close()
 
 
@@ -53,7 +53,7 @@ async def source_of_two(
     town: World, node: ChainNode, spare: ChainNode
 ) -> AsyncIterator[JsonRpcChainReader]:
     rpc = JsonRpc([node.address, spare.address])
-    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=1)
+    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=8)
     await rpc.close()
 
 

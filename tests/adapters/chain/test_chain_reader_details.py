@@ -29,7 +29,7 @@ async def node(town: World) -> AsyncIterator[ChainNode]:
 @pytest.fixture
 async def source(town: World, node: ChainNode) -> AsyncIterator[JsonRpcChainReader]:
     rpc = JsonRpc([node.address])
-    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=1)
+    yield JsonRpcChainReader(rpc, 31337, Address(town.marketplace.lower()), timeout=30)
     await rpc.close()
 
 

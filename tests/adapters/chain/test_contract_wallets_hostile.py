@@ -39,7 +39,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SIZES = [0, 65, 4096, MAX_SIGNATURE_BYTES]
 INNER = [b"", b"\xff" * 65, b"\xff" * 12_000]
 MANY = settings(
-    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 
 

@@ -19,7 +19,7 @@ from imprint.adapters.content.bucket_client import (
 from imprint.adapters.content.http_retry import RetryPolicy
 from imprint.domain.errors import StoreMisconfigured, Unavailable
 
-BRISK = RetryPolicy(timeout=0.3, pause=0.001)
+BRISK = RetryPolicy(timeout=2, pause=0.001)
 ADDRESS = "https://store.example.org/bucket/private/x?sig=c2VjcmV0"
 
 

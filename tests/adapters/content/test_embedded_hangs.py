@@ -28,7 +28,7 @@ async def store(tmp_path: Path) -> AsyncIterator[EmbeddedStore]:
 
     Opening a named pipe blocks until somebody writes to it, as a disk that hangs does.
     """
-    store = EmbeddedStore(tmp_path, MovableClock(), threads=1, seconds=0.3)
+    store = EmbeddedStore(tmp_path, MovableClock(), threads=1, seconds=1.5)
     shard = tmp_path / "private" / STUCK[-3:-1]
     shard.mkdir()
     pipe = shard / STUCK

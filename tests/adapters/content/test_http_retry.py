@@ -17,7 +17,9 @@ from imprint.adapters.content.http_retry import (
     StoreFailure,
 )
 
-POLICY = RetryPolicy(pause=0.001)
+POLICY = RetryPolicy(timeout=50, pause=0.001)
+SOON = 20
+"""Seconds that even a busy machine does not need, and that are fewer than any wait to avoid."""
 
 
 class Service:
@@ -67,7 +69,7 @@ async def test_a_retry_after_beyond_the_deadline_fails_at_once(after: str) -> No
     began = time.monotonic()
     with pytest.raises(StoreFailure, match="status 429, and no time for another attempt"):
         await send(Service(after))
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < SOON
 
 
 MALFORMED = [
@@ -91,15 +93,15 @@ async def test_a_malformed_retry_after_is_ignored(after: str) -> None:
     service = Service(after)
     began = time.monotonic()
     assert (await send(service)).body == b"done"
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < SOON
     assert service.received == 2
 
 
 @pytest.mark.parametrize("after", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])
 async def test_a_retry_after_that_has_passed_leaves_the_usual_pause(after: str) -> None:
     began = time.monotonic()
-    assert (await send(Service(after), RetryPolicy(pause=0.2))).body == b"done"
-    assert 0.2 <= time.monotonic() - began < 1
+    assert (await send(Service(after), RetryPolicy(timeout=50, pause=0.2))).body == b"done"
+    assert 0.2 <= time.monotonic() - began < SOON
 
 
 async def test_the_last_attempt_returns_its_response_whatever_the_status() -> None:

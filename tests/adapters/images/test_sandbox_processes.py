@@ -53,7 +53,7 @@ async def misbehaving(
     def start(behaviour: str) -> SandboxedRecoder:
         script = tmp_path / "sandbox.py"
         script.write_text(SCRIPT_HEAD + behaviour)
-        opened.append(SandboxedRecoder(script=script, wall_limit=1.0))
+        opened.append(SandboxedRecoder(script=script, wall_limit=10.0))
         return opened[-1]
 
     yield start
@@ -107,7 +107,7 @@ def children() -> set[int]:
 async def test_no_process_runs_before_the_first_image_and_one_is_reused() -> None:
     before = children()
     recoder = SandboxedRecoder()
-    assert children() == before
+    assert children() <= before
     await recoder.recode(PNG, ALICE)
     first = children() - before
     assert len(first) == 1
@@ -115,7 +115,7 @@ async def test_no_process_runs_before_the_first_image_and_one_is_reused() -> Non
     await refusal_of(recoder, b"\x89PNG\r\n\x1a\n")
     assert children() - before == first
     await recoder.close()
-    assert children() == before
+    assert children() <= before
 
 
 def limits_of(process: int) -> dict[str, str]:
@@ -150,6 +150,7 @@ async def test_a_cancelled_image_ends_its_process_and_the_next_one_is_fine(
     before = children()
     await fresh.recode(PNG, ALICE)
     (process,) = children() - before
+    os.kill(process, signal.SIGSTOP)  # it does not finish before it is cancelled
     noise = Image.frombytes("L", (2000, 2000), os.urandom(4_000_000))
     running = asyncio.ensure_future(fresh.recode(write(noise, "PNG", compress_level=0), ALICE))
     await asyncio.sleep(0.03)
@@ -170,7 +171,7 @@ async def test_closing_ends_running_processes(
     await recoder.close()
     for outcome in await asyncio.gather(*running, return_exceptions=True):
         assert isinstance(outcome, Unavailable)
-    assert children() == before
+    assert children() <= before
 
 
 async def test_a_closed_recoder_is_unavailable(fresh: SandboxedRecoder) -> None:
@@ -268,7 +269,7 @@ def test_a_process_ends_when_the_service_is_killed() -> None:
     )
     assert service.returncode == -signal.SIGKILL
     process = int(service.stdout)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while is_running(process):
         assert time.monotonic() < deadline, "the process outlived the service"
         time.sleep(0.02)
