@@ -45,9 +45,11 @@ async def fetch(replica: Replica, path: str, method: str = "GET", **more: Any) -
         return await client.request(method, path, **more)
 
 
-async def expect_waiting(scene: Scene, replica: Replica) -> None:
+async def expect_waiting(scene: Scene, replica: Replica, workers: int) -> None:
     """It is alive, not ready, and refuses everything else with the code of its database."""
     await replica.wait_for(503)
+    # One that starts late would find the database there, and not wait at all.
+    await until(lambda: replica.log.count(WAITS) == workers)
     assert (await fetch(replica, "/healthz")).status_code == 200
     ready = (await fetch(replica, "/readyz")).json()
     assert ready["status"] == "not ready"
@@ -62,7 +64,12 @@ async def expect_waiting(scene: Scene, replica: Replica) -> None:
         assert response.json()["code"] == "database_unavailable"
         assert int(response.headers["Retry-After"]) >= 1
         assert response.headers["Content-Type"] == "application/problem+json"
-    assert WAITS in replica.log
+
+
+async def start_all(replica: Replica, workers: int) -> None:
+    """Start it, and wait until every worker serves; it is ready as soon as one does."""
+    await replica.start()
+    await until(lambda: replica.log.count("Started server process") == workers)
 
 
 @pytest.mark.parametrize("workers", WORKERS)
@@ -71,7 +78,7 @@ async def test_a_service_starts_when_its_server_does(tmp_path: Path, server: Ser
         server.kill()
         replica = scene.replica()
         replica.process.spawn()
-        await expect_waiting(scene, replica)
+        await expect_waiting(scene, replica, int(workers))
         # A connection from before stays open and gets the real service.
         async with httpx2.AsyncClient(base_url=replica.url, timeout=20, verify=PLAIN) as client:
             assert (await client.get("/readyz")).status_code == 503
@@ -94,7 +101,7 @@ async def test_a_service_starts_when_the_file_is_no_longer_locked(tmp_path: Path
         with closing(sqlite3.connect(tmp_path / "data" / "imprint.db", isolation_level=None)) as db:
             db.execute("BEGIN EXCLUSIVE")
             replica.process.spawn()
-            await expect_waiting(scene, replica)
+            await expect_waiting(scene, replica, 2)
             db.execute("ROLLBACK")
         await until(lambda: replica.log.count(GOES_ON) == 2)
         await scene.world.create(scene.world.wallet(0))
@@ -107,7 +114,7 @@ async def test_a_service_that_waits_is_not_ready_and_stops_at_once(tmp_path: Pat
     async with open_scene(tmp_path, **given) as scene:
         replica = scene.replica()
         replica.process.spawn()
-        await expect_waiting(scene, replica)
+        await expect_waiting(scene, replica, int(workers))
         metrics = (await fetch(replica, f"http://127.0.0.1:{given['METRICS_PORT']}/")).text
         assert "\nimprint_ready 0.0\n" in metrics
         assert await asyncio.to_thread(replica.process.stop, 60) == 0
@@ -120,7 +127,7 @@ async def test_a_worker_that_dies_without_its_server_ends_nothing(
 ):
     async with open_scene(tmp_path, WORKERS=workers) as scene:
         replica = scene.replica()
-        await replica.start()
+        await start_all(replica, int(workers))
         await scene.world.create(scene.world.wallet(0))
         server.kill()
         died, *stayed = sorted(workers_of(replica))
@@ -134,7 +141,7 @@ async def test_a_worker_that_dies_without_its_server_ends_nothing(
         await until(lambda: GOES_ON in replica.log)
         await replica.wait_for(200)
         assert not any(map(has_ended, stayed))
-        assert len(workers_of(replica)) == int(workers)
+        await until(lambda: len(workers_of(replica)) == int(workers))
         await scene.world.create(scene.world.wallet(0))
 
 
@@ -144,9 +151,8 @@ async def test_a_hangup_without_the_server_keeps_the_old_workers(
 ):
     async with open_scene(tmp_path, WORKERS=workers) as scene:
         replica = scene.replica()
-        await replica.start()
         # A worker that is not ready yet is not replaced.
-        await until(lambda: replica.log.count("Started server process") == int(workers))
+        await start_all(replica, int(workers))
         old = workers_of(replica)
         server.kill()
         os.kill(replica.process.pid, signal.SIGHUP)
@@ -167,7 +173,7 @@ async def test_a_reload_ends_a_wait_for_the_wrong_server(tmp_path: Path, server:
         environ = replica.process.environ.items()
         replica.process.environ = {k: v for k, v in environ if k != "IMPRINT_DATABASE_URL"}
         replica.process.spawn()
-        await expect_waiting(scene, replica)
+        await expect_waiting(scene, replica, 1)
         address.write_text(right)
         os.kill(replica.process.pid, signal.SIGHUP)
         await replica.wait_for(200)
@@ -178,7 +184,7 @@ async def test_a_reload_ends_a_wait_for_the_wrong_server(tmp_path: Path, server:
 async def test_a_worker_that_finds_a_newer_schema_leaves_the_others_alone(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()
-        await replica.start()
+        await start_all(replica, 2)
         _execute(scene, "INSERT INTO schema_migrations VALUES (9999, 'of tomorrow')")
         died, stayed = sorted(workers_of(replica))
         os.kill(died, signal.SIGKILL)
