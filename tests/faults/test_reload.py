@@ -96,7 +96,7 @@ async def test_reloads_under_load_drop_nothing_and_counters_never_fall(
                 seen.append(await scrape(metrics))
             await load.go_on()
         assert load.dropped == []
-        assert len(workers_of(replica)) == int(workers)
+        await until(lambda: len(workers_of(replica)) == int(workers))
         seen.append(await scrape_complete(metrics, load.done["write"]))
         for before, after in pairwise(seen):
             counters = {name for name in before if re.search(r"_(total|count|bucket|sum)\b", name)}

@@ -232,8 +232,8 @@ async def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()
         await replica.start()
+        await until(lambda: len(workers_of(replica)) == 2)
         workers = workers_of(replica)
-        assert len(workers) == 2
         # Alone: `replica.process.kill` would end the workers too.
         os.kill(replica.process.pid, signal.SIGKILL)
         await until(lambda: all(map(has_ended, workers)))
