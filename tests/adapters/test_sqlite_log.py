@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.hypothesis_settings import SHARED_FIXTURE
 
 from imprint.adapters.sqlite_connections import connect_writer
 from imprint.adapters.sqlite_log import (
@@ -243,7 +244,7 @@ def test_a_log_without_its_database_is_kept(killed, leave):
 
 
 @given(left_out=st.sets(st.integers(0, 60)))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@SHARED_FIXTURE
 def test_blocks_that_a_loss_of_power_left_out_are_never_a_reason_to_refuse(killed, left_out):
     log = log_of(killed)
     note(killed, "the start before")

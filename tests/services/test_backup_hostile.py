@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hypothesis_settings import SHARED_FIXTURE
 from tests.services.backup_parts import (
     DOCUMENTS,
     entries_of,
@@ -134,11 +135,7 @@ def places() -> st.SearchStrategy[int]:
 
 
 @given(st.lists(st.tuples(places(), st.integers(0, 3), st.binary(max_size=3)), min_size=1))
-@settings(
-    max_examples=40,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    deadline=None,
-)
+@settings(SHARED_FIXTURE, max_examples=40)
 async def test_a_changed_backup_is_refused_or_restores_the_same(tmp_path_factory, changes):
     changed = bytearray(WHOLE)
     for at, length, data in changes:

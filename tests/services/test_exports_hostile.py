@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.hypothesis_settings import SHARED_FIXTURE
 from tests.services.hostile_exports import (
     EXPORTS,
     document,
@@ -127,9 +128,7 @@ def mutations() -> st.SearchStrategy[list[tuple[int, int, bytes]]]:
 
 
 @given(mutations())
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
-)
+@SHARED_FIXTURE
 def test_a_changed_export_is_refused_or_has_the_same_contents(tmp_path, changes):
     changed = bytearray(VALID)
     for at, length, data in changes:
@@ -159,9 +158,7 @@ def sections(car: bytes) -> Iterator[tuple[int, int]]:
 
 
 @given(st.lists(st.integers(0, 7), max_size=20))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
-)
+@SHARED_FIXTURE
 def test_sections_in_another_order_or_number_are_refused_or_the_same(tmp_path, order):
     (_, header), *rest = sections(VALID)
     pieces = [VALID[start:end] for start, end in rest]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 from tests.adapters.catalog import rivals
 from tests.adapters.catalog.databases import open_any
+from tests.hypothesis_settings import SHARED_FIXTURE
 
 from imprint.adapters.catalog import sql
 from imprint.domain.addresses import Address
@@ -352,13 +353,7 @@ STEPS = st.lists(
 )
 
 
-@hypothesis.settings(
-    max_examples=15,
-    suppress_health_check=[
-        hypothesis.HealthCheck.function_scoped_fixture,
-        hypothesis.HealthCheck.too_slow,
-    ],
-)
+@hypothesis.settings(SHARED_FIXTURE, max_examples=15)
 @hypothesis.given(steps=STEPS)
 async def test_a_quota_is_exact_near_its_limit_whatever_runs_at_once(world, open_another, steps):
     """Writes of a step run at once, on two catalogs as two processes have them."""

@@ -6,10 +6,11 @@ from datetime import timedelta
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.adapters.catalog.conftest import World
 from tests.adapters.catalog.market import START, TAGS, WALLETS, RandomMarket
+from tests.hypothesis_settings import SHARED_FIXTURE
 
 from imprint.adapters.catalog import index_sql
 from imprint.adapters.catalog.catalog import CatalogBase
@@ -103,11 +104,7 @@ async def market(world: World) -> RandomMarket:
     return made
 
 
-@settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(SHARED_FIXTURE, max_examples=150)
 @given(which=FILTERS, limit=st.integers(1, 9))
 async def test_pages_have_every_post_of_a_list_once_and_in_order(
     world: World, market: RandomMarket, which: PostFilter, limit: int

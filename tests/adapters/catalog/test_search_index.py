@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.adapters.catalog.conftest import World
+from tests.hypothesis_settings import SHARED_FIXTURE
 
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.post_words import BUCKET
@@ -348,11 +349,7 @@ LETTERS = st.sampled_from("aAbBéÉ東京한ßŁ0١\"'*:()&|!<>\\-^ \x00\u0301\u
 TEXTS = st.text(LETTERS, max_size=12)
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(SHARED_FIXTURE, max_examples=60)
 @given(
     posts=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=4),
     queries=st.lists(TEXTS | st.sampled_from(["a NEAR b", "title:a", "AND", "a* OR", "'a':*"])),

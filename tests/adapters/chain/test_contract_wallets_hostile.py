@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.adapters.chain.chain_node import Responses
 from tests.adapters.chain.wallet_chain import DIGEST, WalletChain, open_wallet_chain
@@ -28,6 +28,7 @@ from tests.contract_wallets import (
     sign_digest,
     wrap,
 )
+from tests.hypothesis_settings import SHARED_FIXTURE
 
 from imprint.adapters.chain.contract_wallets import CALLER
 from imprint.auth.signatures import MAX_SIGNATURE_BYTES
@@ -38,11 +39,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SIZES = [0, 65, 4096, MAX_SIGNATURE_BYTES]
 INNER = [b"", b"\xff" * 65, b"\xff" * 12_000]
-MANY = settings(
-    max_examples=150,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    deadline=None,
-)
+MANY = settings(SHARED_FIXTURE, max_examples=150)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
