@@ -89,8 +89,17 @@ function respond(privateKey, challenge, rpId) {
   const clientDataJSON = Buffer.from(JSON.stringify({ type: "webauthn.get", challenge: text, origin }));
   const digest = (bytes) => createHash("sha256").update(bytes).digest();
   const authenticatorData = Buffer.concat([digest(rpId), Buffer.from([0x05, 0, 0, 0, 1])]);
-  const signature = sign("sha256", Buffer.concat([authenticatorData, digest(clientDataJSON)]), privateKey);
+  const signature = signInFull(Buffer.concat([authenticatorData, digest(clientDataJSON)]), privateKey);
   return { authenticatorData, clientDataJSON, signature };
+}
+
+/** viem takes `r` of a passkey's signature for 32 bytes, and so garbles one in 256: those are not what is tested. */
+function signInFull(bytes, privateKey) {
+  for (;;) {
+    const signature = sign("sha256", bytes, privateKey);
+    const [length, first] = [signature[3], signature[4]]; // Of `r`, with a zero in front if it looks negative.
+    if (length - (first === 0 ? 1 : 0) === 32) return signature;
+  }
 }
 
 /** A draft in the form that is bound to its content and to the service. */
