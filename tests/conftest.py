@@ -10,11 +10,15 @@ import pytest
 from tests.postgresql import Server, keeping_records_on
 from tests.world import World, open_world
 
-# No test depends on the speed of the machine.
+# No test depends on the speed of the machine, and the same code gets the same examples:
+# `pytest --hypothesis-profile explore` draws others.
 hypothesis.settings.register_profile(
-    "imprint", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "explore", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-hypothesis.settings.load_profile("imprint")
+hypothesis.settings.register_profile(
+    "repeat", parent=hypothesis.settings.get_profile("explore"), derandomize=True
+)
+hypothesis.settings.load_profile("repeat")
 
 
 @pytest.fixture(scope="module")
