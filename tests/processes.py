@@ -1,7 +1,7 @@
 """Processes that tests start: on free ports, with a log that can be read, ended by their ids."""
 
 import os
-import secrets
+import random
 import signal
 import socket
 import subprocess
@@ -23,12 +23,28 @@ PLAIN = False
 PORTS = range(10_000, 32_768)
 """Below those that Linux gives to outgoing connections: a service can be restarted on its port."""
 
+REFUSED_BY_FETCH = {10_080}
+"""To these, browsers and Node make no connection ("bad port")."""
+
+
+def _draw_ports() -> list[int]:
+    """The ports of this worker, in an order that no other process has."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    ports = [port for port in PORTS if port not in REFUSED_BY_FETCH][worker::workers]
+    # Not of the shared generator: a test that seeds it would draw as another one does.
+    random.SystemRandom().shuffle(ports)
+    return ports
+
+
+_ports = _draw_ports()
+
 
 def free_port() -> int:
-    """A port of this machine that nobody uses; a random one, since other tests choose theirs."""
+    """A port of this machine that nobody uses, and that no test was given before: many listen to
+    theirs only later, or again."""
     while True:
-        # Not of the shared generator: a test that seeds it would choose as another one does.
-        port = secrets.choice(PORTS)
+        port = _ports.pop()
         with suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port

@@ -62,8 +62,8 @@ def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
         "CHAIN_FOLLOW_SECONDS": "0",
         "LOGIN_DOMAINS": LOGIN_DOMAIN,
         "JWT_SECRET": secrets.token_hex(32),
-        "WEBHOOK_A_SECRET": f"whsec_{secrets.token_urlsafe(32)}",
-        "WEBHOOK_B_SECRET": f"qnsec_{secrets.token_urlsafe(32)}",
+        "WEBHOOK_A_SECRET": f"whsec_{secrets.token_hex(32)}",
+        "WEBHOOK_B_SECRET": f"qnsec_{secrets.token_hex(32)}",
     }
     with ExitStack() as made:
 

@@ -97,12 +97,12 @@ def publish(client: httpx2.Client, wallet: Wallet, cid: str, image: bytes) -> ht
 
 
 def visible(response: httpx2.Response) -> dict[str, Any]:
-    """What a client sees of a response, without what a proxy may set."""
+    """What a client sees of a response, without what a proxy may set, and without the time."""
     kept = [(name, value) for name, value in response.headers.multi_items() if name != "vary"]
     vary = set(re.split(r", *", response.headers.get("vary", ""))) - {"", "Accept-Encoding"}
     return {
         "status": response.status_code,
-        "body": response.content,
+        "body": re.sub(rb'"now":\d+}$', b"", response.content),
         "vary": vary,
         "headers": sorted(each for each in kept if each[0] not in OWN_HEADERS),
     }

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,9 +109,12 @@ def descriptors(pid: int) -> int:
 
 
 def stored(service: Service) -> int:
-    """Bytes in the service's folder."""
-    files = (service.folder / "data").rglob("*")
-    return sum(file.stat().st_size for file in files if file.is_file())
+    """Bytes in the service's folder, whose files may come and go meanwhile."""
+    size = 0
+    for file in (service.folder / "data").rglob("*"):
+        with suppress(FileNotFoundError):
+            size += file.stat().st_size if file.is_file() else 0
+    return size
 
 
 # The honest client's process
