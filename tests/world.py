@@ -408,9 +408,10 @@ def respell(cid: str) -> str:
 
 def picture(kind: str = "PNG", size: tuple[int, int] = (32, 18)) -> bytes:
     """A small image, different every time."""
-    color = tuple(secrets.token_bytes(3))
+    image = Image.new("RGB", size, tuple(secrets.token_bytes(3)))
+    image.paste(tuple(secrets.token_bytes(3)), (0, 0, size[0] // 2, size[1]))
     file = io.BytesIO()
-    Image.new("RGB", size, color).save(file, kind)
+    image.save(file, kind)
     return file.getvalue()
 
 

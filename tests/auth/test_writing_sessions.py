@@ -382,8 +382,7 @@ def test_hex_digits_may_be_in_upper_case() -> None:
     WritingSessionKey.load(session()).check(write, signed, "0x" + text[2:].upper())
 
 
-def malformed_signatures() -> dict[str, str]:
-    _, signed = written()
+def malformed_signatures(signed: bytes) -> dict[str, str]:
     r, s = numbers(signed)
     der = KEY.sign(signed, ec.ECDSA(hashes.SHA256()))
     other = ec.derive_private_key(8, ec.SECP256R1())
@@ -410,10 +409,10 @@ def malformed_signatures() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", malformed_signatures())
+@pytest.mark.parametrize("name", malformed_signatures(b""))
 def test_any_other_signature_is_refused(name: str, refused: Refused) -> None:
     write, signed = written()
-    signature = malformed_signatures()[name]
+    signature = malformed_signatures(signed)[name]
     key = WritingSessionKey.load(session())
     assert refused(lambda: key.check(write, signed, signature)) is Code.WRITING_SESSION_INVALID
 

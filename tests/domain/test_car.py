@@ -21,6 +21,7 @@ from imprint.domain.car import (
 from imprint.domain.cids import Cid, Codec, blocks, cid_bytes, cid_of, document_cid
 
 HELLO = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
+RELABELLED = cid_of(Codec.DAG_PB, sha256(b"hello world").digest())
 HELLO_CAR = bytes.fromhex(
     # {"roots": [HELLO], "version": 1} in DAG-CBOR, as every implementation writes it
     "3aa265726f6f747381d82a58250001551220"
@@ -78,17 +79,20 @@ def test_a_car_that_is_cut_off_is_refused_unless_between_blocks(end):
         read(HELLO_CAR[:end])
 
 
-@given(st.integers(0, len(HELLO_CAR) - 1), st.integers(1, 255))
-def test_no_changed_byte_goes_unnoticed(at, by):
+@pytest.mark.parametrize("at", range(len(HELLO_CAR)))
+def test_no_changed_byte_goes_unnoticed(at):
     changed = bytearray(HELLO_CAR)
-    changed[at] ^= by
-    try:
-        found = read(bytes(changed))
-    except NotACar:
-        return
-    # Only the root in the header is not proven by anything beside it.
-    assert found[0] != (HELLO,)
-    assert found[1] == [(HELLO, b"hello world")]
+    for by in range(1, 256):
+        changed[at] = HELLO_CAR[at] ^ by
+        try:
+            roots, sections = read(bytes(changed))
+        except NotACar:
+            continue
+        # Two things are proven by nothing beside them: the root in the header, and a block's codec.
+        if roots == (HELLO,):
+            assert sections == [(RELABELLED, b"hello world")]
+        else:
+            assert sections == [(HELLO, b"hello world")]
 
 
 @given(st.binary(max_size=300))

@@ -5,7 +5,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from imprint.domain.search import (
@@ -164,6 +164,8 @@ def test_a_snippet_is_harmless_html(query: str, texts: list[str]) -> None:
 
 
 @given(st.text(max_size=30))
+@example("\N{ARABIC TATWEEL}")
+@example("\N{ARABIC TATWEEL WITH FATHATAN ABOVE}")
 def test_a_text_matches_its_own_words(text: str) -> None:
     words = words_of(text)[:16]
     phrase = parse_query(f'"{" ".join(words)}"') if len(" ".join(words)) < 190 else None

@@ -436,7 +436,8 @@ async def test_nobody_signs_for_the_zero_address_or_a_precompile(town: World, ad
     ids=["no prefix", "0X", "a wrong checksum", "too long", "a line more", "empty"],
 )
 async def test_an_address_has_one_form(town: World, change: Any) -> None:
-    alice = town.stranger()
+    # Not a stranger: one address in 2 000 has letters of one case only, and so no checksum.
+    alice = town.wallet(1)
     body = alice.sign("create") | {"content": ""}
     body["address"] = change(alice.account.address)
     response = await town.client.post("/create/group", json=body)

@@ -210,12 +210,14 @@ def _fold_character(char: str) -> str:
     kind = unicodedata.category(char)
     if char == "\N{ZERO WIDTH SPACE}":
         return " "
-    if kind[0] == "M" or kind == "Cf" or char == "\N{ARABIC TATWEEL}":
+    if kind[0] == "M" or kind == "Cf":
         return ""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
     made = []
     for each in plain:
         kind = unicodedata.category(each)
+        if each == "\N{ARABIC TATWEEL}":
+            continue
         if kind[0] in "LN":
             letter = _STROKES.get(each, each)
             made.append(f" {letter} " if _is_unspaced(each) else letter)
