@@ -1,5 +1,6 @@
 """The systemd unit: its exposure, and the service in the sandbox that systemd makes from it."""
 
+import asyncio
 import re
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -77,6 +78,17 @@ class Installed:
     def show(self, name: str) -> str:
         """A property of the unit."""
         return self.machine.succeed(f"systemctl show --property={name} --value imprint").strip()
+
+    def wait_for(self, name: str, value: str) -> None:
+        """Wait until a property of the unit has a value."""
+        self._try_until(f'[ "$(systemctl show --property={name} --value imprint)" = "{value}" ]')
+
+    def wait_for_log(self, text: str) -> None:
+        """Wait until the journal has a text, which is written a moment after the event."""
+        self._try_until(f"journalctl --unit imprint --no-pager --lines 50 | grep -F '{text}'")
+
+    def _try_until(self, command: str) -> None:
+        self.machine.succeed(f"for _ in $(seq 600); do {command} && exit; sleep 0.1; done; exit 1")
 
     @property
     def config(self) -> Path:
@@ -172,10 +184,24 @@ async def test_no_other_folder_can_be_written(installed: Installed):
 
 async def test_a_reload_reads_the_settings_and_keeps_the_service(installed: Installed):
     before = installed.show("MainPID")
+    installed.config.write_text(installed.config.read_text() + 'signing_name = "Renamed"\n')
     installed.machine.succeed("systemctl reload imprint")
+    # systemd only sends the signal; the service says when it has begun, and when it has ended.
+    installed.wait_for_log("reloaded: new workers serve")
+    installed.wait_for("ActiveState", "active")
     await _wait_until_ready(installed)
-    assert installed.show("ActiveState") == "active"
     assert installed.show("MainPID") == before
+    await _wait_until_named(installed, "Renamed")
+
+
+async def _wait_until_named(unit: Installed, name: str) -> None:
+    # Old workers answer until they have ended.
+    async with asyncio.timeout(60):
+        while True:
+            facts = await unit.scene.world.client.get("/.well-known/imprint.json")
+            if facts.json()["signing"]["name"] == name:
+                return
+            await asyncio.sleep(0.1)
 
 
 async def test_it_stops_with_success(installed: Installed):
@@ -187,11 +213,7 @@ async def test_it_stops_with_success(installed: Installed):
 async def test_it_is_restarted_after_a_crash(installed: Installed):
     before = installed.show("MainPID")
     installed.machine.succeed(f"kill -s KILL {before}")
-    installed.machine.succeed(
-        "for _ in $(seq 300); do"
-        ' [ "$(systemctl show --property=NRestarts --value imprint)" = 1 ] && exit 0; sleep 0.1;'
-        " done; exit 1"
-    )
+    installed.wait_for("NRestarts", "1")
     await _wait_until_ready(installed)
     assert installed.show("MainPID") != before
 
@@ -201,16 +223,7 @@ async def test_wrong_settings_are_not_tried_again(installed: Installed):
     right = installed.config.read_text()
     installed.config.write_text(right + 'chain_quorum = "many"\n')
     installed.machine.run("systemctl start imprint")
-    installed.machine.succeed(
-        "for _ in $(seq 300); do"
-        ' [ "$(systemctl show --property=ActiveState --value imprint)" = failed ] && exit 0;'
-        " sleep 0.1; done; exit 1"
-    )
+    installed.wait_for("ActiveState", "failed")
     assert installed.show("ExecMainStatus") == "2"
     assert installed.show("NRestarts") == "0"
-    # The journal is written a moment later.
-    installed.machine.succeed(
-        "for _ in $(seq 300); do"
-        " journalctl --unit imprint --no-pager --lines 20 | grep IMPRINT_CHAIN_QUORUM && exit 0;"
-        " sleep 0.1; done; exit 1"
-    )
+    installed.wait_for_log("IMPRINT_CHAIN_QUORUM")
