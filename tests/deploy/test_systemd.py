@@ -11,6 +11,7 @@ import pytest
 from tests.deploy.container import ROOT, Image, capture
 from tests.deploy.machine import Machine, booted, copy_tree, make_root
 from tests.faults.scene import Replica, Scene, open_scene
+from tests.faults.test_reload import DONE
 from tests.processes import free_port
 
 from imprint.settings import read_settings
@@ -187,7 +188,7 @@ async def test_a_reload_reads_the_settings_and_keeps_the_service(installed: Inst
     installed.config.write_text(installed.config.read_text() + 'signing_name = "Renamed"\n')
     installed.machine.succeed("systemctl reload imprint")
     # systemd only sends the signal; the service says when it has begun, and when it has ended.
-    installed.wait_for_log("reloaded: new workers serve")
+    installed.wait_for_log(DONE)
     installed.wait_for("ActiveState", "active")
     await _wait_until_ready(installed)
     assert installed.show("MainPID") == before

@@ -214,10 +214,8 @@ def _fold_character(char: str) -> str:
         return ""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
     made = []
-    for each in plain:
+    for each in plain.replace("\N{ARABIC TATWEEL}", ""):
         kind = unicodedata.category(each)
-        if each == "\N{ARABIC TATWEEL}":
-            continue
         if kind[0] in "LN":
             letter = _STROKES.get(each, each)
             made.append(f" {letter} " if _is_unspaced(each) else letter)
