@@ -56,7 +56,15 @@ from imprint.services.webhooks import Webhooks
 from imprint.services.write_health import WriteHealth
 from imprint.services.writing_sessions import WritingSessions
 from imprint.settings import Compatibility, Secret, Settings
-from imprint.web.app import ClientRates, Facts, Services, StartingApp, WebOptions, build_app
+from imprint.web.app import (
+    ClientRates,
+    Facts,
+    Services,
+    SiteFacts,
+    StartingApp,
+    WebOptions,
+    build_app,
+)
 from imprint.web.feed_links import FeedLinks
 
 __all__ = [
@@ -139,7 +147,17 @@ def build_service(
 def _facts(settings: Settings, rpc_url: str | None) -> Facts:
     chain, server = settings.chain, settings.server
     links = FeedLinks(server.public_url, chain.id, chain.marketplace, server.websub_hub)
-    return Facts(describe_service(settings, rpc_url), describe_marketplace(settings), links)
+    return Facts(
+        describe_service(settings, rpc_url), describe_marketplace(settings), links, _site(settings)
+    )
+
+
+def _site(settings: Settings) -> SiteFacts | None:
+    site = settings.site
+    if not site.enabled:
+        return None
+    secret = _reveal(site.operator_secret)
+    return SiteFacts(site.name, site.fediverse_creator, site.ai_training, secret)
 
 
 def _readiness(

@@ -22,6 +22,7 @@ from imprint.settings.groups import (
 )
 from imprint.settings.limits import Limits
 from imprint.settings.secrets import Secret, secret_parts
+from imprint.settings.site import Site
 from imprint.settings.stores import PostgresqlDatabase, find_credentials
 
 DEVELOPMENT: Mapping[str, str] = MappingProxyType(
@@ -78,6 +79,7 @@ class Settings:
     webhooks: Webhooks
     limits: Limits
     retention: Retention
+    site: Site
     development: Development
     warnings: tuple[str, ...] = ()
 
@@ -102,7 +104,7 @@ class Settings:
         storage = self.storage
         found = [storage.pinata_jwt, storage.s3_access_key_id, storage.s3_secret_access_key]
         found += [storage.gs_service_account_key, storage.az_access_key, *self.page_token_secrets]
-        for group in (self.encryption, self.sessions, self.webhooks):
+        for group in (self.encryption, self.sessions, self.webhooks, self.site):
             found += [getattr(group, name) for name in declared_in(type(group))]
         texts = [each.reveal() for each in found if isinstance(each, Secret)]
         urls = [each.reveal() for each in self.chain.rpc_urls]

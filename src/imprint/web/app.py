@@ -47,11 +47,14 @@ from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
 from imprint.web.routes.posts import PostRoutes
 from imprint.web.routes.reads import ReadRoutes
+from imprint.web.routes.site import SiteRoutes
 from imprint.web.routes.totals import TotalsRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
 from imprint.web.routes.writing_sessions import WritingSessionRoutes
 from imprint.web.routing import Application
+from imprint.web.site.assets import ASSET_PATH, built_assets
+from imprint.web.site.templates import Templates
 
 WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
 """The second name of each provider in the paths of webhooks."""
@@ -78,12 +81,24 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteFacts:
+    """What the operator decided about the pages for people."""
+
+    name: str
+    fediverse_creator: str | None = None
+    ai_training: str = "prohibit"
+    operator_secret: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What is published to clients under `/.well-known/`."""
 
     service: Mapping[str, Any]
     marketplace: Mapping[str, Any]
     links: FeedLinks
+    site: SiteFacts | None = None
+    """None if the service has no pages for people."""
 
 
 MAX_PUBLISHING = 32
@@ -227,6 +242,7 @@ def _routes(
     )
     return [
         Route("/ipfs/{cid}", gateway.document),
+        *_site_routes(services, facts),
         *_index_routes(posts, reads, machines),
         *(
             Route(f"/webhook/{name}/publish", webhooks.receiver(provider), methods=["POST"])
@@ -241,6 +257,20 @@ def _routes(
         *_totals_routes(TotalsRoutes(services.totals)),
         *_about_routes(about),
     ]
+
+
+def _site_routes(services: Services, facts: Facts) -> Iterator[Route]:
+    if facts.site is None:
+        return
+    assets = built_assets()
+    templates = Templates(assets, {"site_name": facts.site.name, "facts": facts.service})
+    rpc_url = facts.service["chain"].get("rpc_url")
+    site = SiteRoutes(services.posts, services.pages, assets, templates, rpc_url)
+    yield Route("/", site.front)
+    yield Route("/p/{id}", site.post)
+    yield Route("/library", site.library)
+    yield Route("/studio", site.studio)
+    yield Route(f"{ASSET_PATH}{{name}}", site.asset)
 
 
 def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes) -> Iterator[Route]:

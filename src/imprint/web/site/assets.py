@@ -1,0 +1,67 @@
+"""The scripts, styles and fonts of the pages: built, named by their content, kept in memory."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+ASSET_PATH = "/assets/"
+"""Where assets are served; a name has the hash of its content in it, so each is kept for ever."""
+
+MANIFEST = "manifest.json"
+"""The file that names the built file of every entry."""
+
+MEDIA_TYPES = {
+    "css": "text/css",
+    "js": "text/javascript",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "txt": "text/plain",
+    "woff2": "font/woff2",
+}
+"""The media types of assets, by the ending of their names."""
+
+COMPRESSED = ("css", "js", "svg", "txt")
+"""Endings of texts, which are sent compressed to clients that can read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A built file, and the same compressed if that saves anything."""
+
+    content: bytes
+    media_type: str
+    compressed: bytes | None
+
+
+class Assets:
+    """The built files, by their names; `url` finds the address of an entry."""
+
+    def __init__(self, folder: Traversable) -> None:
+        self._files = {
+            each.name: _read(each)
+            for each in folder.iterdir()
+            if each.name.rpartition(".")[2] in MEDIA_TYPES
+        }
+        self._manifest: Mapping[str, str] = json.loads(folder.joinpath(MANIFEST).read_bytes())
+
+    def find(self, name: str) -> Asset | None:
+        """The file with this name."""
+        return self._files.get(name)
+
+    def url(self, entry: str) -> str:
+        """The address of an entry like `reader.js`. Raises `KeyError` for an unknown one."""
+        return ASSET_PATH + self._manifest[entry]
+
+
+def built_assets() -> Assets:
+    """The assets that travel in the package."""
+    return Assets(files("imprint.web.site").joinpath("assets"))
+
+
+def _read(file: Traversable) -> Asset:
+    content, ending = file.read_bytes(), file.name.rpartition(".")[2]
+    compressed = gzip.compress(content, 9, mtime=0) if ending in COMPRESSED else None
+    return Asset(content, MEDIA_TYPES[ending], compressed)

@@ -1,0 +1,33 @@
+"""The content security policy of the pages."""
+
+from urllib.parse import urlsplit
+
+
+def content_policy(rpc_url: str | None = None, style_nonce: str | None = None) -> str:
+    """The policy of a page: what the service serves itself, pictures in texts, and nothing else.
+
+    `rpc_url` is the node that pages of `imprint dev` call. The editor writes its own styles, and
+    marks them with `style_nonce`.
+    """
+    nonce = "" if style_nonce is None else f" 'nonce-{style_nonce}'"
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            f"style-src 'self'{nonce}",
+            "img-src 'self' data: blob:",
+            "font-src 'self'",
+            f"connect-src 'self'{_origin(rpc_url)}",
+            "manifest-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+def _origin(url: str | None) -> str:
+    if url is None:
+        return ""
+    parts = urlsplit(url)
+    return f" {parts.scheme}://{parts.netloc}"

@@ -1,0 +1,35 @@
+"""The templates of the pages: Jinja2, with everything escaped that is not marked as safe."""
+
+from typing import Any
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from imprint.web.site.assets import Assets
+
+
+class Templates:
+    """Renders templates; `shared` are the values that every page has."""
+
+    def __init__(self, assets: Assets, shared: dict[str, Any]) -> None:
+        self._environment = jinja2.Environment(
+            loader=jinja2.PackageLoader("imprint.web.site"),
+            autoescape=True,
+            auto_reload=False,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.globals.update(shared, asset=assets.url)
+        self._environment.filters["data"] = script_data
+
+    def render(self, name: str, **values: Any) -> str:
+        """The page that a template makes of these values."""
+        return self._environment.get_template(name).render(values)
+
+
+def script_data(value: object) -> Markup:
+    """JSON for the inside of a `script` element of a data type; it cannot end the element."""
+    text = msgspec.json.encode(value).decode()
+    return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - no markup left
