@@ -4,10 +4,14 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from tests.client.snake_case import snake_case
-from tests.processes import free_port
+from tests.processes import Service, free_port
 
 from imprint import client as package
 from imprint.client import Imprint, Unreachable
@@ -63,6 +67,16 @@ def test_the_examples_of_the_docstrings_are_true():
         assert results.failed == 0
         tried += results.attempted
     assert tried >= 4
+
+
+def test_the_code_of_the_page_about_clients_runs(service: Service, tmp_path: Path):
+    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^## Python\n.+?^```python\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
+    program = tmp_path / "program.py"
+    program.write_text(block.replace("http://127.0.0.1:8000", service.url), encoding="utf-8")
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "# Hello\n"), done.stderr
 
 
 async def test_a_service_that_does_not_respond_is_unreachable():

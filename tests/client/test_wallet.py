@@ -1,6 +1,5 @@
 """Signatures of the client, compared with those of another library."""
 
-import os
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,8 +69,9 @@ async def test_the_opening_of_a_writing_session_is_signed_as_others_do():
     assert await WALLET.sign_typed_data(data) == signed.signature.to_0x_hex()
 
 
-@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.integers(0, 2**200), st.binary(max_size=300))
-def test_a_transaction_is_signed_as_others_do(nonce, tip, fee, gas, value, data):
+@given(st.tuples(*[NUMBERS] * 4), st.integers(0, 2**200), st.binary(max_size=300))
+def test_a_transaction_is_signed_as_others_do(numbers, value, data):
+    nonce, tip, fee, gas = numbers
     call = Call(ACCOUNT.address, data, value)
     raw = Transaction(31337, nonce, tip, fee, gas, call).sign(WALLET._key)
     signed = ACCOUNT.sign_transaction(
@@ -106,7 +106,7 @@ def test_a_file_keeps_the_key_of_a_writing_session_for_its_owner_alone(tmp_path:
     assert store.load(SERVICE, WALLET.address) is None
     store.save(SERVICE, session)
     (file,) = (tmp_path / "keys").iterdir()
-    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     found = store.load(SERVICE, WALLET.address)
     assert found is not None
     assert found.record == record
