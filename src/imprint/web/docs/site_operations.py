@@ -21,11 +21,12 @@ from imprint.web.site.assets import MEDIA_TYPES
 _HTML = ("text/html",)
 _ASSET_TYPES = tuple(dict.fromkeys(MEDIA_TYPES.values()))
 _PAGE = Response("The page.", "Page", _HTML, tagged=True)
+_SITE_CODES = (Code.NOT_FOUND, *MIDDLEWARE_CODES)
 _LIST_CODES = (
     Code.INVALID_PAGE_TOKEN,
     Code.INDEX_UNAVAILABLE,
     Code.DATABASE_UNAVAILABLE,
-    *MIDDLEWARE_CODES,
+    *_SITE_CODES,
 )
 _POST_ID = Parameter(
     "id", "PostId", "The post's id, which is its token id in the marketplace.", POST_ID, "path"
@@ -107,7 +108,7 @@ _LISTS = (
         "/a/{address}",
         "Get the page of an author",
         "Returns what an author did, and their posts.",
-        (Code.INVALID_ADDRESS, Code.NOT_FOUND, *_LIST_CODES),
+        (Code.INVALID_ADDRESS, *_LIST_CODES),
         Parameter("address", "Address", "The address of the author.", OWNER, "path"),
         _NEXT,
     ),
@@ -163,7 +164,7 @@ _STUDIO = (
         "/library",
         "Get the page of a library",
         "Returns a page that its script fills with what the reader holds.",
-        MIDDLEWARE_CODES,
+        _SITE_CODES,
     ),
     Operation(
         "getStudioPage",
@@ -173,7 +174,7 @@ _STUDIO = (
         "Get the Studio",
         "Returns the page where authors write, which its script fills." + _ONLY,
         Response("The page.", "Page", _HTML),
-        MIDDLEWARE_CODES,
+        _SITE_CODES,
     ),
     Operation(
         "previewText",
@@ -183,7 +184,7 @@ _STUDIO = (
         "Preview a text",
         "Returns a text as its page would show it, and keeps nothing." + _ONLY,
         Response("The text.", "TextPart", _HTML),
-        (Code.INVALID_JSON, *BODY_CODES, *MIDDLEWARE_CODES),
+        (Code.INVALID_JSON, *BODY_CODES, *_SITE_CODES),
         body=Body("PreviewBody", "The text."),
     ),
 )
@@ -198,7 +199,7 @@ def _file(name: str, path: str, summary: str, text: str, *, component: str, kind
         summary,
         text + _ONLY,
         Response("The file.", component, (kind,), tagged=True),
-        MIDDLEWARE_CODES,
+        _SITE_CODES,
         parameters=(IF_NONE_MATCH,),
     )
 
@@ -248,7 +249,7 @@ _FILES = (
                 "text/plain",
             ),
         ),
-        (Code.NOT_FOUND, *MIDDLEWARE_CODES),
+        _SITE_CODES,
         parameters=(
             Parameter("name", "AssetName", "A name that a page has.", "site-4EWOWDWI.css", "path"),
         ),
