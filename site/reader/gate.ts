@@ -21,7 +21,8 @@ export interface Gate {
   place: HTMLElement;
   /** Buying is under way: a change of the session does not draw the gate anew. */
   isBusy: boolean;
-  isOpen: boolean;
+  /** Who opened the text; null while it is closed. */
+  openFor: string | null;
 }
 
 /** Show the gate, and follow the account and the session. */
@@ -37,12 +38,14 @@ export async function openGate(
     price: BigInt(price),
     place,
     isBusy: false,
-    isOpen: false,
+    openFor: null,
   };
   await isReconnected;
   effect(() => {
     const [connected, held] = [account.value, session.value];
-    if (!gate.isBusy && !gate.isOpen) void show(gate, connected, held !== null);
+    // The text of one account is not left open for the next one, nor after signing out.
+    if (gate.openFor !== null && held?.address !== gate.openFor) closeText(gate);
+    if (!gate.isBusy && gate.openFor === null) void show(gate, connected, held !== null);
   });
 }
 
@@ -161,7 +164,7 @@ export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
   template.innerHTML = html;
   text.replaceChildren(template.content);
   text.hidden = false;
-  gate.isOpen = true;
+  gate.openFor = session.value?.address ?? "";
   const isAuthor = session.value?.address.toLowerCase() === gate.author.toLowerCase();
   gate.place.classList.add("gate-open");
   fill(
@@ -171,4 +174,12 @@ export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
   if (!isFocused) return;
   text.tabIndex = -1;
   text.focus();
+}
+
+function closeText(gate: Gate): void {
+  gate.openFor = null;
+  gate.place.classList.remove("gate-open");
+  const text = document.getElementById("text");
+  text?.replaceChildren();
+  text?.toggleAttribute("hidden", true);
 }

@@ -2,9 +2,13 @@
 
 import { reconnect } from "../wallet/connection.ts";
 import { showAccountMenu } from "./account.ts";
+import { showThemeSwitch } from "./theme-switch.ts";
 
 const account = document.getElementById("account");
 if (account) showAccountMenu(account);
+
+const footer = document.querySelector("footer.bottom");
+if (footer) showThemeSwitch(footer);
 
 const isReconnected = reconnect().catch(() => null);
 
