@@ -1,10 +1,10 @@
 /** What stands around every view of the Studio: its tabs, and who is writing. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
-import { account, explain, session, signIn } from "../wallet/index.ts";
+import { account, session } from "../wallet/index.ts";
 import { DraftsView } from "./drafts.tsx";
 import { lazy } from "./lazy.tsx";
 import { formatRoute, type Route, route } from "./routes.ts";
+import { SignInAgain, Welcome } from "./sign-in.tsx";
 
 const EditorView = lazy(async () => (await import("./editor/index.tsx")).EditorView, "the editor");
 const PublishView = lazy(
@@ -29,7 +29,8 @@ export function Frame() {
           </a>
         ))}
       </nav>
-      {account.value ? <View shown={shown} /> : <Welcome />}
+      {/* A text that is open stays, whatever the wallet does. */}
+      {account.value || shown.view === "draft" ? <View shown={shown} /> : <Welcome />}
     </div>
   );
 }
@@ -48,60 +49,4 @@ function View({ shown }: { shown: Route }) {
     case "income":
       return session.value ? <IncomeView /> : <SignInAgain reason="to see your income" />;
   }
-}
-
-/** What somebody sees who has no wallet connected. */
-function Welcome() {
-  return (
-    <section class="studio-empty">
-      <h1>Write here</h1>
-      <p>
-        Your wallet is your account: it says that the words are yours, and it is paid when somebody
-        buys them. Nothing else is needed.
-      </p>
-      <SignInButton label="Connect your wallet" />
-    </section>
-  );
-}
-
-/** Offer to sign in, because something cannot be shown without a session. */
-export function SignInAgain({ reason }: { reason: string }) {
-  return (
-    <div class="studio-note" role="status">
-      <p>Sign in {reason}. Your wallet signs a message; this costs nothing.</p>
-      <SignInButton label="Sign in" />
-    </div>
-  );
-}
-
-function SignInButton({ label }: { label: string }) {
-  const [isAsked, setAsked] = useState(false);
-  const [failure, setFailure] = useState<string | null>(null);
-  const isThere = useRef(true);
-  useEffect(
-    () => () => {
-      isThere.current = false;
-    },
-    [],
-  );
-  const ask = async () => {
-    setAsked(true);
-    setFailure(null);
-    try {
-      await signIn();
-    } catch (error) {
-      const { sentence, isCancelled } = explain(error);
-      if (isThere.current) setFailure(isCancelled ? null : sentence);
-    } finally {
-      if (isThere.current) setAsked(false);
-    }
-  };
-  return (
-    <>
-      <button type="button" class="primary" disabled={isAsked} onClick={ask}>
-        {isAsked ? "Look at your wallet…" : label}
-      </button>
-      {failure && <p role="alert">{failure}</p>}
-    </>
-  );
 }
