@@ -31,21 +31,20 @@ export class NoSuchDraft extends Error {}
 /** Open a draft of the account. Throws `SessionNeeded` or `NoSuchDraft`. */
 export async function openDraft(
   key: string,
-  events: Pick<DraftEvents, "onText"> & { onKey(key: string): void },
+  events: Pick<DraftEvents, "onText" | "onKey">,
 ): Promise<OpenDraft> {
   const account = author.value;
   if (!account) throw new SessionNeeded("Connect your wallet first.");
   const opened = (await findCopy(account, key)) ?? (await readVersion(account, key));
   const draft = new OpenDraft(opened, localCopies, draftServiceOf(account), timers, {
-    onText: events.onText,
+    ...events,
     onCopies: () => {
       void refreshCopies();
       tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab });
     },
-    onSaved(version, before) {
+    onSaved(version) {
       keepSummary(summaryOf(version.cid, draft.text.value));
       tellTabs({ kind: "saved", account, key: draft.key, tab: draft.tab, cid: version.cid });
-      if (before !== version.groupId) events.onKey(version.groupId);
       void reloadDrafts();
       void prune(localCopies, account).catch(() => undefined);
     },
