@@ -55,7 +55,7 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
         </button>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
-      <div class="versions" role="region" aria-label="Both versions" tabIndex={0}>
+      <section class="versions" aria-label="Both versions" tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -78,7 +78,7 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
             )}
           </tbody>
         </table>
-      </div>
+      </section>
     </section>
   );
 }

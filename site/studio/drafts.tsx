@@ -9,7 +9,14 @@ import { explain } from "../wallet/index.ts";
 import { formatTime } from "./conflict.tsx";
 import { deleteDraft } from "./deletion.ts";
 import type { DraftEntry, DraftState } from "./draft-entries.ts";
-import { author, drafts, isSignedIn, listing, loadMoreDrafts, reloadDrafts } from "./drafts-store.ts";
+import {
+  author,
+  drafts,
+  isSignedIn,
+  listing,
+  loadMoreDrafts,
+  reloadDrafts,
+} from "./drafts-store.ts";
 import { newLocalKey } from "./local-copies.ts";
 import { formatRoute, go } from "./routes.ts";
 import { SignInAgain } from "./sign-in.tsx";
@@ -165,7 +172,6 @@ function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
       <button type="button" class="bad" disabled={isBusy} onClick={onYes}>
         {isBusy ? "Deleting…" : "Delete"}
       </button>
-      {/* biome-ignore lint/a11y/noAutofocus: the question has just come up, at the cursor */}
       <button type="button" autofocus disabled={isBusy} onClick={onNo}>
         Keep it
       </button>
@@ -183,7 +189,6 @@ function Published({ address }: { address: string }) {
     setToken(page.nextPageToken);
   };
   // The drafts are what this view is for: without the index they are shown all the same.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for an address
   useEffect(() => void load().catch(() => undefined), []);
   if (posts.length === 0) return null;
   return (

@@ -160,7 +160,8 @@ export class OpenDraft {
   save({ isAsked }: { isAsked: boolean }): Promise<void> {
     this.timers.clear(this.saveTimer);
     this.saveTimer = null;
-    if (this.running) return this.running.then(() => (isAsked ? this.save({ isAsked }) : undefined));
+    if (this.running)
+      return this.running.then(() => (isAsked ? this.save({ isAsked }) : undefined));
     if (!this.maySave(isAsked)) return Promise.resolve();
     this.running = this.saveOnce(isAsked).finally(() => {
       this.running = null;

@@ -1,5 +1,7 @@
 /** Opening a draft: from this browser if it has unsaved changes, else from the service. */
 
+import { imprint } from "../page/service.ts";
+import { draftServiceOf } from "./draft-service.ts";
 import {
   author,
   findHead,
@@ -10,8 +12,6 @@ import {
   reloadDrafts,
   summaryOf,
 } from "./drafts-store.ts";
-import { draftServiceOf } from "./draft-service.ts";
-import { imprint } from "../page/service.ts";
 import { chooseCopy, isLocalKey, newLocalKey, prune } from "./local-copies.ts";
 import { type DraftEvents, OpenDraft, type OpenedDraft, type Timers } from "./open-draft.ts";
 import { livingTabs, tellTabs, thisTab } from "./tabs.ts";

@@ -34,7 +34,6 @@ export function Preview({ text, isShown }: { text: ReadonlySignal<string>; isSho
   const [standing, setStanding] = useState<Standing>("behind");
   const [attempt, setAttempt] = useState(0);
   const content = text.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt asks again
   useEffect(() => {
     if (!isShown || rendered.current === content) return;
     const abort = new AbortController();

@@ -7,7 +7,13 @@ import { explain } from "../wallet/index.ts";
 import { formatTime } from "./conflict.tsx";
 import { isSignedIn } from "./drafts-store.ts";
 import { SignInAgain } from "./sign-in.tsx";
-import { canWriteWithoutPrompts, forgetWriting, startWriting, stopWriting, writing } from "./writing-session.ts";
+import {
+  canWriteWithoutPrompts,
+  forgetWriting,
+  startWriting,
+  stopWriting,
+  writing,
+} from "./writing-session.ts";
 
 export function WritingPanel() {
   const session = writing.value;
@@ -65,7 +71,6 @@ function OpenSessions() {
   const current = writing.value?.id;
   const load = () =>
     imprint.listWritingSessions().then(setSessions, (error) => setFailure(explain(error).sentence));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another session changes the list
   useEffect(() => void load(), [current]);
   const revoke = async (id: string) => {
     try {

@@ -35,7 +35,6 @@ function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string):
   const isReader = isSignedIn.value;
   const open = useRef<OpenDraft | null>(null);
   // A draft that is open stays open: neither an ended session nor another account closes it.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt opens again
   useEffect(() => {
     if (open.current || !canOpen) return;
     let isShown = true;

@@ -34,7 +34,6 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
   const place = useRef<HTMLDivElement>(null);
   const [editor, setEditor] = useState<TextEditor | null>(null);
   const [shown, setShown] = useState<Shown>(() => (matchMedia(WIDE).matches ? "both" : "text"));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: one editor as long as it is open
   useEffect(() => {
     if (!place.current) return;
     const made = new TextEditor({
@@ -173,8 +172,8 @@ function OtherAccountNote({ draft }: { draft: OpenDraft }) {
     <div class="studio-note warn" role="alert">
       <p>
         This text belongs to {short(draft.account)},{" "}
-        {now ? `and your wallet now shows ${short(now)}.` : "and no wallet is connected."} It is kept
-        in this browser. Switch back to {short(draft.account)} in your wallet to save it.
+        {now ? `and your wallet now shows ${short(now)}.` : "and no wallet is connected."} It is
+        kept in this browser. Switch back to {short(draft.account)} in your wallet to save it.
       </p>
       {now && <a href="#/">Drafts of {short(now)}</a>}
     </div>
