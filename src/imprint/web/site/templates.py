@@ -7,6 +7,10 @@ import msgspec
 from markupsafe import Markup
 
 from imprint.web.site.assets import Assets
+from imprint.web.site.icon import MARK
+
+FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
+"""Fonts of what is seen first, which pages load before their style sheet asks for them."""
 
 
 class Templates:
@@ -21,7 +25,8 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals.update(shared, asset=assets.url)
+        fonts = [assets.url(name) for name in FONTS if assets.has(name)]
+        self._environment.globals.update(shared, asset=assets.url, fonts=fonts, mark=MARK)
         self._environment.filters["data"] = script_data
 
     def render(self, name: str, **values: Any) -> str:
