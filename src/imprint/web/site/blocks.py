@@ -70,10 +70,7 @@ class _Writer:
 
     def write(self) -> list[str]:
         """The HTML of each block that has any."""
-        made = [
-            self._kinds.get(kind, lambda data: _paragraphs(data, "text", "caption"))(data)
-            for kind, data in self._blocks
-        ]
+        made = [self._kinds.get(kind, _paragraph)(data) for kind, data in self._blocks]
         return [each for each in made if each]
 
     def _header(self, data: Block) -> str:
@@ -106,6 +103,10 @@ def _level(data: Block) -> int:
 def _paragraphs(data: Block, *names: str) -> str:
     texts = (inline_html(_member(data, name)) for name in names)
     return "".join(f"<p>{text}</p>" for text in texts if text.strip())
+
+
+def _paragraph(data: Block) -> str:
+    return _paragraphs(data, "text", "caption")
 
 
 def _quote(data: Block) -> str:
