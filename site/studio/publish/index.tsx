@@ -38,14 +38,16 @@ function resume(by: Account, key: string): Publication | null {
 
 function open(by: Account, key: string, progress: Progress): Publication {
   const { address } = by;
-  const world = worldOf(address, key, (next) => {
+  let current = key;
+  const world = worldOf(address, key, async (next) => {
     // The first save of a draft gives it another key: everything moves there.
+    current = next;
     publications.set(placeOf(address, next), publication);
     keepForm(address, next, recallForm(address, key));
     keepForm(address, key, null);
     keepProgress(address, key, null);
     markPublication(key, null);
-    void move(address, key, next);
+    await move(address, key, next);
     go({ view: "publish", key: next }, { replace: true });
   });
   const publication = new Publication(progress, {
@@ -53,7 +55,7 @@ function open(by: Account, key: string, progress: Progress): Publication {
     keep(next) {
       world.keep(next);
       const state = next.step === "done" ? "published" : "publishing";
-      markPublication(key, { state, ...(next.postId && { postId: next.postId }) });
+      markPublication(current, { state, ...(next.postId && { postId: next.postId }) });
     },
   });
   publications.set(placeOf(address, key), publication);

@@ -58,7 +58,8 @@ export async function keepPictures(
   pictures: Pictures | null,
 ): Promise<void> {
   const place = placeOf(account, key);
-  await use("readwrite", (store) => (pictures ? store.put(pictures, place) : store.delete(place)));
+  if (pictures) await use("readwrite", (store) => store.put(pictures, place));
+  else await use("readwrite", (store) => store.delete(place));
 }
 
 function use<T>(

@@ -31,7 +31,7 @@ export function measureDescription(text: string): Measure {
 
 function measureText(name: string, text: string, limit: number): Measure {
   const used = byteLength(text);
-  if (!text.isWellFormed()) {
+  if (/\p{Surrogate}/u.test(text)) {
     return { used, limit, problem: `The ${name} has half of a character in it. Write it again.` };
   }
   const over = used - limit;

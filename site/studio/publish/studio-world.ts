@@ -44,18 +44,20 @@ function present(address: string): Account {
 export function worldOf(
   address: Account["address"],
   draftKey: string,
-  onKey: (key: string) => void,
+  onKey: (key: string) => Promise<void>,
 ): PublicationWorld {
   let key = draftKey;
   const provider = (): Provider => present(address).provider;
   const save = async (isNew: boolean): Promise<{ cid: string } | { postId: string }> => {
+    let moved = Promise.resolve();
     const renamed = (next: string) => {
       key = next;
-      onKey(next);
+      moved = onKey(next);
     };
     const draft = await openDraft(key, { onText: () => undefined, onKey: renamed });
     try {
       await draft.save({ isAsked: true });
+      await moved;
       const state = draft.saving.value;
       if (state.kind === "gone" && state.postId) return { postId: state.postId };
       if (state.kind !== "saved" || draft.base === null) throw new Stopped(unsaved(state));
