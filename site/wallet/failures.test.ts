@@ -4,7 +4,7 @@ import { Refusal, Unreachable } from "imprint-press";
 
 const FACTS = { chain: { id: 31337 }, features: [] };
 const page = { getElementById: () => ({ textContent: JSON.stringify(FACTS) }) };
-Object.assign(globalThis, { document: page });
+Object.assign(globalThis, { document: page, navigator: { onLine: true } });
 const { explain, WrongChain } = await import("./failures.ts");
 
 const refusal = (code: string, more = {}) =>
