@@ -59,7 +59,8 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
-        context.expose_binding("__walletRequest", self._answer)
+        # Not the bound method: Playwright sets attributes on its object, which has slots.
+        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
