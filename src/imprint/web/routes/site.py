@@ -353,7 +353,7 @@ def _one(query: QueryParams, name: str) -> str | None:
     values = query.getlist(name)
     if len(values) > 1:
         raise Refusal(Code.INVALID_REQUEST, f"The parameter '{name}' is given more than once.")
-    return values[0] if values and values[0] else None
+    return values[0] if values else None
 
 
 def _preview_content(body: bytes, most: int) -> str:
