@@ -59,7 +59,11 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
-        context.expose_binding("__walletRequest", self._answer)
+        # Not the method itself: Playwright would set an attribute of this object.
+        context.expose_binding(
+            "__walletRequest",
+            lambda source, method, parameters: self._answer(source, method, parameters),
+        )
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
