@@ -59,11 +59,12 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
-        # Not the method itself: Playwright would set an attribute of this object.
-        context.expose_binding(
-            "__walletRequest",
-            lambda source, method, parameters: self._answer(source, method, parameters),
-        )
+
+        def respond(source: Any, method: str, parameters: str) -> dict[str, Any]:
+            # Not the method itself: Playwright would set an attribute of this object.
+            return self._answer(source, method, parameters)
+
+        context.expose_binding("__walletRequest", respond)
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
