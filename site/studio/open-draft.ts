@@ -332,8 +332,10 @@ export class OpenDraft {
     this.settleState();
     await this.keep();
     // The copy under the key of a draft that is new to the service has done its duty.
-    if (before.key !== this.key && this.copyFailure.value === null)
+    if (before.key !== this.key && this.copyFailure.value === null) {
       await this.copies.remove(before).catch(() => undefined);
+      this.events.onCopies();
+    }
     if (before.key !== this.key) this.events.onKey(this.key);
     this.events.onSaved(version);
   }
