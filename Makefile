@@ -48,13 +48,10 @@ scale: $(READY) ## Say what a large deployment needs, from the last measurements
 simulate: $(READY) ## Run random histories against a model (SEEDS=25); SEED=7 replays one
 	SEEDS=$(or $(SEEDS),25) SEED=$(SEED) $(BIN)/pytest -q -n $(if $(SEED),0,2) --dist worksteal tests/simulation
 
-<<<<<<< HEAD
 check-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Lint, types and tests of the pages' scripts, and whether their build is committed
 	npm --prefix site run check
 	npm --prefix site test
 
-=======
->>>>>>> studio-write
 site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Build the scripts and styles of the pages into the package (needs Node)
 	npm --prefix site run build
 
@@ -158,9 +155,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-<<<<<<< HEAD
-.PHONY: help run site check-site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators release lock lock-generators clean
-=======
-.PHONY: help run site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators test-browser screenshots release lock lock-generators lock-browser clean
->>>>>>> studio-write
+.PHONY: help run site check-site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators test-browser screenshots release lock lock-generators lock-browser clean
 .SECONDARY:
