@@ -59,12 +59,8 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
-
-        def respond(source: Any, method: str, parameters: str) -> dict[str, Any]:
-            # Not the method itself: Playwright would set an attribute of this object.
-            return self._answer(source, method, parameters)
-
-        context.expose_binding("__walletRequest", respond)
+        # Not the bound method: Playwright sets attributes on its object, which has slots.
+        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
