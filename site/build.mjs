@@ -17,6 +17,7 @@ const ENTRIES = {
   "studio.js": "studio/main.tsx",
   "docs.js": "docs/main.ts",
   "site.css": "styles/site.css",
+  "studio.css": "styles/studio.css",
   "docs.css": "styles/docs.css",
 };
 

@@ -90,11 +90,7 @@ function align<T>(left: readonly T[], right: readonly T[]): Step<T>[] {
     right.slice(start, right.length - end),
   );
   const same = (each: T): Step<T> => ({ left: each, right: each });
-  return [
-    ...left.slice(0, start).map(same),
-    ...middle,
-    ...left.slice(left.length - end).map(same),
-  ];
+  return [...left.slice(0, start).map(same), ...middle, ...left.slice(left.length - end).map(same)];
 }
 
 function alignMiddle<T>(left: readonly T[], right: readonly T[]): Step<T>[] {

@@ -43,7 +43,7 @@ function View({ shown }: { shown: Route }) {
     case "drafts":
       return <DraftsView />;
     case "draft":
-      return <EditorView key={shown.key} draftKey={shown.key} />;
+      return <EditorView draftKey={shown.key} />;
     case "publish":
       return <PublishView key={shown.key} draftKey={shown.key} />;
     case "income":

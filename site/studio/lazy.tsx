@@ -18,7 +18,6 @@ export function lazy<Props extends object>(
       kept ? { view: kept } : { view: null, hasFailed: false },
     );
     const [attempt, setAttempt] = useState(0);
-    // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt loads again
     useEffect(() => {
       if (loaded.view) return;
       let isShown = true;

@@ -65,8 +65,9 @@ export interface OpenedDraft {
 export interface DraftEvents {
   /** The text was replaced by another version. */
   onText(content: string): void;
-  /** The service has a new version; the key changes with the first one. */
-  onSaved(version: Version, before: string): void;
+  onSaved(version: Version): void;
+  /** The draft has another key: with its first save, or because it begins anew. */
+  onKey(key: string): void;
   onCopies(): void;
 }
 
@@ -159,11 +160,12 @@ export class OpenDraft {
   save({ isAsked }: { isAsked: boolean }): Promise<void> {
     this.timers.clear(this.saveTimer);
     this.saveTimer = null;
-    if (this.running) return this.running.then(() => (isAsked ? this.save({ isAsked }) : undefined));
+    if (this.running)
+      return this.running.then(() => (isAsked ? this.save({ isAsked }) : undefined));
     if (!this.maySave(isAsked)) return Promise.resolve();
     this.running = this.saveOnce(isAsked).finally(() => {
       this.running = null;
-      if (this.state.value.kind === "changed") this.saveSoon(SAVE_DELAY);
+      if (this.is("changed")) this.saveSoon(SAVE_DELAY);
     });
     return this.running;
   }
@@ -206,6 +208,7 @@ export class OpenDraft {
     this.state.value = { kind: "changed" };
     await this.keep();
     await this.copies.remove(before);
+    this.events.onKey(this.key);
     this.events.onCopies();
   }
 
@@ -271,7 +274,7 @@ export class OpenDraft {
     this.state.value = { kind: "sending" };
     if (this.timers.now() - sent.sentAt < FRESH_MILLISECONDS) {
       await this.send(sent, false);
-      return this.state.value.kind === "changed";
+      return this.is("changed");
     }
     try {
       if (sent.base === null) {
@@ -284,7 +287,7 @@ export class OpenDraft {
       await this.fail(error, false);
       return false;
     }
-    if (this.state.value.kind === "conflict" || this.state.value.kind === "gone") return false;
+    if (this.is("conflict", "gone")) return false;
     this.sent = null;
     this.settleState();
     return true;
@@ -331,7 +334,8 @@ export class OpenDraft {
     // The copy under the key of a draft that is new to the service has done its duty.
     if (before.key !== this.key && this.copyFailure.value === null)
       await this.copies.remove(before).catch(() => undefined);
-    this.events.onSaved(version, before.key);
+    if (before.key !== this.key) this.events.onKey(this.key);
+    this.events.onSaved(version);
   }
 
   private async fail(error: unknown, isAsked: boolean): Promise<void> {
@@ -433,6 +437,10 @@ export class OpenDraft {
     if (!isDue) return;
     this.timers.clear(this.saveTimer);
     this.saveTimer = this.timers.set(() => void this.save({ isAsked: false }), seconds);
+  }
+
+  private is(...kinds: SaveState["kind"][]): boolean {
+    return kinds.includes(this.state.value.kind);
   }
 
   private settleState(): void {

@@ -1,5 +1,7 @@
 /** Opening a draft: from this browser if it has unsaved changes, else from the service. */
 
+import { imprint } from "../page/service.ts";
+import { draftServiceOf } from "./draft-service.ts";
 import {
   author,
   findHead,
@@ -10,8 +12,6 @@ import {
   reloadDrafts,
   summaryOf,
 } from "./drafts-store.ts";
-import { draftServiceOf } from "./draft-service.ts";
-import { imprint } from "../page/service.ts";
 import { chooseCopy, isLocalKey, newLocalKey, prune } from "./local-copies.ts";
 import { type DraftEvents, OpenDraft, type OpenedDraft, type Timers } from "./open-draft.ts";
 import { livingTabs, tellTabs, thisTab } from "./tabs.ts";
@@ -31,21 +31,20 @@ export class NoSuchDraft extends Error {}
 /** Open a draft of the account. Throws `SessionNeeded` or `NoSuchDraft`. */
 export async function openDraft(
   key: string,
-  events: Pick<DraftEvents, "onText"> & { onKey(key: string): void },
+  events: Pick<DraftEvents, "onText" | "onKey">,
 ): Promise<OpenDraft> {
   const account = author.value;
   if (!account) throw new SessionNeeded("Connect your wallet first.");
   const opened = (await findCopy(account, key)) ?? (await readVersion(account, key));
   const draft = new OpenDraft(opened, localCopies, draftServiceOf(account), timers, {
-    onText: events.onText,
+    ...events,
     onCopies: () => {
       void refreshCopies();
       tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab });
     },
-    onSaved(version, before) {
+    onSaved(version) {
       keepSummary(summaryOf(version.cid, draft.text.value));
       tellTabs({ kind: "saved", account, key: draft.key, tab: draft.tab, cid: version.cid });
-      if (before !== version.groupId) events.onKey(version.groupId);
       void reloadDrafts();
       void prune(localCopies, account).catch(() => undefined);
     },

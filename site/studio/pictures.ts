@@ -78,4 +78,7 @@ const dataAddress = (blob: Blob): Promise<string> =>
 export const altOf = (name: string): string =>
   /^(?:image|screenshot|img|dsc|pxl|photo)[\W_\d]*\b/i.test(name)
     ? ""
-    : name.replace(/\.\w+$/, "").replace(/[[\]\\\n_-]+/g, " ").trim();
+    : name
+        .replace(/\.\w+$/, "")
+        .replace(/[[\]\\\n_-]+/g, " ")
+        .trim();

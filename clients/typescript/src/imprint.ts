@@ -91,25 +91,25 @@ export class Imprint extends ImprintReader {
     for (const [name, value] of Object.entries(signed)) form.set(name, value);
     form.set("hashtags", values.hashtags);
     form.set("file", thumbnail, thumbnailName);
-    return this.send(`/publish/file?cid=${encodeURIComponent(cid)}`, { body: form });
+    return this.send(`/publish/file?cid=${encodeURIComponent(cid)}`, form);
   }
 
   async deleteDraft(wallet: Signer, cid: string): Promise<DeletedDraft> {
     const body = await this.signWrite(wallet, "delete", { cid });
     const path = `/delete/file?cid=${encodeURIComponent(cid)}`;
-    return (await this.send<{ deletedFile: DeletedDraft }>(path, { body })).deletedFile;
+    return (await this.send<{ deletedFile: DeletedDraft }>(path, body)).deletedFile;
   }
 
   /** Send a create that was signed; the same one may be sent again if its response was lost. */
   async sendCreate(signed: SignedWrite, content: string): Promise<Draft> {
     const body = { ...signed, content };
-    return (await this.send<{ updatedUpload: Draft }>("/create/group", { body })).updatedUpload;
+    return (await this.send<{ updatedUpload: Draft }>("/create/group", body)).updatedUpload;
   }
 
   /** Send an update that was signed; the same one may be sent again if its response was lost. */
   async sendUpdate(signed: SignedWrite, cid: string, content: string): Promise<Draft> {
     const path = `/update/file?cid=${encodeURIComponent(cid)}`;
-    return (await this.send<{ upload: Draft }>(path, { body: { ...signed, content } })).upload;
+    return (await this.send<{ upload: Draft }>(path, { ...signed, content })).upload;
   }
 
   // Writing sessions

@@ -19,7 +19,12 @@ export {
   waitForReceipt,
 } from "./marketplace.js";
 export { CODES, type Code, type Problem, Refusal, Unreachable, WalletNeeded } from "./problems.js";
-export { type ClientOptions, ImprintReader, type LoginOptions } from "./reader.js";
+export {
+  type ClientOptions,
+  ImprintReader,
+  type LoginOptions,
+  type WaitOptions,
+} from "./reader.js";
 export type * from "./records.js";
 export type { Fetch } from "./transport.js";
 export {

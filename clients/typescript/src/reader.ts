@@ -24,11 +24,17 @@ export interface LoginOptions {
   remember?: boolean;
 }
 
+export interface WaitOptions {
+  /** The pause between two questions, in milliseconds. */
+  everyMs?: number;
+  signal?: AbortSignal;
+}
+
 type Query = Parameters<typeof addQuery>[1];
 
 interface Sending {
   method?: string;
-  body?: BodyInit | object;
+  body?: FormData | object;
   accept?: string;
   /** Give back a response with this status, too. */
   except?: number;
@@ -117,7 +123,7 @@ export class ImprintReader {
       statement,
     });
     const body = { salt, address, signature: await wallet.signMessage(salt) };
-    const session = await this.send<Session>("/auth/login", { body });
+    const session = await this.send<Session>("/auth/login", body);
     if (remember) this.session = session;
     return session;
   }
@@ -181,6 +187,22 @@ export class ImprintReader {
   /** The posts of this service with all of these hashtags, newest first. */
   listPostsByTags(tags: string[]): List<records.HostedFile> {
     return this.listFiles("/filesByTags", { tags: tags.join(",") });
+  }
+
+  /** The file with a cid, once the service knows that it is a post on the chain.
+   *
+   * Throws what the signal is aborted with, by default a `TimeoutError` after 60 seconds.
+   */
+  async waitForPost(
+    cid: string,
+    { everyMs = 500, signal = AbortSignal.timeout(60_000) }: WaitOptions = {},
+  ): Promise<records.HostedFile> {
+    for (;;) {
+      const [file] = (await this.listPosts({ cid }).page()).items;
+      if (file?.keyvalues.status === "onchain") return file;
+      signal.throwIfAborted();
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
+    }
   }
 
   /** The page of drafts or posts that follows another. */
@@ -275,7 +297,7 @@ export class ImprintReader {
 
   /** A feed of all that the session's address may read; its addresses are shown once. */
   addPrivateFeed(): Promise<records.FeedAccess> {
-    return this.send("/me/feeds", { body: {} });
+    return this.send("/me/feeds", {});
   }
 
   async listPrivateFeeds(): Promise<records.PrivateFeed[]> {
@@ -284,7 +306,7 @@ export class ImprintReader {
 
   /** New addresses for a private feed; the old ones end. */
   rotatePrivateFeed(id: string): Promise<records.FeedAccess> {
-    return this.send(`/me/feeds/${id}`, { body: {} });
+    return this.send(`/me/feeds/${id}`, {});
   }
 
   async removePrivateFeed(id: string): Promise<void> {
@@ -365,8 +387,8 @@ export class ImprintReader {
   }
 
   /** POST to a path of the service; the body is a form, or becomes JSON. */
-  async send<T>(path: string, sending: Sending): Promise<T> {
-    return readJson<T>(await this.request(path, { method: "POST", ...sending }), this.signal);
+  async send<T>(path: string, body: FormData | object): Promise<T> {
+    return readJson<T>(await this.request(path, { method: "POST", body }), this.signal);
   }
 
   private async readText(path: string): Promise<string> {

@@ -141,9 +141,10 @@ export async function openWritingSession(
     nonce: randomNonce(),
   });
   const body = { salt, address, signature: await wallet.signTypedData(salt) };
-  const { session } = await imprint.send<{ session: WritingSessionRecord }>("/writing/sessions", {
+  const { session } = await imprint.send<{ session: WritingSessionRecord }>(
+    "/writing/sessions",
     body,
-  });
+  );
   await keyStore?.save(facts.service, session.wallet, { session, privateKey });
   return new WritingSession(imprint, session, privateKey, keyStore ?? null);
 }
