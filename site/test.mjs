@@ -18,6 +18,7 @@ try {
     outExtension: { ".js": ".mjs" },
     bundle: true,
     platform: "node",
+    mainFields: ["module", "main"],
     format: "esm",
     jsx: "automatic",
     jsxImportSource: "preact",
