@@ -21,7 +21,9 @@ test: $(READY) ## Run the tests that need Python alone
 fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
 	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/web/test_schemathesis.py
 
-check: $(READY) ## Lint, formatting, types, import contracts and house rules
+check: $(READY) ## Lint, formatting, types, import contracts and house rules (with Node: of the pages, too)
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory check-site; \
+		else echo "Node is not here, so the scripts of the pages are not checked."; fi
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -45,6 +47,13 @@ scale: $(READY) ## Say what a large deployment needs, from the last measurements
 
 simulate: $(READY) ## Run random histories against a model (SEEDS=25); SEED=7 replays one
 	SEEDS=$(or $(SEEDS),25) SEED=$(SEED) $(BIN)/pytest -q -n $(if $(SEED),0,2) --dist worksteal tests/simulation
+
+check-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Lint, types and tests of the pages' scripts, and whether their build is committed
+	npm --prefix site run check
+	npm --prefix site test
+
+site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Build the scripts and styles of the pages into the package (needs Node)
+	npm --prefix site run build
 
 test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Run JavaScript clients against the service (needs Node)
 	npm --prefix clients/typescript run check
@@ -124,8 +133,8 @@ lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 clean: ## Remove everything that the other targets made
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis .tools build dist
 	rm -rf tests/generators/.venv
-	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules tests/*/node_modules
+	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators release lock lock-generators clean
+.PHONY: help run site check-site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators release lock lock-generators clean
 .SECONDARY:
