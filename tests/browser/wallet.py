@@ -59,7 +59,8 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
-        context.expose_binding("__walletRequest", self._answer)
+        # A function, not the method: Playwright sets an attribute on the object of a method.
+        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
