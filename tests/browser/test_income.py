@@ -47,7 +47,7 @@ def test_a_sale_is_shown_and_can_be_downloaded(
         page.wait_for_timeout(500)
     expect(total).to_contain_text("0.05 ETH")
     expect(page.get_by_text("0.05 ETH from 1 sale in this period.")).to_be_visible()
-    page.get_by_label("Earnings by day").focus()
+    page.get_by_role("slider", name="Earnings by day").focus()
     expect(page.locator("figcaption")).to_contain_text("0.05 ETH, 1 sale")
     assert axe_violations(page) == []
     with page.expect_download() as saved:

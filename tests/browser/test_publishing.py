@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import OpenPage, Opened, axe_violations
+from tests.browser.conftest import Opened, OpenPage, axe_violations
 from tests.browser.wallet import BrowserWallet
 
 WalletOf = Callable[[int], BrowserWallet]
@@ -87,7 +87,7 @@ def test_a_reload_goes_on_where_it_was(
     open_page: OpenPage, wallet_of: WalletOf, method: str
 ) -> None:
     wallet = wallet_of(3)
-    page = write(open_page(wallet), f"Reloaded at {method}")
+    page = write(open_page(wallet), "Reloaded in between")
     wallet.refuses.add(method)
     publish(page)
     expect(page.get_by_role("alert")).to_be_visible()

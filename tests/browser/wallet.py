@@ -59,8 +59,12 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
+
         # A function, not the method: Playwright sets an attribute on the object of a method.
-        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
+        def answer(source: Any, method: str, parameters: str) -> dict[str, Any]:
+            return self._answer(source, method, parameters)
+
+        context.expose_binding("__walletRequest", answer)
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
