@@ -60,17 +60,8 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
-<<<<<<< HEAD
         # Not the bound method: Playwright sets attributes on its object, which has slots.
         context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
-=======
-
-        # A function, not the method: Playwright sets an attribute on the object of a method.
-        def answer(source: Any, method: str, parameters: str) -> dict[str, Any]:
-            return self._answer(source, method, parameters)
-
-        context.expose_binding("__walletRequest", answer)
->>>>>>> studio-publish
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
