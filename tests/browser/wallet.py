@@ -49,6 +49,8 @@ class BrowserWallet:
     """Methods that the person rejects, until they are removed."""
     unreachable: bool = False
     """Whether its node does not respond."""
+    withholds: set[str] = field(default_factory=set)
+    """Methods that its node answers with null, as one does that has not seen a transaction yet."""
     prompts: list[str] = field(default_factory=list)
     """What the person was asked, in order."""
     sent: list[str] = field(default_factory=list)
@@ -110,6 +112,8 @@ class BrowserWallet:
                 return self._switch(int(parameters[0]["chainId"], 16))
         if self.unreachable:
             raise WalletError(-32603, "Failed to fetch")
+        if method in self.withholds:
+            return None
         if method in PROMPTS and (self.locked or not self.connected):
             raise WalletError(4100, "The requested account has not been authorized by the user.")
         result = self._call(method, parameters)

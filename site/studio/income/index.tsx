@@ -7,7 +7,7 @@ import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
 import { formatRoute } from "../routes.ts";
 import { Chart } from "./chart.tsx";
-import { covers, PERIODS, type Period, salesByDay, startOf } from "./days.ts";
+import { covers, cutBefore, PERIODS, type Period, salesByDay, startOf } from "./days.ts";
 import { Posts } from "./posts.tsx";
 
 /** Sales of a page, which is the most that the service gives at once. */
@@ -120,6 +120,7 @@ function Sales({ total }: { total: number }) {
   const isCovered = sold !== null && covers(sold.sales, sold.next === null, period, now);
   const oldest = sold?.sales.at(-1);
   const from = startOf(period, now);
+  const cut = sold && cutBefore(sold.sales, period, now);
   const within = sold?.sales.filter(({ at }) => from === null || Date.parse(at) >= from) ?? [];
   const earned = within.reduce((sum, { price }) => sum + BigInt(price), 0n);
   return (
@@ -147,6 +148,12 @@ function Sales({ total }: { total: number }) {
             {coin(earned)} from {count(within.length, "sale")} in this period.
           </p>
           <Chart days={salesByDay(sold.sales, period, now)} />
+          {cut && (
+            <p class="income-partial">
+              The chart begins on {day(cut)}; earlier sales are in the list and in the table to
+              download.
+            </p>
+          )}
           {!isCovered && oldest && (
             <p class="income-partial">
               The chart covers the newest {count(sold.sales.length, "sale")} of {total}, since{" "}
