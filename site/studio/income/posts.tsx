@@ -44,8 +44,10 @@ export function Posts({ by }: { by: Account }) {
             </p>
             <details open={isPriceChanging(by, post)}>
               <summary>Price</summary>
-              <History by={by} post={post} />
-              <PriceForm by={by} post={post} onChanged={changed} />
+              <div class="income-price">
+                <PriceForm by={by} post={post} onChanged={changed} />
+                <History key={post.price} by={by} post={post} />
+              </div>
             </details>
           </li>
         ))}

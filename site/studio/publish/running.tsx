@@ -40,7 +40,9 @@ export function Running({ publication, onEdit }: { publication: Publication; onE
   return (
     <section class="publish-running">
       <header>
-        <p class="publish-over">{isDone ? "Published" : "Publishing"}</p>
+        <p class="publish-over" data-done={isDone ? "" : undefined}>
+          {isDone ? "Published" : "Publishing"}
+        </p>
         <h1>{progress.details.title}</h1>
         <p class="publish-what">{summaryOf(progress)}</p>
       </header>
@@ -100,7 +102,7 @@ function Share({ postId }: { postId: string }) {
   };
   return (
     <div class="publish-done">
-      <div class="steps-actions">
+      <div class="publish-actions">
         <a class="button primary" href={`/p/${postId}`}>
           See the post
         </a>

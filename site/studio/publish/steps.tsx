@@ -41,22 +41,24 @@ export function Steps(props: Props) {
   const { steps, failure, isRunning, isElsewhere, waiting, continueLabel, onContinue } = props;
   const isDone = steps.every(({ state }) => state === "done");
   return (
-    <div class="steps">
-      <ol class="steps-list" aria-live="polite">
+    <div class="publish-steps">
+      <ol class="publish-steps-list" aria-live="polite">
         {steps.map(({ name, state, note }) => (
           <li
             key={name}
-            class="step"
+            class="publish-step"
             data-state={state}
             data-still={state === "now" && !isRunning && !isElsewhere ? "" : undefined}
             aria-current={state === "now" ? "step" : undefined}
           >
-            <span class="step-name">
+            <span class="publish-step-name">
               {name}
               <span class="unseen">: {SPOKEN[state]}</span>
             </span>
             {state === "now" && isRunning && (
-              <p class={waiting ? "step-note step-waiting" : "step-note"}>{waiting ?? note}</p>
+              <p class={waiting ? "publish-step-note waiting" : "publish-step-note"}>
+                {waiting ?? note}
+              </p>
             )}
           </li>
         ))}
@@ -89,9 +91,9 @@ function FailureNote(props: Props & { failure: Failure }) {
   };
   const buttons = failure.actions.map((action) => known[action]).filter(({ run }) => run);
   return (
-    <div class="steps-failure" role="alert">
+    <div class="publish-failure" role="alert">
       <p>{failure.sentence}</p>
-      <div class="steps-actions">
+      <div class="publish-actions">
         {buttons.map(({ label, run }, index) => (
           <button
             type="button"
