@@ -297,10 +297,9 @@ class Operations:
                 " it goes on, since only who has read a draft knows its cid."
             )
             advice = (Advice(sentence, "imprint events"),)
+        mark = Mark.WARN if count else Mark.GOOD
         facts = (
-            Fact(
-                "by somebody who is not the owner", _counted(count), Mark.of(not count, Mark.WARN)
-            ),
+            Fact("by somebody who is not the owner", _counted(count), mark),
             Fact("of documents that are not here", _counted(unknown)),
         )
         return Panel(facts=facts, listing=_mismatch_listing(found), advice=advice)
