@@ -240,6 +240,8 @@ async def test_a_page_is_compressed_for_those_who_accept_it(town: World) -> None
         ("/a/0x12", 400, "invalid_address"),
         ("/t/a,b", 400, "invalid_tags"),
         ("/?next_page_token=x", 400, "invalid_page_token"),
+        ("/?next_page_token=", 400, "invalid_page_token"),
+        ("/search?next_page_token=x", 400, "invalid_page_token"),
         ("/?unknown=1", 400, "invalid_request"),
         ("/nothing/here", 404, "not_found"),
     ],
