@@ -136,7 +136,7 @@ async def test_the_page_shows_where_the_follower_stands_and_what_there_is(tmp_pa
         assert "status ready" in panel_of(page, "health")
         assert "behind the chain" in panel_of(page, "follower")
         assert "responds" in panel_of(page, "nodes")
-        assert "provider-b configured none remembered" in panel_of(page, "webhooks")
+        assert "provider-b configured none known" in panel_of(page, "webhooks")
         assert "letters 0" in panel_of(page, "dead-letters")
         assert "not the owner 0" in panel_of(page, "mismatches")
         assert "free on the fullest disk" in panel_of(page, "disk")
@@ -153,6 +153,16 @@ async def test_the_page_has_no_secret_and_no_path_of_a_node(tmp_path: Path) -> N
         assert "a-secret-key" not in page
         assert SECRET not in page
         assert world.settings.sessions.jwt_secret.reveal() not in page
+
+
+async def test_the_last_delivery_of_each_provider_is_shown(tmp_path: Path) -> None:
+    async with open_world(tmp_path, **GIVEN) as world:
+        block = world.chain.head
+        assert (await world.deliver_a(block)).status_code == 200
+        assert (await world.deliver_b(block)).status_code == 200
+        shown = panel_of(await opened_page(world), "webhooks")
+        assert "provider-a configured 0 seconds ago" in shown
+        assert "provider-b configured 0 seconds ago" in shown
 
 
 async def test_without_a_node_the_other_panels_stay(tmp_path: Path) -> None:
