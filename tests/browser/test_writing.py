@@ -142,8 +142,10 @@ def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, wallet_of: Wa
     one.keyboard.insert_text(" From this tab.")
     save(other)
     versions = one.get_by_role("region", name="Both versions")
-    expect(versions.locator("ins")).to_contain_text("From this tab.")
-    expect(versions.locator("mark")).to_contain_text("From the other tab.")
+    expect(versions).to_contain_text("From this tab.")
+    expect(versions.locator("ins")).to_have_text("this")
+    expect(versions).to_contain_text("From the other tab.")
+    expect(versions.locator("mark")).to_have_text("the other")
     assert axe_violations(one) == []
     one.get_by_role("button", name="Take the other one").click()
     expect(editor(one)).to_contain_text("From the other tab.")
