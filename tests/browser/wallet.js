@@ -4,6 +4,7 @@
   const provider = {
     async request({ method, params }) {
       const said = await window.__walletRequest(method, JSON.stringify(params ?? []));
+      if (said.lost) return new Promise(() => {});
       if (said.error) {
         const { code, data, message } = said.error;
         throw Object.assign(new Error(message), { code, data });

@@ -51,6 +51,8 @@ class BrowserWallet:
     """Whether its node does not respond."""
     withholds: set[str] = field(default_factory=set)
     """Methods that its node answers with null, as one does that has not seen a transaction yet."""
+    loses: set[str] = field(default_factory=set)
+    """Methods that are carried out, but whose responses never reach the page."""
     prompts: list[str] = field(default_factory=list)
     """What the person was asked, in order."""
     sent: list[str] = field(default_factory=list)
@@ -86,7 +88,8 @@ class BrowserWallet:
 
     def _answer(self, source: Any, method: str, parameters: str) -> dict[str, Any]:
         try:
-            return {"result": self._respond(method, json.loads(parameters))}
+            result = self._respond(method, json.loads(parameters))
+            return {"lost": True} if method in self.loses else {"result": result}
         except WalletError as error:
             return {"error": {"code": error.code, "message": str(error), "data": error.data}}
 
@@ -130,7 +133,10 @@ class BrowserWallet:
         if method in PROMPTS and self.chain_id != self.own_chain:
             raise WalletError(-32000, "Another network is chosen.")
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters or []}
-        said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
+        try:
+            said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
+        except httpx2.TransportError as error:
+            raise WalletError(-32603, "Failed to fetch") from error
         if "error" in said:
             error = said["error"]
             raise WalletError(error["code"], error["message"], error.get("data"))
