@@ -43,7 +43,8 @@ def write(opened: Opened, title: str) -> Page:
     key = page.url.rpartition("/")[2]
     # The list shows the copy that this browser keeps.
     page.locator("a.back").click()
-    expect(page.locator(".draft-line", has_text=title)).to_contain_text("Only in this browser")
+    lines = page.locator(".draft-line", has_text=title)
+    expect(lines.filter(has_text="Only in this browser")).to_be_visible()
     page.evaluate("key => { location.hash = `#/publish/${key}` }", key)
     expect(page.get_by_label("Title", exact=True)).to_have_value(title)
     return page

@@ -202,7 +202,7 @@ def test_a_service_that_is_stopped_before_the_upload_loses_nothing(
     service.stop()
     try:
         publish(page)
-        alert(page, "The service cannot be reached.")
+        alert(page, "Your text is kept in this browser.")
     finally:
         service.start()
     wallet.refuses.clear()

@@ -59,6 +59,10 @@ function open(by: Account, key: string, progress: Progress): Publication {
     keep(next) {
       world.keep(next);
       const state = next.step === "done" ? "published" : "publishing";
+      if (next.step === "done") {
+        keepForm(address, current, null);
+        void keepPictures(address, current, null).catch(() => undefined);
+      }
       markPublication(current, { state, ...(next.postId && { postId: next.postId }) });
     },
   });

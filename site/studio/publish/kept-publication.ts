@@ -18,7 +18,7 @@ export interface Form {
 export interface Pictures {
   /** The picture as it was chosen. */
   readonly source: Blob | null;
-  /** What is uploaded; gone once it is. */
+  /** What is uploaded; kept until the post is listed, as another version may need it. */
   readonly thumbnail: Blob | null;
 }
 

@@ -189,6 +189,8 @@ export class Publication {
   }
 
   private async save(): Promise<void> {
+    // Wallets refuse to sign for a chain that they are not on.
+    await this.world.switchChain();
     const saved = await this.world.save(this.needsNewVersion);
     this.needsNewVersion = false;
     if ("postId" in saved) this.move({ type: "found", postId: saved.postId });
@@ -196,6 +198,7 @@ export class Publication {
   }
 
   private async upload(): Promise<void> {
+    await this.world.switchChain();
     const thumbnailCid = await this.world.upload(this.state.value);
     if (thumbnailCid !== null) return this.move({ type: "uploaded", thumbnailCid });
     if (await this.find()) return;

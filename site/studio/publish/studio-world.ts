@@ -14,7 +14,7 @@ import { recall, remember } from "../../page/storage.ts";
 import { type Account, account, explain, onRightChain, WrongChain } from "../../wallet/index.ts";
 import { openDraft } from "../opening.ts";
 import { type Failure, Stopped } from "./failure.ts";
-import { keepPictures, keepProgress, recallPictures, recallProgress } from "./kept-publication.ts";
+import { keepProgress, recallPictures, recallProgress } from "./kept-publication.ts";
 import {
   countTransactions,
   findEntry,
@@ -163,7 +163,7 @@ export function priceWorldOf(address: Account["address"], postId: string): Repri
 }
 
 async function upload(by: Account, key: string, progress: Progress): Promise<string | null> {
-  const { thumbnail, source } = await recallPictures(by.address, key);
+  const { thumbnail } = await recallPictures(by.address, key);
   if (!thumbnail || !progress.cid) {
     const sentence = "The picture is not in this browser any more. Go back and choose it again.";
     throw new Stopped({ sentence, actions: ["edit"] });
@@ -173,7 +173,6 @@ async function upload(by: Account, key: string, progress: Progress): Promise<str
       thumbnail,
       hashtags: [...progress.details.hashtags],
     });
-    await keepPictures(by.address, key, { source, thumbnail: null }).catch(() => undefined);
     return thumbnailCid;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
