@@ -4,11 +4,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import httpx2
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Opened
 from tests.browser.wallet import BrowserWallet
-from tests.processes import PLAIN
 
 WalletOf = Callable[[int], BrowserWallet]
 
@@ -67,6 +65,15 @@ def put_picture(page: Page, kind: str) -> Locator:
     return stage
 
 
+def wait_until(page: Page, is_so: Callable[[], bool]) -> None:
+    """Let the page go on until something is so that no locator shows."""
+    for _ in range(600):
+        if is_so():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("It has not come to that in half a minute.")
+
+
 def expect_published(page: Page) -> str:
     """The path of the post, once it is listed."""
     link = page.get_by_role("link", name="See the post")
@@ -96,10 +103,3 @@ def change_progress(page: Page, **details: object) -> None:
         }""",
         details,
     )
-
-
-def marketplace(url: str) -> str:
-    """The address of the contract, as the service at this page states it."""
-    address = url.partition("/studio")[0] + "/.well-known/marketplace.json"
-    found: str = httpx2.get(address, verify=PLAIN).json()["address"]
-    return found

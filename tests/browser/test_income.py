@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.conftest import Chain, OpenPage, axe_violations
-from tests.browser.publishing import WalletOf, expect_published, marketplace, publish, write
-
-from imprint.client import buy_post_call
+from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.posts import buy
+from tests.browser.publishing import WalletOf, expect_published, publish, wait_until, write
 
 PRICE = 5 * 10**16
 
@@ -48,20 +47,14 @@ def test_an_author_without_posts_is_told_what_comes_here(
 
 @pytest.mark.parametrize(("author", "scheme"), [(0, "light"), (3, "dark")])
 def test_a_sale_is_shown_and_can_be_downloaded(
-    open_page: OpenPage, wallet_of: WalletOf, chain: Chain, author: int, scheme: str
+    open_page: OpenPage, wallet_of: WalletOf, author: int, scheme: str
 ) -> None:
-    wallet = wallet_of(author)
-    page = write(open_page(wallet, color_scheme=scheme), "Sold once")
+    opened = open_page(wallet_of(author), color_scheme=scheme)
+    page = write(opened, "Sold once")
     post_id = publish_one(page, "0.05")
     open_income(page)
     expect(page.get_by_text("No sale yet.")).to_be_visible()
-    buy = buy_post_call(marketplace(page.url), post_id, PRICE).as_json()
-    wallet._call("eth_sendTransaction", [{"from": chain.accounts[1], **buy}])
-    page.wait_for_function(
-        """id => fetch(`/posts/${id}`, { headers: { accept: "application/json" } })
-          .then((response) => response.json()).then((post) => post.sales.count === 1)""",
-        arg=post_id,
-    )
+    buy(opened.url, post_id)
     page.reload()
     expect(page.locator(".income-totals div", has_text="Earned")).to_contain_text("0.05 ETH")
     expect(page.get_by_text("0.05 ETH from 1 sale in this period.")).to_be_visible()
@@ -133,8 +126,7 @@ def test_a_reload_between_prompt_and_hash_sends_nothing_again(
     wallet.loses.add("eth_sendTransaction")
     line = begin_price_change(page, "Hash lost", "0.4")
     expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirm")
-    while len(wallet.sent) < 2:
-        page.wait_for_timeout(50)
+    wait_until(page, lambda: len(wallet.sent) == 2)
     page.reload()
     expect(line).to_contain_text("now 0.4 ETH, first 0.1 ETH")
     assert len(wallet.sent) == 2

@@ -11,6 +11,7 @@ from tests.browser.publishing import (
     present_step,
     publish,
     put_picture,
+    wait_until,
     write,
 )
 
@@ -116,7 +117,7 @@ def test_fingers_crop_a_picture(open_page: OpenPage, wallet_of: WalletOf) -> Non
     touch("Move", left + 120)
     touch("End")
     # What was on the left of the middle is in the middle now.
-    page.wait_for_function(f"canvas => ({MIDDLE})(canvas) === 'red'", arg=stage.element_handle())
+    wait_until(page, lambda: stage.evaluate(MIDDLE) == "red")
 
 
 def test_keys_alone_publish(open_page: OpenPage, wallet_of: WalletOf) -> None:

@@ -3,19 +3,17 @@
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import Chain, OpenPage
+from tests.browser.posts import ForeignPost, create_on_chain
 from tests.browser.publishing import (
     WalletOf,
     change_progress,
     expect_published,
     kept_progress,
-    marketplace,
     present_step,
     publish,
     write,
 )
 from tests.processes import Service
-
-from imprint.client import create_post_call
 
 MINUTE = 60_000
 """Longer than the pauses between two questions to a node that was away."""
@@ -211,16 +209,17 @@ def test_a_service_that_is_stopped_before_the_upload_loses_nothing(
 
 
 def test_a_text_that_somebody_else_published_gets_a_version_of_its_own(
-    open_page: OpenPage, wallet_of: WalletOf, chain: Chain
+    open_page: OpenPage, wallet_of: WalletOf
 ) -> None:
     wallet = wallet_of(6)
     wallet.refuses.add("eth_sendTransaction")
-    page = write(open_page(wallet), "Taken by somebody else")
+    opened = open_page(wallet)
+    page = write(opened, "Taken by somebody else")
     publish(page)
     alert(page, "You declined")
     taken = kept_progress(page)["cid"]
-    copied = create_post_call(marketplace(page.url), cid=taken, title="Mine", thumbnail_cid=taken)
-    wallet._call("eth_sendTransaction", [{"from": chain.accounts[7], **copied.as_json()}])
+    stranger = ForeignPost("Not mine", cid=taken, thumbnail_cid=taken)
+    create_on_chain(opened.url, [stranger], author=7)
     wallet.refuses.clear()
     page.get_by_role("button", name="Try again").click()
     alert(page, "Somebody else has published this version of your text")

@@ -65,7 +65,7 @@ class BrowserWallet:
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
         # Not the bound method: Playwright sets attributes on its object, which has slots.
-        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
+        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))  # noqa: PLW0108
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
