@@ -9,7 +9,10 @@
         await new Promise((resolve) => setTimeout(resolve, 50));
         said = await window.__walletRequest(method, given, looks);
       }
-      if (said.error) throw Object.assign(new Error(said.error.message), { code: said.error.code });
+      if (said.error) {
+        const { code, data, message } = said.error;
+        throw Object.assign(new Error(message), { code, data });
+      }
       return said.result;
     },
     on(event, listener) {

@@ -31,9 +31,10 @@ SCRIPT = (Path(__file__).parent / "wallet.js").read_text(encoding="utf-8")
 class WalletError(Exception):
     """An error as EIP-1193 has it."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
         self.code = code
+        self.data = data
 
 
 @dataclass(slots=True)
@@ -96,7 +97,7 @@ class BrowserWallet:
         try:
             return {"result": self._respond(method, json.loads(parameters))}
         except WalletError as error:
-            return {"error": {"code": error.code, "message": str(error)}}
+            return {"error": {"code": error.code, "message": str(error), "data": error.data}}
 
     def _respond(self, method: str, parameters: Any) -> Any:
         if method in self.refuses:
@@ -141,5 +142,6 @@ class BrowserWallet:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters or []}
         said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
         if "error" in said:
-            raise WalletError(said["error"]["code"], said["error"]["message"])
+            error = said["error"]
+            raise WalletError(error["code"], error["message"], error.get("data"))
         return said["result"]

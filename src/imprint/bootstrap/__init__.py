@@ -151,7 +151,13 @@ def build_service(
 
 def _facts(settings: Settings, rpc_url: str | None) -> Facts:
     chain, server = settings.chain, settings.server
-    links = FeedLinks(server.public_url, chain.id, chain.marketplace, server.websub_hub)
+    links = FeedLinks(
+        server.public_url,
+        chain.id,
+        chain.marketplace,
+        server.websub_hub,
+        settings.site.enabled,
+    )
     return Facts(
         describe_service(settings, rpc_url), describe_marketplace(settings), links, _site(settings)
     )
