@@ -61,6 +61,8 @@ class BrowserWallet:
     sent: list[str] = field(default_factory=list)
     """The hashes of the transactions that were sent."""
     pages: list[Any] = field(default_factory=list)
+    last: tuple[str, str] = ("", "")
+    """What the person was asked last: a method and its parameters as JSON."""
 
     def __post_init__(self) -> None:
         self.own_chain = self.chain_id
@@ -68,7 +70,7 @@ class BrowserWallet:
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
         # Not the bound method: Playwright sets attributes on its object, which has slots.
-        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
+        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))  # noqa: PLW0108
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
@@ -81,6 +83,11 @@ class BrowserWallet:
         self.chain_id = chain_id
         self.emit("chainChanged", hex(chain_id))
 
+    def confirm_last(self) -> None:
+        """Confirm what was asked last, also if its page is gone."""
+        method, parameters = self.last
+        self._respond(method, json.loads(parameters))
+
     def emit(self, event: str, value: object) -> None:
         """Send an event to all pages."""
         for page in self.pages:
@@ -92,6 +99,7 @@ class BrowserWallet:
     def _answer(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
         if method in PROMPTS and looks == 0:
             self.prompts.append(method)
+            self.last = method, parameters
         if method in self.undecided:
             return {"undecided": True}
         try:
@@ -121,14 +129,17 @@ class BrowserWallet:
             raise WalletError(-32603, "Failed to fetch")
         if method in PROMPTS and (self.locked or not self.connected):
             raise WalletError(4100, "The requested account has not been authorized by the user.")
-        if self.waits_for_blocks and method == "eth_getTransactionReceipt":
-            return None
-        if self.waits_for_blocks and method == "eth_call":
-            if parameters[0]["data"].startswith(BALANCE_OF):
-                return f"0x{0:064x}"
         result = self._call(method, parameters)
         if method == "eth_sendTransaction":
             self.sent.append(result)
+        return self._without_blocks(method, parameters, result) if self.waits_for_blocks else result
+
+    @staticmethod
+    def _without_blocks(method: str, parameters: Any, result: Any) -> Any:
+        if method == "eth_getTransactionReceipt":
+            return None
+        if method == "eth_call" and parameters[0]["data"].startswith(BALANCE_OF):
+            return f"0x{0:064x}"
         return result
 
     def _switch(self, chain_id: int) -> None:
@@ -140,7 +151,10 @@ class BrowserWallet:
         if method in PROMPTS and self.chain_id != self.own_chain:
             raise WalletError(-32000, "Another network is chosen.")
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters or []}
-        said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
+        try:
+            said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
+        except httpx2.TransportError as error:
+            raise WalletError(-32603, "Failed to fetch") from error
         if "error" in said:
             error = said["error"]
             raise WalletError(error["code"], error["message"], error.get("data"))
