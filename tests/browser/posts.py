@@ -31,8 +31,8 @@ Result = TypeVar("Result")
 AUTHOR, READER = 0, 1
 """Numbers of accounts of the development chain."""
 
-SAFE_TRANSFER = bytes.fromhex("f242432a")
-"""The selector of ERC-1155's `safeTransferFrom`."""
+TRANSFER = bytes.fromhex("095bcdb6")
+"""The selector of ERC-6909's `transfer`."""
 
 VISIBLE_SECONDS = 60
 """How long the index of posts may take to see a block."""
@@ -201,12 +201,12 @@ def end_sessions(url: str, reader: int) -> None:
 
 
 def give(url: str, post_id: str, giver: int, receiver: int) -> None:
-    """Transfer a held post to another account (ERC-1155)."""
+    """Transfer a held post to another account (ERC-6909)."""
 
     async def work(imprint: Imprint) -> None:
         wallet, other = await _account(imprint, giver), await _account(imprint, receiver)
-        words = [int(wallet.address, 16), int(other.address, 16), int(post_id), 1, 160, 0]
-        data = SAFE_TRANSFER + b"".join(word.to_bytes(32, "big") for word in words)
+        words = [int(other.address, 16), int(post_id), 1]
+        data = TRANSFER + b"".join(word.to_bytes(32, "big") for word in words)
         call = Call(imprint.marketplace, data)
         await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
 

@@ -23,7 +23,7 @@ PROMPTS = (
 """Requests that a person has to confirm."""
 
 BALANCE_OF = "0x00fdd58e"
-"""The selector of ERC-1155's `balanceOf`."""
+"""The selector of ERC-6909's `balanceOf`."""
 
 SCRIPT = (Path(__file__).parent / "wallet.js").read_text(encoding="utf-8")
 
