@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.client.snake_case import snake_case
+from tests.client.interface import described
 from tests.processes import Service, free_port
 
 from imprint import client as package
@@ -20,7 +20,6 @@ from imprint.client.feed_operations import FeedOperations
 from imprint.client.post_operations import PostOperations
 from imprint.client.service_operations import ServiceOperations
 from imprint.client.session_operations import SessionOperations
-from imprint.web.docs.openapi import describe_interface
 
 ROOMS = (DraftOperations, FeedOperations, PostOperations, ServiceOperations, SessionOperations)
 BESIDE = {
@@ -28,21 +27,12 @@ BESIDE = {
     "resume_writing_session",
     "sales_csv",
     "save_draft",
-    "wait_until_onchain",
+    "wait_for_post",
 }
 """Methods that are no operations, but use some."""
 
 
-def described() -> set[str]:
-    return {
-        snake_case(operation["operationId"])
-        for path in describe_interface("1")["paths"].values()
-        for operation in path.values()
-        if "Deliveries" not in operation["tags"]
-    }
-
-
-def test_every_operation_but_the_webhooks_has_a_method():
+def test_every_operation_for_programs_has_a_method():
     assert [name for name in sorted(described()) if not hasattr(Imprint, name)] == []
 
 
