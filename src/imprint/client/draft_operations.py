@@ -77,7 +77,7 @@ class DraftOperations(Connection):
         return await self._send_content(await self._sign(signer, write), write)
 
     async def save_draft(
-        self, session: WritingSession, content: str, *, cid: str | None = None
+        self, session: WritingSession, content: str, cid: str | None = None
     ) -> Draft:
         """Create a draft by a writing session, or update the one with this cid, and persist.
 
