@@ -71,7 +71,8 @@ export async function endBy<T>(promised: Promise<T>, signal?: AbortSignal | null
 
 async function readFailure(response: Response): Promise<Refusal | Unreachable> {
   const { status } = response;
-  const retryAfter = Number(response.headers.get("Retry-After")) || null;
+  const wait = response.headers.get("Retry-After") ?? "";
+  const retryAfter = /^\d+$/.test(wait) ? Number(wait) : null;
   const problem = (await response.json().catch(() => null)) as Partial<Problem> | null;
   if (typeof problem?.code === "string") return new Refusal(problem as Problem, retryAfter);
   return new Unreachable(
