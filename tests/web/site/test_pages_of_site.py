@@ -21,9 +21,7 @@ HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def town(
-    tmp_path_factory: pytest.TempPathFactory, records: None
-) -> AsyncIterator[World]:
+async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
     folder = tmp_path_factory.mktemp("town")
     async with open_world(folder, FEDIVERSE_CREATOR="@ink@example.social") as opened:
         yield opened
