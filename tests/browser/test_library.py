@@ -140,10 +140,19 @@ def test_the_browser_checks_the_bytes_of_a_free_post(open_page: OpenPage, shelf:
     assert axe_violations(page) == []
 
 
+def test_whoever_holds_a_paid_post_checks_its_bytes(signed_in: SignedIn) -> None:
+    page = signed_in(HOLDER)
+    page.get_by_role("link", name="The ferry").click()
+    expect(page.locator("#text")).to_contain_text(SECRET)
+    page.locator("#proof summary").click()
+    page.get_by_role("button", name="Check in this browser").click()
+    expect(page.locator(".proof-result")).to_contain_text("Checked: this browser fetched")
+
+
 def test_other_bytes_than_the_cid_names_are_told(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.free}")
     page.locator("#proof summary").click()
-    page.route("**/ipfs/**", lambda route: route.fulfill(body="something else"))
+    page.route("**/p/*/document", lambda route: route.fulfill(body="something else"))
     page.get_by_role("button", name="Check in this browser").click()
     expect(page.locator(".proof-result")).to_contain_text("do not trust this text")
 
