@@ -90,7 +90,7 @@ def publish(url: str, posts: Sequence[NewPost], author: int = AUTHOR) -> list[st
                 post.hashtags,
             )
             ids.append(await _create(imprint, wallet, foreign))
-            await imprint.wait_until_onchain(draft.cid)
+            await imprint.wait_for_post(draft.cid)
         await _until_visible(imprint, ids)
         return ids
 
