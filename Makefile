@@ -49,7 +49,9 @@ simulate: $(READY) ## Run random histories against a model (SEEDS=25); SEED=7 re
 site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Build the scripts and styles of the pages into the package (needs Node)
 	npm --prefix site run build
 
-test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready ## Run JavaScript clients against the service (needs Node)
+test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Run JavaScript clients against the service (needs Node)
+	npm --prefix clients/typescript run check
+	node --test clients/typescript/dist/
 	$(BIN)/pytest -q tests/clients
 
 test-chain: $(READY) tests/anvil/node_modules/.ready contracts/node_modules/.ready ## Compile the contract and run against a real node (needs Node)
@@ -82,7 +84,7 @@ test-s3: $(READY) ## Run the content store against a real object store, healthy 
 test-wheel: $(READY) ## Install the built package, and run its commands (WHEEL_PYTHON=python3.13 for another Python)
 	WHEEL_PYTHON=$(WHEEL_PYTHON) $(BIN)/pytest -q -rs -n 2 --dist loadfile tests/wheel
 
-test-deploy: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready ## Try the files of deploy/: image, compose, units, manifests, proxies, alerts (Debian, as root; needs Node)
+test-deploy: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Try the files of deploy/: image, compose, units, manifests, proxies, alerts (Debian, as root; needs Node)
 	tools/install-deploy-tools
 	$(BIN)/pytest -q -rs tests/deploy
 
@@ -101,6 +103,10 @@ lock-generators: $(READY) ## Resolve the Python generators anew and write tests/
 	$(BIN)/uv pip compile tests/generators/requirements.in --quiet --upgrade --universal --python-version 3.11 \
 		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock-generators" --output-file tests/generators/requirements.lock
+
+clients/typescript/dist/.ready: clients/typescript/node_modules/.ready clients/typescript/tsconfig.json $(wildcard clients/typescript/src/*.ts)
+	npm --prefix clients/typescript run build
+	@touch $@
 
 %/node_modules/.ready: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
@@ -121,7 +127,7 @@ lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 clean: ## Remove everything that the other targets made
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis .tools build dist
 	rm -rf tests/generators/.venv
-	rm -rf bench/peer/node_modules bench/results contracts/node_modules clients/*/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
+	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help run site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators release lock lock-generators clean

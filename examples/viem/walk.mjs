@@ -1,39 +1,46 @@
 // Publish a post and sell it: the whole walk against `imprint dev`, as a page would do it.
 //
+//   npm ci --prefix ../../clients/typescript && npm run --prefix ../../clients/typescript build
 //   npm ci && node walk.mjs [http://127.0.0.1:8000]
 import { readFile } from "node:fs/promises";
-import { createWalletClient, http, parseEther } from "viem";
+import {
+  Imprint,
+  buyPostCall,
+  createPostCall,
+  createdPostId,
+  httpProvider,
+  parseCoin,
+  waitForReceipt,
+  walletOfAccount,
+} from "imprint-press";
 import { mnemonicToAccount } from "viem/accounts";
-import { foundry } from "viem/chains";
-import { Imprint } from "./imprint.mjs";
 
 const imprint = await Imprint.connect(process.argv[2] ?? "http://127.0.0.1:8000");
+const { marketplace, rpc_url } = imprint.facts.chain;
+const node = httpProvider(rpc_url);
 
-// The public mnemonic of development chains. In a page: createWalletClient({ account, chain,
-// transport: custom(window.ethereum) }).
-const open = (addressIndex) =>
-  createWalletClient({
-    account: mnemonicToAccount("test test test test test test test test test test test junk", { addressIndex }),
-    chain: foundry,
-    transport: http(imprint.facts.chain.rpc_url),
-    pollingInterval: 100,
-  });
+// The public mnemonic of development chains. In a page: walletOfProvider(window.ethereum, address).
+const MNEMONIC = "test test test test test test test test test test test junk";
+const open = (addressIndex) => walletOfAccount(mnemonicToAccount(MNEMONIC, { addressIndex }), node);
 const [alice, bob] = [open(1), open(2)];
+const send = async (wallet, call) => waitForReceipt(node, await wallet.sendTransaction(call), { everyMs: 100 });
 
-let draft = await imprint.createDraft(alice, "# Hello\n\nA first line.");
-draft = await imprint.updateDraft(alice, draft.cid, "# Hello\n\nA first line, and a better second.");
+const writing = await imprint.openWritingSession(alice); // one signature of the wallet
+let draft = await writing.save("# Hello\n\nA first line."); // none
+draft = await writing.save("# Hello\n\nA first line, and a better second.", draft.cid); // none
 console.log(`Alice has a draft: ${draft.cid}`);
 
-const cover = new Blob([await readFile(new URL("cover.png", import.meta.url))]);
+const thumbnail = new Blob([await readFile(new URL("cover.png", import.meta.url))]);
 const hashtags = ["essays", "hello"];
-const thumbnailCid = await imprint.publishDraft(alice, draft.cid, cover, hashtags);
-const price = parseEther("0.01");
-const postId = await imprint.createPost(alice, { cid: draft.cid, title: "Hello", thumbnailCid, price, hashtags });
-const post = await imprint.waitForPost(draft.cid);
-console.log(`It is post ${postId} now, tagged ${post.hashtags.join(", ")}`);
+const { thumbnailCid } = await imprint.publishDraft(alice, draft.cid, { thumbnail, hashtags });
+const price = parseCoin("0.01");
+const post = { cid: draft.cid, title: "Hello", thumbnailCid, description: "", price, hashtags };
+const postId = createdPostId(await send(alice, createPostCall(marketplace, post)), marketplace);
+const file = await imprint.waitForPost(draft.cid);
+console.log(`It is post ${postId} now, tagged ${file.hashtags.join(", ")}`);
 
-const session = await imprint.signIn(bob);
-await imprint.readPost(session, postId).catch(({ code }) => console.log(`Bob may not read it yet: ${code}`));
-await imprint.buyPost(bob, postId, price);
-const { content } = await imprint.readPost(session, postId);
+await imprint.login(bob);
+await imprint.readPost(postId).catch(({ code }) => console.log(`Bob may not read it yet: ${code}`));
+await send(bob, buyPostCall(marketplace, postId, price));
+const { content } = await imprint.readPost(postId);
 console.log(`Bob bought a token and reads: ${content.split("\n").at(-1)}`);

@@ -29,6 +29,14 @@ def indexing_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servi
 
 
 @pytest.fixture
+def scenario_service(tmp_path: Path) -> Iterator[Service]:
+    """A service that reads the chain itself and has no post yet: the scenario counts them."""
+    given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "1"}
+    with running(Service(tmp_path, given, "dev")) as opened:
+        yield opened
+
+
+@pytest.fixture
 def replicas(tmp_path: Path, records: None) -> Iterator[tuple[Service, Service]]:
     """Two services over the same records and documents; the first one has the chain."""
     database = asyncio.run(records_of(tmp_path))

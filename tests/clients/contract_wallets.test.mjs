@@ -20,9 +20,10 @@ import {
   zeroHash,
 } from "viem";
 import { entryPoint08Abi, toSmartAccount, toWebAuthnAccount } from "viem/account-abstraction";
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from "viem/accounts";
 import { foundry } from "viem/chains";
-import { cover, host, imprint, openLocal, openStranger, origin, refusalOf } from "./world.mjs";
+import { walletOfAccount } from "imprint-press";
+import { MNEMONIC, cover, host, imprint, openLocal, openStranger, origin, refusalOf, signFirst, signIn, transact } from "./world.mjs";
 
 const chain = { chain: foundry, transport: http(imprint.facts.chain.rpc_url), pollingInterval: 50 };
 const node = createPublicClient(chain);
@@ -32,7 +33,8 @@ const readArtifact = (name) => JSON.parse(readFileSync(new URL(`../contracts/${n
 
 async function deployFactory() {
   const { abi, bytecode } = readArtifact("WalletFactory");
-  const hash = await openLocal(2).deployContract({ abi, bytecode });
+  const deployer = createWalletClient({ account: mnemonicToAccount(MNEMONIC, { addressIndex: 2 }), ...chain });
+  const hash = await deployer.deployContract({ abi, bytecode });
   const { contractAddress } = await node.waitForTransactionReceipt({ hash });
   return { address: contractAddress, abi };
 }
@@ -51,10 +53,9 @@ async function openCounterfactual(name, args, signHash) {
     signTypedData: (typedData) => signHash(hashTypedData(typedData)),
   });
   const deploy = async () => {
-    const hash = await openLocal(2).sendTransaction({ to: factory.address, data: prepare });
-    await node.waitForTransactionReceipt({ hash });
+    await transact(openLocal(2), { to: factory.address, data: prepare });
   };
-  return { wallet: createWalletClient({ account, ...chain }), deploy };
+  return { wallet: walletOfAccount(account), deploy };
 }
 
 /** A wallet of a key. */
@@ -110,7 +111,7 @@ async function signBound(wallet, content) {
   const timestamp = Math.floor(Date.now() / 1000);
   const message = { service, contentHash: keccak256(stringToHex(content)), nonce: crypto.randomUUID(), timestamp };
   const salt = { domain, types, primaryType: "CreateDraft", message };
-  return { salt, address: wallet.account.address, signature: await wallet.signTypedData(salt), content };
+  return { salt, address: wallet.address, signature: await wallet.signTypedData(salt), content };
 }
 
 const factory = await deployFactory();
@@ -121,10 +122,10 @@ for (const [who, open] of [
 ]) {
   test(`${who} logs in and writes before it is deployed, and after`, async () => {
     const { wallet, deploy } = await open();
-    const owner = wallet.account.address.toLowerCase();
+    const owner = wallet.address.toLowerCase();
     for (const deployed of [false, true]) {
       if (deployed) await deploy();
-      const body = await imprint.signWrite(wallet, "create");
+      const body = await signFirst(wallet, "create");
       assert.equal(body.signature.endsWith(MARK), !deployed);
       const { updatedUpload: draft } = await imprint.send("/create/group", { ...body, content: "Signed by a contract." });
       assert.deepEqual(draft.keyvalues, { owner, status: "pending" });
@@ -132,11 +133,11 @@ for (const [who, open] of [
       const bound = await imprint.send("/create/group", await signBound(wallet, `Bound, deployed: ${deployed}.`));
       assert.deepEqual(bound.updatedUpload.keyvalues, { owner, status: "pending" });
 
-      const session = await imprint.signIn(wallet);
-      assert.equal(session.address, owner);
+      const signedIn = await signIn(wallet);
+      assert.equal(signedIn.session.address, owner);
       const updated = await imprint.updateDraft(wallet, draft.cid, `Deployed: ${deployed}.`);
-      assert.equal((await imprint.readDraft(session, updated.cid)).content, `Deployed: ${deployed}.`);
-      assert.ok(await imprint.publishDraft(wallet, updated.cid, cover));
+      assert.equal((await signedIn.readDraft(updated.cid)).content, `Deployed: ${deployed}.`);
+      assert.ok(await imprint.publishDraft(wallet, updated.cid, { thumbnail: cover, hashtags: [] }));
       await imprint.deleteDraft(wallet, updated.cid);
     }
   });
@@ -144,12 +145,12 @@ for (const [who, open] of [
   test(`${who} is asked whether it signed`, async () => {
     const { wallet, deploy } = await open();
     const { wallet: other } = await open();
-    const { signature: forged } = await imprint.signWrite(other, "create");
+    const { signature: forged } = await signFirst(other, "create");
     for (const deployed of [false, true]) {
       if (deployed) await deploy();
-      const body = { ...(await imprint.signWrite(wallet, "create")), content: "Words." };
+      const body = { ...(await signFirst(wallet, "create")), content: "Words." };
       // Signed for another message, by another wallet, or not at all.
-      const { signature: stale } = await imprint.signWrite(wallet, "create");
+      const { signature: stale } = await signFirst(wallet, "create");
       for (const signature of [stale, forged, "0x"]) {
         const refusal = await refusalOf(imprint.send("/create/group", { ...body, signature }));
         assert.deepEqual([refusal.status, refusal.code], [401, "signature_invalid"]);
@@ -163,7 +164,7 @@ for (const [who, open] of [
 test("a draft of a contract wallet is not its owner's", async () => {
   const { wallet, owner } = await openOwned();
   const draft = await imprint.createDraft(wallet, "Of the wallet.");
-  const key = createWalletClient({ account: owner, ...chain });
+  const key = walletOfAccount(owner);
   for (const somebody of [key, openStranger()]) {
     const refusal = await refusalOf(imprint.deleteDraft(somebody, draft.cid));
     assert.deepEqual([refusal.status, refusal.code], [403, "not_owner"]);

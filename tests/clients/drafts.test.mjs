@@ -1,13 +1,13 @@
 // Drafts: written, read by their owner alone, replaced and deleted.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cover, imprint, openStranger, refusalOf } from "./world.mjs";
+import { cover, imprint, openStranger, refusalOf, signFirst, signIn } from "./world.mjs";
 
 test("a draft reads as it was written", async () => {
   const wallet = openStranger();
   const content = "# Überschrift\n\n\tZeichen: “”, 墨, 🖋, \\u0000, \"quoted\"\r\n";
   const draft = await imprint.createDraft(wallet, content);
-  const kept = await imprint.readDraft(await imprint.signIn(wallet), draft.cid);
+  const kept = await (await signIn(wallet)).readDraft(draft.cid);
   assert.equal(kept.content, content);
   assert.equal(kept.file.id, draft.id);
 });
@@ -18,20 +18,21 @@ test("an update has a new cid in the same group, and the old one is gone", async
   const second = await imprint.updateDraft(wallet, first.cid, "Second words.");
   assert.equal(second.group_id, first.group_id);
   assert.notEqual(second.cid, first.cid);
-  const session = await imprint.signIn(wallet);
-  assert.equal((await imprint.readDraft(session, second.cid)).content, "Second words.");
-  assert.equal((await refusalOf(imprint.readDraft(session, first.cid))).code, "not_found");
+  const signedIn = await signIn(wallet);
+  assert.equal((await signedIn.readDraft(second.cid)).content, "Second words.");
+  assert.equal((await refusalOf(signedIn.readDraft(first.cid))).code, "not_found");
 });
 
 test("a thumbnail is public, and a PNG again", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
-  const thumbnailCid = await imprint.publishDraft(wallet, draft.cid, cover, ["Essays", "#Ink"]);
+  const publication = { thumbnail: cover, hashtags: ["Essays", "#Ink"] };
+  const { thumbnailCid } = await imprint.publishDraft(wallet, draft.cid, publication);
   const answer = await fetch(`${imprint.url}/ipfs/${thumbnailCid}`);
   assert.equal(answer.headers.get("content-type"), "image/png");
   const bytes = new Uint8Array(await answer.arrayBuffer());
   assert.deepEqual([...bytes.slice(0, 8)], [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-  const { files: [file] } = await imprint.read("/filesMetaData", { cid: draft.cid });
+  const [file] = await imprint.listPosts({ cid: draft.cid }).collect();
   assert.deepEqual(file.hashtags, ["essays", "ink"]);
   assert.equal(file.thumbnail_cid, thumbnailCid);
 });
@@ -39,7 +40,7 @@ test("a thumbnail is public, and a PNG again", async () => {
 test("a text is no thumbnail", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
-  const refusal = await refusalOf(imprint.publishDraft(wallet, draft.cid, new Blob(["<svg/>"])));
+  const refusal = await refusalOf(imprint.publishDraft(wallet, draft.cid, { thumbnail: new Blob(["<svg/>"]), hashtags: [] }));
   assert.deepEqual([refusal.status, refusal.code], [415, "unsupported_media_type"]);
 });
 
@@ -47,33 +48,33 @@ test("a deleted draft is gone", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
   assert.deepEqual(await imprint.deleteDraft(wallet, draft.cid), { id: draft.id, status: "deleted" });
-  const session = await imprint.signIn(wallet);
-  assert.equal((await refusalOf(imprint.readDraft(session, draft.cid))).code, "not_found");
+  const signedIn = await signIn(wallet);
+  assert.equal((await refusalOf(signedIn.readDraft(draft.cid))).code, "not_found");
 });
 
 test("a write that is sent again is refused with the file that it made", async () => {
   const wallet = openStranger();
-  const body = { ...(await imprint.signWrite(wallet, "create")), content: "Once." };
+  const body = { ...(await signFirst(wallet, "create")), content: "Once." };
   const { updatedUpload: draft } = await imprint.send("/create/group", body);
   const refusal = await refusalOf(imprint.send("/create/group", body));
   assert.deepEqual([refusal.status, refusal.code], [409, "nonce_used"]);
-  assert.equal(refusal.file.cid, draft.cid);
+  assert.equal(refusal.problem.file.cid, draft.cid);
 });
 
 test("a delete that is sent again is refused without a file", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
-  const body = await imprint.signWrite(wallet, "delete");
+  const body = await signFirst(wallet, "delete");
   await imprint.send(`/delete/file?cid=${draft.cid}`, body);
   const refusal = await refusalOf(imprint.send(`/delete/file?cid=${draft.cid}`, body));
-  assert.deepEqual([refusal.status, refusal.code, refusal.file], [409, "nonce_used", null]);
+  assert.deepEqual([refusal.status, refusal.code, refusal.problem.file], [409, "nonce_used", null]);
 });
 
 for (const [act, attempt] of [
   ["update", (stranger, cid) => imprint.updateDraft(stranger, cid, "Stolen words.")],
-  ["publish", (stranger, cid) => imprint.publishDraft(stranger, cid, cover)],
+  ["publish", (stranger, cid) => imprint.publishDraft(stranger, cid, { thumbnail: cover, hashtags: [] })],
   ["delete", (stranger, cid) => imprint.deleteDraft(stranger, cid)],
-  ["read", async (stranger, cid) => imprint.readDraft(await imprint.signIn(stranger), cid)],
+  ["read", async (stranger, cid) => (await signIn(stranger)).readDraft(cid)],
 ]) {
   test(`a stranger may not ${act} a draft`, async () => {
     const draft = await imprint.createDraft(openStranger(), "Private words.");

@@ -53,7 +53,7 @@ async function sign(wallet, form, request, primary = true) {
   const values = {
     ...request,
     title: "A title",
-    address: wallet.account.address,
+    address: wallet.address,
     contentHash: id(request.content),
     thumbnailHash: ethersKeccak256(new Uint8Array(await request.image.arrayBuffer())),
     nonce: crypto.randomUUID(),
@@ -64,9 +64,9 @@ async function sign(wallet, form, request, primary = true) {
     types: { [primaryType]: declared },
     message: Object.fromEntries(declared.map(({ name }) => [name, values[name]])),
   };
-  const { account } = wallet;
-  const signature = await wallet.signTypedData({ account, primaryType, ...salt });
-  return { salt: primary ? { ...salt, primaryType } : salt, address: account.address, signature };
+  const { address } = wallet;
+  const signature = await wallet.signTypedData({ primaryType, ...salt });
+  return { salt: primary ? { ...salt, primaryType } : salt, address, signature };
 }
 
 async function send(signed, { action, cid, content, image, hashtags }) {
@@ -149,23 +149,23 @@ test("a client whose nonce another action spent can tell", async () => {
   const request = requestOf("create");
   const signed = await sign(wallet, "imprint-2", request);
   const { updatedUpload: draft } = await send(signed, request);
-  const salt = imprint.buildWrite("update", { cid: draft.cid, contentHash: id("Lost words.") });
+  const salt = imprint.buildWrite(wallet, "update", { cid: draft.cid, contentHash: id("Lost words.") });
   salt.message.nonce = signed.salt.message.nonce;
-  const { account } = wallet;
-  const body = { salt, address: account.address, signature: await wallet.signTypedData({ account, ...salt }) };
+  const { address } = wallet;
+  const body = { salt, address, signature: await wallet.signTypedData(salt) };
   const refusal = await refusalOf(send(body, requestOf("update", draft.cid, { content: "Lost words." })));
-  assert.deepEqual([refusal.status, refusal.code, refusal.action], [409, "nonce_used", "create"]);
+  assert.deepEqual([refusal.status, refusal.code, refusal.problem.action], [409, "nonce_used", "create"]);
 });
 
 test("a client whose clock is wrong learns the time", async () => {
   const wallet = openStranger();
-  const salt = imprint.buildWrite("create", { contentHash: id("Words.") });
+  const salt = imprint.buildWrite(wallet, "create", { contentHash: id("Words.") });
   salt.message.timestamp -= 3600;
-  const { account } = wallet;
-  const body = { salt, address: account.address, signature: await wallet.signTypedData({ account, ...salt }) };
+  const { address } = wallet;
+  const body = { salt, address, signature: await wallet.signTypedData(salt) };
   const refusal = await refusalOf(send(body, requestOf("create", undefined, { content: "Words." })));
   assert.deepEqual([refusal.status, refusal.code], [401, "signature_stale"]);
-  salt.message.timestamp = refusal.now;
-  body.signature = await wallet.signTypedData({ account, ...salt });
+  salt.message.timestamp = refusal.problem.now;
+  body.signature = await wallet.signTypedData(salt);
   await send(body, requestOf("create", undefined, { content: "Words." }));
 });

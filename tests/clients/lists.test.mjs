@@ -1,7 +1,7 @@
 // Lists: read to their end, page by page, with every file seen once.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { collect, imprint, makePost, openLocal, openStranger, refusalOf } from "./world.mjs";
+import { collect, imprint, makePost, openLocal, openStranger, refusalOf, signIn } from "./world.mjs";
 
 const cids = (files) => files.map(({ cid }) => cid);
 
@@ -14,9 +14,9 @@ async function repeat(count, make) {
 test("an owner's drafts are listed to the end, newest first, while more are written", async () => {
   const wallet = openStranger();
   const made = await repeat(26, (turn) => imprint.createDraft(wallet, `Draft ${turn}`));
-  const session = await imprint.signIn(wallet);
+  const signedIn = await signIn(wallet);
   const seen = [];
-  for await (const file of imprint.listAll({ session })) {
+  for await (const file of signedIn.listDrafts()) {
     seen.push(file);
     if (seen.length === 13) await imprint.createDraft(wallet, "Written meanwhile.");
   }
@@ -26,21 +26,16 @@ test("an owner's drafts are listed to the end, newest first, while more are writ
 test("a page has twelve drafts, and the next ones nine", async () => {
   const wallet = openStranger();
   await repeat(25, (turn) => imprint.createDraft(wallet, `Draft ${turn}`));
-  const session = await imprint.signIn(wallet);
+  const signedIn = await signIn(wallet);
   const sizes = [];
-  let page = await imprint.read("/pendingFilesByOwner", { owner: wallet.account.address }, session);
-  for (;;) {
-    sizes.push(page.files.length);
-    if (page.next_page_token === null) break;
-    page = await imprint.read("/filesByNextPageToken", { next_page_token: page.next_page_token });
-  }
+  for await (const { items } of signedIn.listDrafts().pages()) sizes.push(items.length);
   assert.deepEqual(sizes, [12, 9, 4]);
 });
 
 test("nobody lists somebody else's drafts", async () => {
-  const owner = openStranger().account.address;
-  const session = await imprint.signIn(openStranger());
-  const refusal = await refusalOf(imprint.read("/pendingFilesByOwner", { owner }, session));
+  const owner = openStranger().address;
+  const signedIn = await signIn(openStranger());
+  const refusal = await refusalOf(signedIn.listDrafts({ owner }).page());
   assert.deepEqual([refusal.status, refusal.code], [403, "subject_mismatch"]);
 });
 
@@ -51,11 +46,11 @@ test("posts are listed by all of their tags, to the end, and in the list of all"
     makePost(wallet, { content: `Post ${turn}`, hashtags: turn < 10 ? [tag, "essays"] : [tag] }),
   );
   const posts = cids(made.map(({ file }) => file));
-  const tagged = await collect(imprint.listAll({ tags: [tag] }));
+  const tagged = await imprint.listPostsByTags([tag]).collect();
   assert.deepEqual(cids(tagged), posts.toReversed());
-  const both = await collect(imprint.listAll({ tags: ["essays", tag] }));
+  const both = await imprint.listPostsByTags(["essays", tag]).collect();
   assert.deepEqual(cids(both), posts.slice(0, 10).toReversed());
-  const all = cids(await collect(imprint.listAll()));
+  const all = cids(await imprint.listPosts().collect());
   assert.deepEqual(all.filter((cid) => posts.includes(cid)), posts.toReversed());
   assert.equal(new Set(all).size, all.length);
 });
@@ -67,16 +62,15 @@ test("a list by tags names the tags and how many it shows", async () => {
 
 test("drafts are not in public lists", async () => {
   const draft = await imprint.createDraft(openStranger(), "Private words.");
-  assert.ok(!cids(await collect(imprint.listAll())).includes(draft.cid));
+  assert.ok(!cids(await imprint.listPosts().collect()).includes(draft.cid));
 });
 
 test("a page token that was changed is refused", async () => {
   const wallet = openStranger();
   await repeat(13, (turn) => imprint.createDraft(wallet, `Draft ${turn}`));
-  const session = await imprint.signIn(wallet);
-  const page = await imprint.read("/pendingFilesByOwner", { owner: wallet.account.address }, session);
-  const token = page.next_page_token;
+  const signedIn = await signIn(wallet);
+  const { nextPageToken: token } = await signedIn.listDrafts().page();
   const changed = token.slice(0, 20) + (token[20] === "A" ? "B" : "A") + token.slice(21);
-  const refusal = await refusalOf(imprint.read("/filesByNextPageToken", { next_page_token: changed }));
+  const refusal = await refusalOf(imprint.listNextPage(changed));
   assert.deepEqual([refusal.status, refusal.code], [400, "invalid_page_token"]);
 });

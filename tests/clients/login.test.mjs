@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Wallet } from "ethers";
 import { SiweMessage, generateNonce } from "siwe";
-import { host, imprint, openEthers, openLocal, openStranger, openUnlocked, origin, refusalOf } from "./world.mjs";
+import { host, imprint, openEthers, openLocal, openStranger, openUnlocked, origin, refusalOf, signIn } from "./world.mjs";
 
 const signer = Wallet.createRandom();
 
@@ -44,9 +44,8 @@ for (const [who, wallet] of [
   ["somebody without money", openStranger()],
 ]) {
   test(`viem's message, signed by ${who}, gives a session that reads`, async () => {
-    const session = await imprint.signIn(wallet);
-    const own = await imprint.read("/pendingFilesByOwner", { owner: wallet.account.address }, session);
-    assert.deepEqual(own.files, []);
+    const signedIn = await signIn(wallet);
+    assert.deepEqual(await signedIn.listDrafts().collect(), []);
   });
 }
 

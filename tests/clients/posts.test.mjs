@@ -1,7 +1,7 @@
 // Posts: published on the chain by the wallet, learned of by the service, read by who may.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cover, imprint, makePost, openLocal, openStranger, openUnlocked, refusalOf } from "./world.mjs";
+import { buyPost, cover, createPost, imprint, makePost, openLocal, openStranger, openUnlocked, refusalOf, signIn } from "./world.mjs";
 
 for (const [how, open] of [
   ["a private key", openLocal],
@@ -11,16 +11,16 @@ for (const [how, open] of [
     const [author, reader] = [open(5), open(6)];
     const price = 10n ** 15n;
     const { postId, file } = await makePost(author, { content: "Words for sale.", price, hashtags: ["sale"] });
-    assert.equal(file.post_id, String(postId));
+    assert.equal(file.post_id, postId);
     assert.deepEqual(file.hashtags, ["sale"]);
     assert.match(file.tx_hash, /^0x[0-9a-f]{64}$/);
 
-    const session = await imprint.signIn(reader);
-    const refusal = await refusalOf(imprint.readPost(session, postId));
+    const signedIn = await signIn(reader);
+    const refusal = await refusalOf(signedIn.readPost(postId));
     assert.deepEqual([refusal.status, refusal.code], [403, "not_entitled"]);
 
-    await imprint.buyPost(reader, postId, price);
-    const read = await imprint.readPost(session, postId);
+    await buyPost(reader, postId, price);
+    const read = await signedIn.readPost(postId);
     assert.equal(read.content, "Words for sale.");
     assert.equal(read.file.cid, file.cid);
   });
@@ -29,14 +29,14 @@ for (const [how, open] of [
 test("an author reads without buying", async () => {
   const author = openLocal(5);
   const { postId } = await makePost(author, { content: "My own words." });
-  assert.equal((await imprint.readPost(await imprint.signIn(author), postId)).content, "My own words.");
+  assert.equal((await (await signIn(author)).readPost(postId)).content, "My own words.");
 });
 
 test("a post at no price is read by everybody, with a session and without", async () => {
   const { postId } = await makePost(openLocal(5), { content: "Words for all.", price: 0n });
   assert.equal((await imprint.readFreePost(postId)).content, "Words for all.");
-  const session = await imprint.signIn(openStranger());
-  assert.equal((await imprint.readPost(session, postId)).content, "Words for all.");
+  const signedIn = await signIn(openStranger());
+  assert.equal((await signedIn.readPost(postId)).content, "Words for all.");
 });
 
 test("a post at a price is not free", async () => {
@@ -48,20 +48,20 @@ test("a post at a price is not free", async () => {
 test("a session reads for its own address alone", async () => {
   const reader = openStranger();
   const { postId } = await makePost(openLocal(5));
-  const session = await imprint.signIn(reader);
-  const author = openLocal(5).account.address;
-  const refusal = await refusalOf(imprint.read("/fileByPostId", { user: author, postId }, session));
+  const signedIn = await signIn(reader);
+  const author = openLocal(5).address;
+  const refusal = await refusalOf(signedIn.readPost(postId, author));
   assert.deepEqual([refusal.status, refusal.code], [403, "subject_mismatch"]);
 });
 
 test("a post is a draft no more", async () => {
   const author = openLocal(5);
   const { file } = await makePost(author);
-  const session = await imprint.signIn(author);
-  assert.equal((await refusalOf(imprint.readDraft(session, file.cid))).code, "not_found");
+  const signedIn = await signIn(author);
+  assert.equal((await refusalOf(signedIn.readDraft(file.cid))).code, "not_found");
   for (const attempt of [
     imprint.updateDraft(author, file.cid, "Other words."),
-    imprint.publishDraft(author, file.cid, cover),
+    imprint.publishDraft(author, file.cid, { thumbnail: cover, hashtags: [] }),
   ]) {
     const refusal = await refusalOf(attempt);
     assert.deepEqual([refusal.status, refusal.code], [409, "not_pending"]);
@@ -75,10 +75,10 @@ test("a stranger who publishes a draft's cid gets nothing, and its owner loses n
   const draft = await imprint.createDraft(owner, "Private words.");
   const thief = openLocal(7);
   const stolen = { cid: draft.cid, title: "Stolen", thumbnailCid: draft.cid };
-  const postId = await imprint.createPost(thief, stolen);
+  const postId = await createPost(thief, stolen);
   await makePost(openLocal(8)); // deliveries come in order: when this one has, so has the other
   assert.equal((await refusalOf(imprint.readFreePost(postId))).code, "not_found");
-  assert.equal((await refusalOf(imprint.readPost(await imprint.signIn(thief), postId))).code, "not_found");
+  assert.equal((await refusalOf((await signIn(thief)).readPost(postId))).code, "not_found");
   assert.equal((await imprint.updateDraft(owner, draft.cid, "Still mine.")).keyvalues.status, "pending");
 });
 

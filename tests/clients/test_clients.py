@@ -10,9 +10,11 @@ from tests.processes import Service
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
-INDEX_SUITE = "index.test.mjs"
+INDEX_SUITES = ["index.test.mjs", "interface.test.mjs"]
+SCENARIO_SUITE = "scenario.test.mjs"
 SESSION_SUITE = "sessions.test.mjs"
-SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - {INDEX_SUITE, SESSION_SUITE})
+APART = {*INDEX_SUITES, SCENARIO_SUITE, SESSION_SUITE}
+SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - APART)
 
 
 def run(service: Service, *command: str, **environ: str) -> str:
@@ -40,8 +42,15 @@ def test_wallet_libraries_work_with_the_service(service: Service, suite: str) ->
     assert "ℹ pass 0" not in said
 
 
-def test_wallet_libraries_use_the_index(indexing_service: Service) -> None:
-    said = run(indexing_service, "node", "--test", "--test-reporter=spec", INDEX_SUITE)
+def test_the_client_passes_the_scenario_of_all_clients(scenario_service: Service) -> None:
+    said = run(scenario_service, "node", "--test", "--test-reporter=spec", SCENARIO_SUITE)
+    assert "ℹ fail 0" in said
+    assert "ℹ pass 0" not in said
+
+
+@pytest.mark.parametrize("suite", INDEX_SUITES)
+def test_wallet_libraries_use_the_index(indexing_service: Service, suite: str) -> None:
+    said = run(indexing_service, "node", "--test", "--test-reporter=spec", suite)
     assert "ℹ fail 0" in said
     assert "ℹ pass 0" not in said
 

@@ -1,46 +1,80 @@
 // The service that the tests were given, and people with wallets of every kind.
 import { readFile } from "node:fs/promises";
 import { Wallet } from "ethers";
-import { createWalletClient, http } from "viem";
+import {
+  Imprint,
+  Refusal,
+  buyPostCall,
+  createPostCall,
+  createdPostId,
+  httpProvider,
+  waitForReceipt,
+  walletOfAccount,
+  walletOfProvider,
+} from "imprint-press";
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from "viem/accounts";
-import { foundry } from "viem/chains";
-import { Imprint, Refusal } from "../../examples/viem/imprint.mjs";
 
-const MNEMONIC = "test test test test test test test test test test test junk";
+/** The public keys of development chains. */
+export const MNEMONIC = "test test test test test test test test test test test junk";
 
 export const imprint = await Imprint.connect(process.env.SERVICE_URL);
 export const { host, origin } = new URL(imprint.url);
 export const cover = new Blob([await readFile(new URL("../../examples/viem/cover.png", import.meta.url))]);
 
-const chain = { chain: foundry, transport: http(imprint.facts.chain.rpc_url), pollingInterval: 50 };
+/** The chain's node. */
+export const node = httpProvider(imprint.facts.chain.rpc_url);
 
 /** Somebody with money, whose key is here. */
 export const openLocal = (addressIndex) =>
-  createWalletClient({ account: mnemonicToAccount(MNEMONIC, { addressIndex }), ...chain });
+  walletOfAccount(mnemonicToAccount(MNEMONIC, { addressIndex }), node);
 
 /** The same people, whose keys the node has, as a browser's wallet has them. */
-export const openUnlocked = (addressIndex) =>
-  createWalletClient({ account: openLocal(addressIndex).account.address, ...chain });
+export const openUnlocked = (addressIndex) => walletOfProvider(node, openLocal(addressIndex).address);
 
 /** Somebody whom nobody has met, without money. */
-export const openStranger = () =>
-  createWalletClient({ account: privateKeyToAccount(generatePrivateKey()), ...chain });
+export const openStranger = () => walletOfAccount(privateKeyToAccount(generatePrivateKey()), node);
 
-/** The same as viem's wallet, as far as signing goes, made of an ethers wallet. */
+/** The same, as far as signing goes, made of an ethers wallet. */
 export function openEthers(signer = Wallet.createRandom()) {
   return {
-    account: { address: signer.address },
-    signMessage: ({ message }) => signer.signMessage(message),
+    address: signer.address,
+    signMessage: (message) => signer.signMessage(message),
     signTypedData: ({ domain, types, message }) => signer.signTypedData(domain, types, message),
   };
 }
 
+/** The client with a session of this wallet, while `imprint` itself has none. */
+export async function signIn(wallet) {
+  return imprint.as(await imprint.login(wallet, { remember: false }));
+}
+
+/** A write in the form `imprint-1`, which says neither which draft nor which content it is for. */
+export const signFirst = (wallet, action) =>
+  new Imprint(imprint.url, imprint.facts, { form: "imprint-1" }).signWrite(wallet, action, {});
+
+/** What became of a transaction; fails if it was reverted. */
+export async function transact(wallet, call) {
+  const receipt = await waitForReceipt(node, await wallet.sendTransaction(call), { everyMs: 50 });
+  if (receipt.status !== "success") throw new Error("The transaction was reverted.");
+  return receipt;
+}
+
+/** Publish a cid on the chain; the id of the post. */
+export async function createPost(wallet, { title = "A title", description = "", price = 0n, hashtags = [], ...cids }) {
+  const { marketplace } = imprint.facts.chain;
+  const call = createPostCall(marketplace, { title, description, price, hashtags, ...cids });
+  return createdPostId(await transact(wallet, call), marketplace);
+}
+
+export const buyPost = (wallet, postId, price) =>
+  transact(wallet, buyPostCall(imprint.facts.chain.marketplace, postId, price));
+
 /** Make a post of a new draft; its id and its file. */
 export async function makePost(wallet, { content = "Words for sale.", price = 10n ** 15n, hashtags = [] } = {}) {
-  const draft = await imprint.createDraft(wallet, content);
-  const thumbnailCid = await imprint.publishDraft(wallet, draft.cid, cover, hashtags);
-  const postId = await imprint.createPost(wallet, { cid: draft.cid, title: "A title", thumbnailCid, price, hashtags });
-  return { postId, file: await imprint.waitForPost(draft.cid) };
+  const { cid } = await imprint.createDraft(wallet, content);
+  const { thumbnailCid } = await imprint.publishDraft(wallet, cid, { thumbnail: cover, hashtags });
+  const postId = await createPost(wallet, { cid, thumbnailCid, price, hashtags });
+  return { postId, file: await imprint.waitForPost(cid) };
 }
 
 /** The refusal that a promise ends with; fails if it ends with anything else. */
@@ -51,11 +85,4 @@ export async function refusalOf(promise) {
   );
   if (!(said instanceof Refusal)) throw new Error("The service did not refuse.", { cause: said });
   return said;
-}
-
-/** Everything that an async generator yields. */
-export async function collect(list) {
-  const found = [];
-  for await (const each of list) found.push(each);
-  return found;
 }

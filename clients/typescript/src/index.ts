@@ -1,0 +1,50 @@
+/** A typed client of Imprint, for browsers and Node. */
+
+export { documentCid, verifyDocument } from "./cids.js";
+export { formatCoin, parseCoin } from "./coin.js";
+export { Imprint, type SignedWrite, type WritingSessionOptions } from "./imprint.js";
+export { BrowserKeyStore, type KeyStore, MemoryKeyStore, type StoredKey } from "./key-store.js";
+export { List, type Page } from "./list.js";
+export {
+  balanceOf,
+  buyPostCall,
+  changePriceCall,
+  createdPostId,
+  createPostCall,
+  findReceipt,
+  type Log,
+  type NewPost,
+  POST_LIMITS,
+  type Receipt,
+  waitForReceipt,
+} from "./marketplace.js";
+export { CODES, type Code, type Problem, Refusal, Unreachable, WalletNeeded } from "./problems.js";
+export {
+  type ClientOptions,
+  ImprintReader,
+  type LoginOptions,
+  type WaitOptions,
+} from "./reader.js";
+export type * from "./records.js";
+export type { Fetch } from "./transport.js";
+export {
+  buildWrite,
+  hashBytes,
+  hashText,
+  type Signing,
+  type TypedData,
+  type TypedDataMember,
+  type WriteValues,
+} from "./typed-data.js";
+export {
+  type Account,
+  type Call,
+  httpProvider,
+  type Provider,
+  ProviderError,
+  type Signer,
+  type Wallet,
+  walletOfAccount,
+  walletOfProvider,
+} from "./wallet.js";
+export { resumeWritingSession, WritingSession } from "./writing-session.js";

@@ -1,0 +1,146 @@
+/** The marketplace contract: calls for a wallet to send, and what the chain says of them. */
+
+import { encodeAbiParameters } from "viem/utils";
+import type { Address, Hex } from "./records.js";
+import type { Call, Provider } from "./wallet.js";
+
+/** What the contract accepts at most. */
+export const POST_LIMITS = {
+  titleBytes: 100,
+  descriptionBytes: 500,
+  priceWei: 10n ** 18n,
+  hashtags: 10,
+} as const;
+
+/** The first four bytes of a call, which name its function. */
+export const SELECTORS = {
+  createPost: "0x9b466dcc",
+  subscribePost: "0xdf58067d",
+  updatePostPrice: "0x4e1ebe50",
+  balanceOf: "0x00fdd58e",
+} as const;
+
+/** The topic of `PostCreated`. */
+export const POST_CREATED: Hex =
+  "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77";
+
+const NEW_POST = [
+  {
+    type: "tuple",
+    components: [
+      { name: "postCid", type: "string" },
+      { name: "postTitle", type: "string" },
+      { name: "thumbnailCid", type: "string" },
+      { name: "description", type: "string" },
+      { name: "priceInNative", type: "uint256" },
+      { name: "hashtags", type: "string[]" },
+    ],
+  },
+] as const;
+
+export interface NewPost {
+  cid: string;
+  title: string;
+  thumbnailCid: string;
+  description: string;
+  /** In wei; 0 is free for all. */
+  price: bigint;
+  hashtags: string[];
+}
+
+export interface Log {
+  address: Address;
+  topics: Hex[];
+  data: Hex;
+}
+
+export interface Receipt {
+  status: "success" | "reverted";
+  blockNumber: number;
+  logs: Log[];
+}
+
+/** Make a draft a post, for its author's wallet to send. */
+export function createPostCall(marketplace: Address, post: NewPost): Call {
+  const { cid, title, thumbnailCid, description, price, hashtags } = post;
+  const encoded = encodeAbiParameters(NEW_POST, [
+    {
+      postCid: cid,
+      postTitle: title,
+      thumbnailCid,
+      description,
+      priceInNative: price,
+      hashtags,
+    },
+  ]);
+  return { to: marketplace, data: `${SELECTORS.createPost}${encoded.slice(2)}` };
+}
+
+/** Buy a token of the post, which lets its holder read. */
+export function buyPostCall(marketplace: Address, postId: string | bigint, price: bigint): Call {
+  const data: Hex = `${SELECTORS.subscribePost}${word(BigInt(postId))}`;
+  return { to: marketplace, data, value: price };
+}
+
+/** Change the price of a post from now on, for its author's wallet to send. */
+export function changePriceCall(
+  marketplace: Address,
+  postId: string | bigint,
+  price: bigint,
+): Call {
+  const data: Hex = `${SELECTORS.updatePostPrice}${word(BigInt(postId))}${word(price)}`;
+  return { to: marketplace, data };
+}
+
+/** What became of a transaction; null while it is not mined. */
+export async function findReceipt(provider: Provider, hash: Hex): Promise<Receipt | null> {
+  const found = (await provider.request({
+    method: "eth_getTransactionReceipt",
+    params: [hash],
+  })) as {
+    status: Hex;
+    blockNumber: Hex | null;
+    logs: Log[];
+  } | null;
+  if (!found?.blockNumber) return null;
+  const status = BigInt(found.status) === 1n ? "success" : "reverted";
+  return { status, blockNumber: Number(found.blockNumber), logs: found.logs };
+}
+
+/** The receipt, once the transaction is mined. Throws what the signal is aborted with. */
+export async function waitForReceipt(
+  provider: Provider,
+  hash: Hex,
+  { everyMs = 1000, signal }: { everyMs?: number; signal?: AbortSignal } = {},
+): Promise<Receipt> {
+  for (;;) {
+    const found = await findReceipt(provider, hash);
+    if (found) return found;
+    signal?.throwIfAborted();
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+}
+
+/** The id of the post that a transaction created; null if it created none. */
+export function createdPostId(receipt: Receipt, marketplace: Address): string | null {
+  const created = receipt.logs.find(
+    ({ address, topics }) =>
+      address.toLowerCase() === marketplace.toLowerCase() && topics[0] === POST_CREATED,
+  );
+  return created?.topics[1] ? BigInt(created.topics[1]).toString() : null;
+}
+
+/** How many tokens of a post somebody holds. */
+export async function balanceOf(
+  provider: Provider,
+  marketplace: Address,
+  address: Address,
+  postId: string | bigint,
+): Promise<bigint> {
+  const data = `${SELECTORS.balanceOf}${word(BigInt(address))}${word(BigInt(postId))}`;
+  const params = [{ to: marketplace, data }, "latest"];
+  return BigInt((await provider.request({ method: "eth_call", params })) as Hex);
+}
+
+/** A number as 32 bytes in hexadecimal. */
+const word = (number: bigint): string => number.toString(16).padStart(64, "0");

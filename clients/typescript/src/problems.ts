@@ -1,0 +1,111 @@
+/** Why a call failed: the service refused it, could not be reached, or needs the wallet. */
+
+import type { Draft } from "./records.js";
+
+/** All stable codes of refusals. */
+export const CODES = [
+  "invalid_request",
+  "invalid_json",
+  "invalid_cid",
+  "invalid_address",
+  "invalid_post_id",
+  "invalid_tags",
+  "invalid_page_token",
+  "invalid_typed_data",
+  "invalid_login_message",
+  "invalid_image",
+  "signature_invalid",
+  "signature_stale",
+  "body_mismatch",
+  "form_not_accepted",
+  "writing_session_invalid",
+  "writing_session_expired",
+  "writing_session_scope",
+  "session_missing",
+  "session_invalid",
+  "session_expired",
+  "session_ended",
+  "webhook_signature_invalid",
+  "not_owner",
+  "subject_mismatch",
+  "not_entitled",
+  "not_free",
+  "not_found",
+  "method_not_allowed",
+  "request_timeout",
+  "nonce_used",
+  "not_pending",
+  "already_onchain",
+  "too_many_writing_sessions",
+  "too_many_feeds",
+  "not_cached",
+  "too_large",
+  "quota_exceeded",
+  "unsupported_media_type",
+  "range_not_satisfiable",
+  "rate_limited",
+  "not_implemented",
+  "chain_unavailable",
+  "storage_unavailable",
+  "database_unavailable",
+  "index_unavailable",
+  "overloaded",
+  "internal_error",
+] as const;
+
+export type Code = (typeof CODES)[number];
+
+/** The body of a refusal (RFC 9457). A later service may add members and codes. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: Code;
+  error: string;
+  /** With `nonce_used`: what spent the nonce. */
+  action?: string;
+  /** With `nonce_used`: the record that it produced, or null if that is gone. */
+  file?: Draft | null;
+  /** With `signature_stale`: the time of the service in Unix seconds. */
+  now?: number;
+}
+
+/** The service said no. Act upon `code`; show `detail` to people. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly code: Code;
+  readonly status: number;
+  readonly detail: string;
+
+  constructor(
+    readonly problem: Problem,
+    /** Seconds after which to try again, if the service said so. */
+    readonly retryAfter: number | null = null,
+  ) {
+    super(problem.detail);
+    this.code = problem.code;
+    this.status = problem.status;
+    this.detail = problem.detail;
+  }
+}
+
+/** No response of the service: no network, or something before it responded in its place. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+
+  constructor(
+    message: string,
+    /** The status of what responded in place of the service, if anything did. */
+    readonly status: number | null = null,
+    readonly retryAfter: number | null = null,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The key of a writing session is not, or no longer, valid: the wallet has to sign once more. */
+export class WalletNeeded extends Error {
+  override readonly name = "WalletNeeded";
+}

@@ -1,0 +1,449 @@
+/** Reading from a service: sessions, texts, posts, lists and feeds. A page for readers needs no more. */
+
+import { createSiweMessage } from "viem/siwe";
+import { List, type Page } from "./list.js";
+import type * as records from "./records.js";
+import type { Form, ServiceFacts, Session } from "./records.js";
+import { addQuery, type Fetch, fetchResponse, readJson } from "./transport.js";
+import { randomNonce } from "./typed-data.js";
+import type { Wallet } from "./wallet.js";
+
+export interface ClientOptions {
+  fetch?: Fetch;
+  /** How writes are signed; `imprint-2` unless the service does not accept it. */
+  form?: Form;
+  /** Ends all requests of this client. */
+  signal?: AbortSignal;
+}
+
+export interface LoginOptions {
+  /** The origin of the page that asks, which the wallet shows; that of the service if absent. */
+  origin?: string;
+  statement?: string;
+  /** With `false` the session is only returned, and `session` stays as it is. */
+  remember?: boolean;
+}
+
+export interface WaitOptions {
+  /** The pause between two questions, in milliseconds. */
+  everyMs?: number;
+  signal?: AbortSignal;
+}
+
+type Query = Parameters<typeof addQuery>[1];
+
+interface Sending {
+  method?: string;
+  body?: FormData | object;
+  accept?: string;
+  /** Give back a response with this status, too. */
+  except?: number;
+}
+
+const ZERO_ADDRESS = "0x0000000000000000000000000000000000000000";
+
+/** A connection to a service, with one session at most. */
+export class ImprintReader {
+  /** Sent as bearer where it is set; `login` sets it. */
+  session: Session | null = null;
+  readonly url: string;
+  protected readonly fetch: Fetch;
+  protected readonly signal: AbortSignal | null;
+  private clockAhead = 0;
+
+  /** Ask the service what it signs with and which chain it reads. */
+  static async connect<T>(
+    this: new (
+      url: string,
+      facts: ServiceFacts,
+      options?: ClientOptions,
+    ) => T,
+    url: string,
+    options: ClientOptions = {},
+  ): Promise<T> {
+    const { fetch = globalThis.fetch, signal } = options;
+    const address = `${trimSlash(url)}/.well-known/imprint.json`;
+    const init: RequestInit = { headers: { Accept: "application/json" }, signal: signal ?? null };
+    const response = await fetchResponse(fetch, address, init);
+    // `this` is the class whose `connect` is called.
+    return new this(url, await readJson<ServiceFacts>(response, signal), options);
+  }
+
+  /** A page that has the facts already needs no request. */
+  constructor(
+    url: string,
+    readonly facts: ServiceFacts,
+    options: ClientOptions = {},
+  ) {
+    this.url = trimSlash(url);
+    // Looked up at each request: a page may replace it, and browsers refuse it without its `this`.
+    this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+    this.signal = options.signal ?? null;
+    this.setClock(facts.now);
+  }
+
+  /** The same client with another session, which leaves this one's as it is. */
+  as(session: Session | null): this {
+    return Object.assign(Object.create(this), { session });
+  }
+
+  /** The same client, whose requests the signal ends. */
+  within(signal: AbortSignal): this {
+    return Object.assign(Object.create(this), { signal });
+  }
+
+  /** Take over the time of the service, in Unix seconds: `now` of its facts or of a refusal. */
+  setClock(unixSeconds: number): void {
+    this.clockAhead = unixSeconds - Date.now() / 1000;
+  }
+
+  /** The time of the service in Unix seconds. */
+  now(): number {
+    return Math.floor(Date.now() / 1000 + this.clockAhead);
+  }
+
+  // Sessions
+
+  /** A session for reading (EIP-4361), for any wallet. */
+  async login(wallet: Wallet, options: LoginOptions = {}): Promise<Session> {
+    const {
+      origin = this.facts.service,
+      statement = "Sign in to read.",
+      remember = true,
+    } = options;
+    const { address } = wallet;
+    const salt = createSiweMessage({
+      address,
+      domain: new URL(origin).host,
+      uri: origin,
+      version: "1",
+      chainId: this.facts.chain.id,
+      nonce: randomNonce(),
+      issuedAt: new Date(this.now() * 1000),
+      statement,
+    });
+    const body = { salt, address, signature: await wallet.signMessage(salt) };
+    const session = await this.send<Session>("/auth/login", body);
+    if (remember) this.session = session;
+    return session;
+  }
+
+  /** End this session, or every session of its address, at once and everywhere. */
+  async logout({ all = false }: { all?: boolean } = {}): Promise<void> {
+    await this.request("/auth/logout", { method: "POST", body: all ? { all } : {} });
+    this.session = null;
+  }
+
+  // Texts
+
+  /** A draft of the session's address. */
+  readDraft(cid: string): Promise<records.Content> {
+    return this.read("/fileByCid", { cid });
+  }
+
+  /** A post, for its author, for who holds its token, and for all if its price is 0. */
+  readPost(
+    postId: string | bigint,
+    user: string = this.session?.address ?? ZERO_ADDRESS,
+  ): Promise<records.Content> {
+    return this.read("/fileByPostId", { user, postId });
+  }
+
+  /** A post whose price is 0 needs no session. */
+  readFreePost(postId: string | bigint): Promise<records.Content> {
+    return this.read("/freeFileByPostId", { postId });
+  }
+
+  /** A post by the session, or without one if its price is 0. */
+  readPostContent(id: string | bigint): Promise<records.Content> {
+    return this.read(`/posts/${id}/content`);
+  }
+
+  /** The bytes of a thumbnail or of a text that is public; `range` as in HTTP, such as `bytes=0-99`. */
+  async fetchDocument(
+    cid: string,
+    options: { format?: "raw" | "car"; scope?: "block" | "entity" | "all"; range?: string } = {},
+  ): Promise<records.FetchedDocument> {
+    const { format, scope, range } = options;
+    const path = addQuery(`/ipfs/${encodeURIComponent(cid)}`, { format, "dag-scope": scope });
+    const response = await this.request(path, { accept: "*/*" }, range ? { Range: range } : {});
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    return { bytes, mediaType: response.headers.get("Content-Type") ?? "" };
+  }
+
+  // Lists of what this service hosts
+
+  /** The drafts of the session's address, newest first. */
+  listDrafts({ owner }: { owner?: string } = {}): List<records.HostedFile> {
+    const whose = owner ?? this.session?.address ?? ZERO_ADDRESS;
+    return this.listFiles("/pendingFilesByOwner", { owner: whose });
+  }
+
+  /** The posts of this service, newest first, or the one file with a cid. */
+  listPosts({ cid }: { cid?: string } = {}): List<records.HostedFile> {
+    return this.listFiles("/filesMetaData", { cid });
+  }
+
+  /** The posts of this service with all of these hashtags, newest first. */
+  listPostsByTags(tags: string[]): List<records.HostedFile> {
+    return this.listFiles("/filesByTags", { tags: tags.join(",") });
+  }
+
+  /** The file with a cid, once the service knows that it is a post on the chain.
+   *
+   * Throws what the signal is aborted with, by default a `TimeoutError` after 60 seconds.
+   */
+  async waitForPost(
+    cid: string,
+    { everyMs = 500, signal = AbortSignal.timeout(60_000) }: WaitOptions = {},
+  ): Promise<records.HostedFile> {
+    for (;;) {
+      const [file] = (await this.listPosts({ cid }).page()).items;
+      if (file?.keyvalues.status === "onchain") return file;
+      signal.throwIfAborted();
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
+    }
+  }
+
+  /** The page of drafts or posts that follows another. */
+  async listNextPage(nextPageToken: string): Promise<Page<records.HostedFile>> {
+    const page = await this.read<FilePage>("/filesByNextPageToken", {
+      next_page_token: nextPageToken,
+    });
+    return { items: page.files, nextPageToken: page.next_page_token };
+  }
+
+  // The index of the chain
+
+  /** The posts of the chain, by search and filters. */
+  listIndexedPosts(query: records.PostQuery = {}): List<records.Post> {
+    return this.list<"posts", records.Post>("/posts", "posts", { ...query });
+  }
+
+  showPost(id: string | bigint): Promise<records.Post> {
+    return this.read(`/posts/${id}`);
+  }
+
+  showAuthor(address: string): Promise<records.Author> {
+    return this.read(`/authors/${address}`);
+  }
+
+  /** What the session's address holds, newest purchase first. */
+  listLibrary(query: { q?: string; limit?: number } = {}): List<records.HeldPost> {
+    return this.list<"posts", records.HeldPost>("/me/library", "posts", query);
+  }
+
+  /** What the session's address has sold, newest first. */
+  listSales(query: { limit?: number } = {}): List<records.Sale> {
+    return this.list<"sales", records.Sale>("/me/sales", "sales", query);
+  }
+
+  /** All sales of the session's address as one table (RFC 4180), with a line of names. */
+  async salesCsv(): Promise<string> {
+    let next: string | null = "/me/sales?limit=1000";
+    let table = "";
+    while (next !== null) {
+      const response: Response = await this.request(next, { accept: "text/csv" });
+      const text = await response.text();
+      table += table ? text.slice(text.indexOf("\n") + 1) : text;
+      const link = /<([^>]+)>;\s*rel="?next/.exec(response.headers.get("Link") ?? "");
+      next = link?.[1] ? locate(link[1], this.url) : null;
+    }
+    return table;
+  }
+
+  /** The totals of the marketplace, and its last 90 days. */
+  showStats(): Promise<records.Stats> {
+    return this.read("/stats");
+  }
+
+  async getGlobalMetrics(): Promise<records.GlobalMetrics> {
+    return (await this.read<Metrics<records.GlobalMetrics>>("/globalMetrics")).data;
+  }
+
+  async getUserMetrics(userAddress: string): Promise<records.UserMetrics> {
+    return (await this.read<Metrics<records.UserMetrics>>("/userMetrics", { userAddress })).data;
+  }
+
+  async getHeatMap(userAddress: string): Promise<records.HeatMap> {
+    return (await this.read<Metrics<records.HeatMap>>("/heatmap", { userAddress })).data;
+  }
+
+  // Feeds
+
+  getFeedAtom(): Promise<string> {
+    return this.readText("/feeds/posts.atom");
+  }
+
+  getFeedJson(): Promise<records.JsonFeed> {
+    return this.read("/feeds/posts.json");
+  }
+
+  getTagFeedAtom(tag: string): Promise<string> {
+    return this.readText(`/feeds/tags/${encodeURIComponent(tag)}.atom`);
+  }
+
+  getTagFeedJson(tag: string): Promise<records.JsonFeed> {
+    return this.read(`/feeds/tags/${encodeURIComponent(tag)}.json`);
+  }
+
+  getAuthorFeedAtom(address: string): Promise<string> {
+    return this.readText(`/feeds/authors/${address}.atom`);
+  }
+
+  getAuthorFeedJson(address: string): Promise<records.JsonFeed> {
+    return this.read(`/feeds/authors/${address}.json`);
+  }
+
+  /** A feed of all that the session's address may read; its addresses are shown once. */
+  addPrivateFeed(): Promise<records.FeedAccess> {
+    return this.send("/me/feeds", {});
+  }
+
+  async listPrivateFeeds(): Promise<records.PrivateFeed[]> {
+    return (await this.read<{ feeds: records.PrivateFeed[] }>("/me/feeds")).feeds;
+  }
+
+  /** New addresses for a private feed; the old ones end. */
+  rotatePrivateFeed(id: string): Promise<records.FeedAccess> {
+    return this.send(`/me/feeds/${id}`, {});
+  }
+
+  async removePrivateFeed(id: string): Promise<void> {
+    await this.request(`/me/feeds/${id}`, { method: "DELETE" });
+  }
+
+  /** `before` is that of `next_url`, for what is older. */
+  getPrivateFeedAtom(token: string, query: { before?: string } = {}): Promise<string> {
+    return this.readText(addQuery(`/feeds/private/${token}.atom`, query));
+  }
+
+  getPrivateFeedJson(token: string, query: { before?: string } = {}): Promise<records.JsonFeed> {
+    return this.read(`/feeds/private/${token}.json`, query);
+  }
+
+  // For machines
+
+  getPostMarkdown(id: string | bigint): Promise<string> {
+    return this.readText(`/posts/${id}.md`);
+  }
+
+  getPostPage(id: string | bigint): Promise<string> {
+    return this.readText(`/p/${id}`);
+  }
+
+  getLlmsText(): Promise<string> {
+    return this.readText("/llms.txt");
+  }
+
+  getRobotsText(): Promise<string> {
+    return this.readText("/robots.txt");
+  }
+
+  getSitemap(): Promise<string> {
+    return this.readText("/sitemap.xml");
+  }
+
+  getSitemapPage(start: string | bigint): Promise<string> {
+    return this.readText(`/sitemaps/${start}.xml`);
+  }
+
+  // The service itself
+
+  getServiceFacts(): Promise<ServiceFacts> {
+    return this.read("/.well-known/imprint.json");
+  }
+
+  getMarketplace(): Promise<records.MarketplaceFacts> {
+    return this.read("/.well-known/marketplace.json");
+  }
+
+  getSecurityContact(): Promise<string> {
+    return this.readText("/.well-known/security.txt");
+  }
+
+  getOpenapi(): Promise<Record<string, unknown>> {
+    return this.read("/openapi.json");
+  }
+
+  getDocs(): Promise<string> {
+    return this.readText("/docs");
+  }
+
+  checkHealth(): Promise<{ status: "alive" }> {
+    return this.read("/healthz");
+  }
+
+  /** A service that is not ready says why, too. */
+  async checkReadiness(): Promise<records.Readiness> {
+    return readJson(await this.request("/readyz", { except: 503 }), this.signal);
+  }
+
+  // How it is all sent
+
+  /** GET a path of the service that has JSON. */
+  async read<T>(path: string, query: Query = {}): Promise<T> {
+    return readJson<T>(await this.request(addQuery(path, query)), this.signal);
+  }
+
+  /** POST to a path of the service; the body is a form, or becomes JSON. */
+  async send<T>(path: string, body: FormData | object): Promise<T> {
+    return readJson<T>(await this.request(path, { method: "POST", body }), this.signal);
+  }
+
+  private async readText(path: string): Promise<string> {
+    return (await this.request(path, { accept: "*/*" })).text();
+  }
+
+  /** Any request to the service, with the session if there is one. */
+  protected request(
+    path: string,
+    sending: Sending = {},
+    more: HeadersInit = {},
+  ): Promise<Response> {
+    const { method = "GET", body, accept = "application/json, */*;q=0.1", except } = sending;
+    const headers = new Headers({ Accept: accept, ...more });
+    if (this.session) headers.set("Authorization", `Bearer ${this.session.token}`);
+    const init: RequestInit = { method, headers, signal: this.signal };
+    if (body instanceof FormData) init.body = body;
+    else if (body) {
+      headers.set("Content-Type", "application/json");
+      init.body = JSON.stringify(body);
+    }
+    return fetchResponse(this.fetch, this.url + path, init, except);
+  }
+
+  private listFiles(path: string, query: Query): List<records.HostedFile> {
+    return new List(async (token) => {
+      if (token !== undefined) return this.listNextPage(token);
+      const page = await this.read<FilePage>(path, query);
+      return { items: page.files, nextPageToken: page.next_page_token };
+    });
+  }
+
+  private list<Member extends string, T>(path: string, member: Member, query: Query): List<T> {
+    return new List(async (token) => {
+      type Given = Record<Member, T[]> & { next_page_token: string | null };
+      const page = await this.read<Given>(path, { ...query, next_page_token: token });
+      return { items: page[member], nextPageToken: page.next_page_token };
+    });
+  }
+}
+
+interface FilePage {
+  files: records.HostedFile[];
+  next_page_token: string | null;
+}
+
+interface Metrics<T> {
+  statusCode: number;
+  data: T;
+}
+
+const trimSlash = (url: string): string => url.replace(/\/+$/, "");
+
+/** The path of an address of the service, which may name itself by another host than we do. */
+function locate(link: string, url: string): string {
+  const { pathname, search } = new URL(link, url);
+  return pathname + search;
+}

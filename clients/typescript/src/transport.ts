@@ -1,0 +1,63 @@
+/** Requests over HTTP: what is sent, and what a failure becomes. */
+
+import { type Problem, Refusal, Unreachable } from "./problems.js";
+
+export type Fetch = (input: string, init?: RequestInit) => Promise<Response>;
+
+type QueryValue = string | number | boolean | bigint | null | undefined | string[];
+
+/** A path with its query; members that are undefined or null are left out, lists are repeated. */
+export function addQuery(path: string, query: { readonly [name: string]: QueryValue }): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) => {
+    const values = Array.isArray(value) ? value : [value];
+    return values.filter((each) => each != null).map((each) => [name, String(each)]);
+  });
+  return pairs.length ? `${path}?${new URLSearchParams(pairs)}` : path;
+}
+
+/** A response with a status of success, or with that of `except`.
+ *
+ * Throws `Refusal` or `Unreachable`, or what the signal was aborted with.
+ */
+export async function fetchResponse(
+  fetch: Fetch,
+  url: string,
+  init: RequestInit,
+  except?: number,
+): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, init);
+  } catch (error) {
+    throw asUnreachable(error, init.signal);
+  }
+  if (response.ok || response.status === except) return response;
+  throw await readFailure(response);
+}
+
+/** The body of a response. Throws `Unreachable` if it breaks off or is not JSON. */
+export async function readJson<T>(response: Response, signal?: AbortSignal | null): Promise<T> {
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    throw asUnreachable(error, signal);
+  }
+}
+
+async function readFailure(response: Response): Promise<Refusal | Unreachable> {
+  const { status } = response;
+  const retryAfter = Number(response.headers.get("Retry-After")) || null;
+  const problem = (await response.json().catch(() => null)) as Partial<Problem> | null;
+  if (typeof problem?.code === "string") return new Refusal(problem as Problem, retryAfter);
+  return new Unreachable(
+    `The address responded with status ${status}, but not as Imprint does.`,
+    status,
+    retryAfter,
+  );
+}
+
+function asUnreachable(error: unknown, signal?: AbortSignal | null): unknown {
+  if (signal?.aborted) return error;
+  const message = "The service cannot be reached. Check the connection and try again.";
+  return new Unreachable(message, null, null, { cause: error });
+}

@@ -1,0 +1,142 @@
+/** Wallets: those of browsers (EIP-1193), and private keys. */
+
+import type { Address, Hex } from "./records.js";
+import type { TypedData } from "./typed-data.js";
+
+/** A transaction that a wallet is asked to send. */
+export interface Call {
+  to: Address;
+  data: Hex;
+  value?: bigint;
+}
+
+/** Whoever signs a write: a wallet, or a writing session for it. */
+export interface Signer {
+  readonly address: Address;
+  /** The id of a writing session; a wallet has none. */
+  readonly sessionId?: string;
+  signTypedData(data: TypedData): Promise<Hex>;
+}
+
+/** Somebody who can sign: a browser wallet (EIP-1193) or a private key. */
+export interface Wallet extends Signer {
+  signMessage(message: string): Promise<Hex>;
+  /** The hash of the transaction, which is not mined yet. */
+  sendTransaction(call: Call): Promise<Hex>;
+}
+
+/** A node or a wallet that takes requests (EIP-1193). */
+export interface Provider {
+  request(args: { method: string; params?: unknown }): Promise<unknown>;
+}
+
+/** A private key or a contract wallet, as viem's accounts are. */
+export interface Account {
+  readonly address: Address;
+  signMessage(args: { message: string }): Promise<Hex>;
+  // viem's own parameters are generic over the types that are signed.
+  // biome-ignore lint/suspicious/noExplicitAny: the parameters of every account fit
+  signTypedData(data: any): Promise<Hex>;
+  // biome-ignore lint/suspicious/noExplicitAny: the parameters of every account fit
+  signTransaction?(transaction: any): Promise<Hex>;
+}
+
+/** What a node or a wallet refused a request with; 4001 is "the user said no" (EIP-1193). */
+export class ProviderError extends Error {
+  override readonly name = "ProviderError";
+
+  constructor(
+    message: string,
+    readonly code: number,
+    readonly data?: unknown,
+  ) {
+    super(message);
+  }
+}
+
+/** An account of a browser's wallet, or one whose key a node has. */
+export function walletOfProvider(provider: Provider, address: Address): Wallet {
+  const ask = async (method: string, params: unknown[]) =>
+    (await provider.request({ method, params })) as Hex;
+  return {
+    address,
+    signMessage: (message) => ask("personal_sign", [hexOfText(message), address]),
+    signTypedData: (data) => ask("eth_signTypedData_v4", [address, textOfTypedData(data)]),
+    sendTransaction: ({ to, data, value = 0n }) =>
+      ask("eth_sendTransaction", [{ from: address, to, data, value: hexOfNumber(value) }]),
+  };
+}
+
+/** A key that is here; it sends its transactions by a provider. */
+export function walletOfAccount(account: Account, provider?: Provider): Wallet {
+  return {
+    address: account.address,
+    signMessage: (message) => account.signMessage({ message }),
+    signTypedData: (data) => account.signTypedData(data),
+    async sendTransaction(call) {
+      if (!provider || !account.signTransaction)
+        throw new TypeError("This wallet only signs: give it an account and a provider that send.");
+      const transaction = await prepareTransaction(provider, account.address, call);
+      const params = [await account.signTransaction(transaction)];
+      return (await provider.request({ method: "eth_sendRawTransaction", params })) as Hex;
+    },
+  };
+}
+
+/** A node's JSON-RPC address as a provider. Throws `ProviderError` where the node refuses. */
+export function httpProvider(
+  rpcUrl: string,
+  fetch: typeof globalThis.fetch = globalThis.fetch,
+): Provider {
+  let id = 0;
+  return {
+    async request({ method, params = [] }) {
+      id += 1;
+      const response = await fetch(rpcUrl, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
+      });
+      const { result, error } = (await response.json()) as {
+        result?: unknown;
+        error?: { code: number; message: string; data?: unknown };
+      };
+      if (error) throw new ProviderError(error.message, error.code, error.data);
+      return result;
+    },
+  };
+}
+
+/** Fill in what a wallet would: nonce, gas and fees, by the node. */
+async function prepareTransaction(provider: Provider, from: Address, call: Call) {
+  const { to, data, value = 0n } = call;
+  const ask = async (method: string, ...params: unknown[]) =>
+    BigInt((await provider.request({ method, params })) as Hex);
+  const [chainId, nonce, gas, gasPrice] = await Promise.all([
+    ask("eth_chainId"),
+    ask("eth_getTransactionCount", from, "pending"),
+    ask("eth_estimateGas", { from, to, data, value: hexOfNumber(value) }),
+    ask("eth_gasPrice"),
+  ]);
+  const fees = { maxFeePerGas: gasPrice * 2n, maxPriorityFeePerGas: gasPrice };
+  // A fifth more gas than estimated: other transactions may come first and change what it costs.
+  const common = { type: "eip1559", chainId: Number(chainId), nonce: Number(nonce) };
+  return { ...common, ...fees, gas: (gas * 6n) / 5n, to, data, value };
+}
+
+/** JSON as `eth_signTypedData_v4` takes it: with the type of the domain, numbers as text. */
+function textOfTypedData({ domain, types, primaryType, message }: TypedData): string {
+  const EIP712Domain = [
+    { name: "name", type: "string" },
+    { name: "version", type: "string" },
+    { name: "chainId", type: "uint256" },
+  ];
+  return JSON.stringify({ domain, types: { EIP712Domain, ...types }, primaryType, message });
+}
+
+export const hexOfNumber = (number: bigint): Hex => `0x${number.toString(16)}`;
+
+function hexOfText(text: string): Hex {
+  const bytes = Array.from(new TextEncoder().encode(text));
+  return `0x${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
