@@ -1,0 +1,116 @@
+"""A client of the service, for programs in Python: async, typed, with every operation.
+
+    from imprint.client import Imprint, KeyWallet
+
+    async with Imprint.connect("http://127.0.0.1:8000") as imprint:
+        wallet = KeyWallet(private_key, imprint.node())
+        draft = await imprint.create_draft(wallet, "# Hello")
+
+It needs what the service needs and nothing else. `docs/clients.md` tells the rest.
+"""
+
+from imprint.client.coins import format_coin, parse_coin
+from imprint.client.documents import verify_document
+from imprint.client.draft_operations import Published
+from imprint.client.imprint import Imprint
+from imprint.client.lists import Listing, Page
+from imprint.client.marketplace import (
+    POST_LIMITS,
+    Receipt,
+    balance_of,
+    buy_post_call,
+    change_price_call,
+    create_post_call,
+    created_post_id,
+    find_receipt,
+    wait_for_receipt,
+)
+from imprint.client.node import Node, Provider
+from imprint.client.problems import NodeError, Problem, Refusal, Reverted, Unreachable
+from imprint.client.records import (
+    Author,
+    Content,
+    DeletedDraft,
+    Document,
+    Draft,
+    FeedAccess,
+    File,
+    HeldPost,
+    JsonFeed,
+    Post,
+    PrivateFeed,
+    Sale,
+    ServiceFacts,
+    Session,
+    Stats,
+    Wei,
+    WritingSessionRecord,
+)
+from imprint.client.transactions import Call
+from imprint.client.typed_data import TypedData
+from imprint.client.wallet import KeyWallet, NodeWallet, Wallet
+from imprint.client.writing_session import (
+    FileKeyStore,
+    KeyStore,
+    MemoryKeyStore,
+    WritingSession,
+)
+from imprint.domain.errors import Code
+
+__all__ = [
+    "Imprint",
+    # who signs
+    "Wallet",
+    "KeyWallet",
+    "NodeWallet",
+    "TypedData",
+    "WritingSession",
+    "KeyStore",
+    "MemoryKeyStore",
+    "FileKeyStore",
+    # what goes wrong
+    "Code",
+    "Problem",
+    "Refusal",
+    "Unreachable",
+    "NodeError",
+    "Reverted",
+    # records that methods give back
+    "Author",
+    "Content",
+    "DeletedDraft",
+    "Document",
+    "Draft",
+    "FeedAccess",
+    "File",
+    "HeldPost",
+    "JsonFeed",
+    "Listing",
+    "Page",
+    "Post",
+    "PrivateFeed",
+    "Published",
+    "Sale",
+    "ServiceFacts",
+    "Session",
+    "Stats",
+    "Wei",
+    "WritingSessionRecord",
+    # the chain
+    "Node",
+    "Provider",
+    "Call",
+    "Receipt",
+    "POST_LIMITS",
+    "create_post_call",
+    "buy_post_call",
+    "change_price_call",
+    "find_receipt",
+    "wait_for_receipt",
+    "created_post_id",
+    "balance_of",
+    # amounts and documents
+    "format_coin",
+    "parse_coin",
+    "verify_document",
+]

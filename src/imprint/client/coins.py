@@ -1,0 +1,41 @@
+"""Amounts of the chain's coin, as people write them."""
+
+import re
+
+from imprint.client.records import Wei
+
+DECIMALS = 18
+"""Digits of a coin after the point."""
+
+_AMOUNT = re.compile(rf"([0-9]+)?(?:\.([0-9]{{1,{DECIMALS}}}))?", re.ASCII)
+_LIMIT = 2**256
+
+
+def format_coin(wei: int | str) -> str:
+    """Write an amount of wei in coins, exactly.
+
+    >>> format_coin(10**16)
+    '0.01'
+    """
+    amount = int(wei)
+    if amount < 0:
+        raise ValueError("An amount is not negative.")
+    whole, rest = divmod(amount, 10**DECIMALS)
+    digits = f"{rest:0{DECIMALS}d}".rstrip("0")
+    return f"{whole}.{digits}" if digits else f"{whole}"
+
+
+def parse_coin(text: str) -> Wei:
+    """Read an amount of coins, exactly. Raises ValueError with a sentence for people.
+
+    >>> parse_coin("0.01")
+    10000000000000000
+    """
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None or found[0] == "":
+        raise ValueError(f"Write the amount as a number with at most {DECIMALS} decimals: 0.01")
+    whole, digits = found[1] or "0", (found[2] or "").ljust(DECIMALS, "0")
+    amount = Wei(whole + digits)
+    if amount >= _LIMIT:
+        raise ValueError("The amount is larger than the chain can count.")
+    return amount

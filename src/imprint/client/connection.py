@@ -1,0 +1,125 @@
+"""A connection: the service's facts, its clock, and the session that requests carry."""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+import aiohttp
+
+from imprint.auth.typed_data import SigningForm
+from imprint.client.lists import Page
+from imprint.client.records import ServiceFacts, Session
+from imprint.client.transport import DEFAULT_TIMEOUT, Query, Response, Transport
+
+Record = TypeVar("Record")
+Item = TypeVar("Item")
+
+
+class Connection:
+    """What all operations share."""
+
+    def __init__(
+        self,
+        url: str,
+        facts: ServiceFacts,
+        *,
+        form: str | None = None,
+        domain_name: str | None = None,
+        http: aiohttp.ClientSession | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Use the service at a URL, whose facts are known.
+
+        `form` is the form of signed writes, by default the best one that the service accepts;
+        `domain_name` replaces the name of the signing domain, as a service that is compatible
+        with an earlier one needs it for `inkdao-1`. `http` and `timeout` are those of requests.
+        """
+        self.facts = facts
+        self.form = SigningForm(form) if form is not None else _best_form(facts.signing_forms)
+        self.domain_name = domain_name
+        self.session: Session | None = None
+        self._transport = Transport(url, http, timeout)
+        self._timeout = timeout
+        self._clock = clock
+        self._ahead = 0.0
+        self.set_clock(facts.now)
+
+    @property
+    def url(self) -> str:
+        """The address of the service, without a slash at its end."""
+        return self._transport.url
+
+    @property
+    def marketplace(self) -> str:
+        """The address of the marketplace contract."""
+        return self.facts.chain.marketplace
+
+    def now(self) -> int:
+        """The time of the service in Unix seconds."""
+        return int(self._clock() + self._ahead)
+
+    def set_clock(self, unix_seconds: int) -> None:
+        """Take over the time of the service: `now` of its facts or of a `signature_stale`."""
+        self._ahead = unix_seconds - self._clock()
+
+    async def close(self) -> None:
+        """Close the connections, unless they were given."""
+        await self._transport.close()
+
+    async def _read(
+        self, path: str, kind: type[Record], query: Query | None = None, *, signed_in: bool = False
+    ) -> Record:
+        response = await self._request("GET", path, query=query, signed_in=signed_in)
+        return response.decode(kind)
+
+    async def _read_text(self, path: str, accept: str, *, redirects: bool = False) -> str:
+        response = await self._request("GET", path, accept=accept, redirects=redirects)
+        return response.text
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        json: object = None,
+        form: aiohttp.FormData | None = None,
+        accept: str = "application/json",
+        signed_in: bool = False,
+        expected: Collection[int] = (),
+        redirects: bool = False,
+    ) -> Response:
+        headers = {"Accept": accept}
+        if signed_in and self.session is not None:
+            headers["Authorization"] = f"Bearer {self.session.token}"
+        return await self._transport.send(
+            method,
+            path,
+            query=query,
+            headers=headers,
+            json=json,
+            form=form,
+            expected=expected,
+            redirects=redirects,
+        )
+
+    def _own_address(self, given: str | None, what: str) -> str:
+        if given is not None:
+            return given
+        if self.session is None:
+            raise ValueError(f"Log in first, or name the {what}.")
+        return self.session.address
+
+
+def page_of(items: Sequence[Item], next_page_token: str | None) -> Page[Item]:
+    """A page of these items."""
+    return Page(tuple(items), next_page_token)
+
+
+def _best_form(accepted: Collection[str]) -> SigningForm:
+    """The form that is bound to the most; all services accept it."""
+    for form in (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1):
+        if form in accepted:
+            return form
+    return SigningForm.IMPRINT_2

@@ -1,0 +1,16 @@
+"""Documents: whether bytes are those that a cid names."""
+
+from imprint.domain.cids import KUBO_LAYOUT, WIDE_LAYOUT, NotACid, document_cid, parse_cid
+
+
+def verify_document(data: bytes, cid: str) -> bool:
+    """Tell whether these bytes have this cid, in any spelling; no text that is not a cid has any.
+
+    >>> verify_document(b"hello", "bafkreibm6jg3ux5qumhcn2b3flc3tyu6dmlb4xa7u5bf44yegnrjhc4yeq")
+    True
+    """
+    try:
+        wanted = parse_cid(cid)
+    except NotACid:
+        return False
+    return any(document_cid(data, layout) == wanted for layout in (KUBO_LAYOUT, WIDE_LAYOUT))

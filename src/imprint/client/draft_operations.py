@@ -1,0 +1,201 @@
+"""Operations of drafts and files: signed writes, texts, documents and lists of files."""
+
+import asyncio
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any, Literal
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+
+from imprint.auth.typed_data import SigningForm
+from imprint.client.connection import Connection, page_of
+from imprint.client.lists import Listing, Page
+from imprint.client.records import Content, DeletedDraft, Document, Draft, File
+from imprint.client.transport import Query
+from imprint.client.typed_data import TypedData, Write, write_typed_data
+from imprint.client.wallet import Wallet, settle
+from imprint.client.writing_session import WritingSession
+from imprint.domain.files import Action, State
+
+ONCHAIN_POLL_SECONDS = 0.2
+"""How often the service is asked whether it has seen a post on the chain."""
+
+_MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
+"""Media types of pictures by how their bytes begin."""
+
+_ACCEPT_DOCUMENTS = "image/*, application/octet-stream;q=0.9, */*;q=0.8"
+
+
+class _Created(msgspec.Struct, frozen=True):
+    draft: Draft = msgspec.field(name="updatedUpload")
+
+
+class _Updated(msgspec.Struct, frozen=True):
+    upload: Draft
+
+
+class Published(msgspec.Struct, frozen=True, rename="camel"):
+    """The thumbnail of a draft that is ready for `createPost`."""
+
+    thumbnail_cid: str
+
+
+class _Deleted(msgspec.Struct, frozen=True):
+    file: DeletedDraft = msgspec.field(name="deletedFile")
+
+
+class _Files(msgspec.Struct, frozen=True):
+    files: list[File]
+    next_page_token: str | None
+
+
+class DraftOperations(Connection):
+    """Writes, reads and lists of files."""
+
+    async def create_draft(
+        self, signer: Wallet | WritingSession, content: str, *, title: str = ""
+    ) -> Draft:
+        """Store a new draft. Only the form `inkdao-1` signs the title, and nobody stores it."""
+        write = Write(Action.CREATE, content=content, title=title)
+        body = {**await self._sign(signer, write), "content": content}
+        return (await self._request("POST", "/create/group", json=body)).decode(_Created).draft
+
+    async def update_draft(self, signer: Wallet | WritingSession, cid: str, content: str) -> Draft:
+        """Replace a draft by another version, which has another cid."""
+        write = Write(Action.UPDATE, cid=cid, content=content)
+        body = {**await self._sign(signer, write), "content": content}
+        query = {"cid": cid}
+        response = await self._request("POST", "/update/file", query=query, json=body)
+        return response.decode(_Updated).upload
+
+    async def publish_draft(
+        self,
+        wallet: Wallet,
+        cid: str,
+        *,
+        thumbnail: bytes,
+        hashtags: Sequence[str] = (),
+        thumbnail_name: str = "thumbnail",
+    ) -> Published:
+        """Store the thumbnail and the hashtags of a draft; `createPost` comes after it."""
+        tags = ",".join(hashtags)
+        write = Write(Action.PUBLISH, cid=cid, thumbnail=thumbnail, hashtags=tags)
+        signed = await self._sign(wallet, write)
+        form = aiohttp.FormData()
+        form.add_field("salt", json.dumps(signed["salt"]))
+        form.add_field("address", signed["address"])
+        form.add_field("signature", signed["signature"])
+        form.add_field("hashtags", tags)
+        media_type = _find_media_type(thumbnail)
+        form.add_field("file", thumbnail, filename=thumbnail_name, content_type=media_type)
+        query = {"cid": cid}
+        response = await self._request("POST", "/publish/file", query=query, form=form)
+        return response.decode(Published)
+
+    async def delete_draft(self, wallet: Wallet, cid: str) -> DeletedDraft:
+        """Delete a draft."""
+        body = await self._sign(wallet, Write(Action.DELETE, cid=cid))
+        query = {"cid": cid}
+        response = await self._request("POST", "/delete/file", query=query, json=body)
+        return response.decode(_Deleted).file
+
+    async def read_draft(self, cid: str) -> Content:
+        """Return the text of a draft of the wallet that is logged in."""
+        return await self._read("/fileByCid", Content, {"cid": cid}, signed_in=True)
+
+    async def read_post(self, post_id: str | int, *, user: str | None = None) -> Content:
+        """Return the text of a post, to its author and to those who hold it."""
+        query = {"user": self._own_address(user, "user"), "postId": str(post_id)}
+        return await self._read("/fileByPostId", Content, query, signed_in=True)
+
+    async def read_free_post(self, post_id: str | int) -> Content:
+        """Return the text of a post whose price is 0."""
+        return await self._read("/freeFileByPostId", Content, {"postId": str(post_id)})
+
+    async def fetch_document(
+        self,
+        cid: str,
+        *,
+        format: Literal["raw", "car"] | None = None,  # noqa: A002 - the name of the parameter
+        dag_scope: Literal["block", "entity", "all"] | None = None,
+    ) -> Document:
+        """Return a public document, such as a thumbnail; `verify_document` checks its bytes."""
+        query = {"format": format, "dag-scope": dag_scope}
+        path = f"/ipfs/{quote(cid, safe='')}"
+        response = await self._request("GET", path, query=query, accept=_ACCEPT_DOCUMENTS)
+        headers = response.headers
+        return Document(response.body, headers.get("Content-Type", ""), headers.get("ETag"))
+
+    def list_posts_by_tags(self, tags: Sequence[str]) -> Listing[File]:
+        """List published files with all of these hashtags, the newest first."""
+        return self._list_files("/filesByTags", {"tags": ",".join(tags)})
+
+    def list_drafts(self, *, owner: str | None = None) -> Listing[File]:
+        """List the drafts of the wallet that is logged in, the newest first."""
+        query = {"owner": self._own_address(owner, "owner")}
+        return self._list_files("/pendingFilesByOwner", query, signed_in=True)
+
+    def list_posts(self, *, cid: str | None = None) -> Listing[File]:
+        """List published files, the newest first, or the one with this cid."""
+        return self._list_files("/filesMetaData", {"cid": cid})
+
+    def list_next_page(self, next_page_token: str) -> Listing[File]:
+        """List files from the page with this token on, whichever list it is of."""
+        return self._list_files("/filesByNextPageToken", {"next_page_token": next_page_token})
+
+    async def wait_until_onchain(self, cid: str, seconds: float | None = 60) -> File:
+        """Return the file once the service has seen its post on the chain.
+
+        Raises TimeoutError after so many seconds.
+        """
+        async with asyncio.timeout(seconds):
+            while True:
+                page = await self.list_posts(cid=cid).page()
+                for file in page.items:
+                    if file.keyvalues.status == State.ONCHAIN:
+                        return file
+                await asyncio.sleep(ONCHAIN_POLL_SECONDS)
+
+    def build_write(self, form: str, write: Write, address: str) -> TypedData:
+        """The typed data of a write, with a nonce that was never used, at this moment."""
+        signing = self.facts.signing
+        if form == SigningForm.INKDAO_1 and self.domain_name is not None:
+            signing = msgspec.structs.replace(signing, name=self.domain_name)
+        return write_typed_data(
+            SigningForm(form),
+            signing,
+            self.facts.service,
+            write,
+            address=address,
+            nonce=secrets.token_hex(16),
+            timestamp=self.now(),
+        )
+
+    async def _sign(self, signer: Wallet | WritingSession, write: Write) -> dict[str, Any]:
+        """The members that every signed body has."""
+        by_session = isinstance(signer, WritingSession)
+        form = SigningForm.IMPRINT_2 if by_session else self.form
+        data = self.build_write(form, write, signer.address)
+        signature = await settle(signer.sign_typed_data(data))
+        signed = {"salt": data.salt, "address": signer.address, "signature": signature}
+        return {**signed, "session": signer.id} if isinstance(signer, WritingSession) else signed
+
+    def _list_files(self, path: str, query: Query, *, signed_in: bool = False) -> Listing[File]:
+        async def load(token: str | None) -> Page[File]:
+            if token is None:
+                page = await self._read(path, _Files, query, signed_in=signed_in)
+            else:
+                page = await self._read("/filesByNextPageToken", _Files, {"next_page_token": token})
+            return page_of(page.files, page.next_page_token)
+
+        return Listing(load)
+
+
+def _find_media_type(picture: bytes) -> str:
+    for beginning, media_type in _MEDIA_TYPES.items():
+        if picture.startswith(beginning):
+            return media_type
+    return "application/octet-stream"

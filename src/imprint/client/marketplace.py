@@ -1,0 +1,167 @@
+"""The marketplace contract: what authors and readers call, and what became of it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from imprint.client.node import Provider
+from imprint.client.problems import NodeError, Reverted
+from imprint.client.transactions import Call
+from imprint.domain.abi import NotAbi, decode_uint256, encode_call
+from imprint.domain.addresses import keccak256, parse_address
+from imprint.domain.marketplace import (
+    BALANCE_OF,
+    MAX_DESCRIPTION,
+    MAX_TITLE,
+    POST_CREATED,
+)
+
+POST_LIMITS: Mapping[str, int] = MappingProxyType(
+    {
+        "title_bytes": MAX_TITLE,
+        "description_bytes": MAX_DESCRIPTION,
+        "price_wei": 10**18,
+        "hashtags": 10,
+    }
+)
+"""What `createPost` accepts at most: bytes of UTF-8, wei, and a number of hashtags."""
+
+CREATE_POST = keccak256(b"createPost((string,string,string,string,uint256,string[]))")[:4]
+"""Selector of the function that publishes."""
+
+SUBSCRIBE_POST = keccak256(b"subscribePost(uint256)")[:4]
+"""Selector of the function that buys."""
+
+UPDATE_POST_PRICE = keccak256(b"updatePostPrice(uint256,uint256)")[:4]
+"""Selector of the function that changes a price."""
+
+RECEIPT_POLL_SECONDS = 0.25
+"""How often a node is asked whether a transaction is in a block."""
+
+_WORD = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptLog:
+    """An event in a receipt."""
+
+    address: str
+    topics: tuple[bytes, ...]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a transaction that is in a block."""
+
+    transaction: str
+    status: Literal["success", "reverted"]
+    block_number: int
+    logs: tuple[ReceiptLog, ...]
+
+
+def create_post_call(
+    marketplace: str,
+    *,
+    cid: str,
+    title: str,
+    thumbnail_cid: str,
+    description: str = "",
+    price: int = 0,
+    hashtags: Sequence[str] = (),
+) -> Call:
+    """The call that publishes a draft. Raises ValueError for what the contract would refuse."""
+    _check_post(title, description, hashtags)
+    _check_price(price)
+    for name, text in (("cid", cid), ("title", title), ("thumbnail", thumbnail_cid)):
+        if not text:
+            raise ValueError(f"A post needs a {name}.")
+    texts = [text.encode() for text in (cid, title, thumbnail_cid, description)]
+    # The hashtags come last: an empty string stands in for them, and its one word is replaced.
+    post = encode_call(b"", *texts, price, b"")[:-_WORD]
+    tags = encode_call(b"", len(hashtags)) + encode_call(b"", *(tag.encode() for tag in hashtags))
+    return Call(marketplace, encode_call(CREATE_POST, _WORD) + post + tags)
+
+
+def buy_post_call(marketplace: str, post_id: str | int, price: int) -> Call:
+    """The call that buys a post's token; what is paid too much comes back."""
+    return Call(marketplace, encode_call(SUBSCRIBE_POST, int(post_id)), price)
+
+
+def change_price_call(marketplace: str, post_id: str | int, price: int) -> Call:
+    """The call that changes the price of the author's own post. Raises ValueError above 1 coin."""
+    _check_price(price)
+    return Call(marketplace, encode_call(UPDATE_POST_PRICE, int(post_id), price))
+
+
+async def find_receipt(provider: Provider, transaction: str) -> Receipt | None:
+    """Return what became of a transaction; None while it is in no block. Raises `NodeError`."""
+    said = await provider.request("eth_getTransactionReceipt", transaction)
+    if said is None:
+        return None
+    try:
+        return Receipt(
+            transaction,
+            "success" if int(said["status"], 16) == 1 else "reverted",
+            int(said["blockNumber"], 16),
+            tuple(map(_read_log, said["logs"])),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise NodeError("The node returned a receipt that cannot be read.") from error
+
+
+async def wait_for_receipt(
+    provider: Provider, transaction: str, seconds: float | None = 120
+) -> Receipt:
+    """Return the receipt of a transaction that had an effect, once it is in a block.
+
+    Raises `Reverted`, `NodeError`, and TimeoutError after so many seconds.
+    """
+    async with asyncio.timeout(seconds):
+        while (receipt := await find_receipt(provider, transaction)) is None:  # noqa: ASYNC110 - a node has no event for it
+            await asyncio.sleep(RECEIPT_POLL_SECONDS)
+    if receipt.status == "reverted":
+        raise Reverted(f"The contract refused the transaction {transaction}.")
+    return receipt
+
+
+def created_post_id(receipt: Receipt, marketplace: str) -> str | None:
+    """Return the id of the post that a transaction created, or None."""
+    wanted = marketplace.lower()
+    for log in receipt.logs:
+        if log.address == wanted and log.topics[:1] == (POST_CREATED,) and len(log.topics) > 1:
+            return str(int.from_bytes(log.topics[1]))
+    return None
+
+
+async def balance_of(provider: Provider, marketplace: str, address: str, post_id: str | int) -> int:
+    """Return how many tokens of a post an address holds now. Raises `NodeError`."""
+    data = encode_call(BALANCE_OF, parse_address(address), int(post_id))
+    asked = {"to": marketplace, "data": f"0x{data.hex()}"}
+    said = await provider.request("eth_call", asked, "latest")
+    try:
+        return decode_uint256(bytes.fromhex(said[2:]))
+    except (NotAbi, TypeError, ValueError) as error:
+        raise NodeError("There is no marketplace at this address.") from error
+
+
+def _read_log(said: Mapping[str, Any]) -> ReceiptLog:
+    topics = tuple(bytes.fromhex(topic[2:]) for topic in said["topics"])
+    return ReceiptLog(str(said["address"]).lower(), topics, bytes.fromhex(said["data"][2:]))
+
+
+def _check_post(title: str, description: str, tags: Sequence[str]) -> None:
+    if len(title.encode()) > POST_LIMITS["title_bytes"]:
+        raise ValueError(f"A title has at most {POST_LIMITS['title_bytes']} bytes of UTF-8.")
+    if len(description.encode()) > POST_LIMITS["description_bytes"]:
+        most = POST_LIMITS["description_bytes"]
+        raise ValueError(f"A description has at most {most} bytes of UTF-8.")
+    if len(tags) > POST_LIMITS["hashtags"]:
+        raise ValueError(f"A post has at most {POST_LIMITS['hashtags']} hashtags.")
+
+
+def _check_price(price: int) -> None:
+    if not 0 <= price <= POST_LIMITS["price_wei"]:
+        raise ValueError("A price is at least 0 and at most 1 coin (10^18 wei).")

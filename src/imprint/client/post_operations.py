@@ -1,0 +1,135 @@
+"""Operations of the index of posts: lists, authors, a library, sales and statistics."""
+
+from collections.abc import Sequence
+from typing import Generic, Literal, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from imprint.client.connection import Connection, page_of
+from imprint.client.lists import Listing, Page
+from imprint.client.records import (
+    Author,
+    Content,
+    GlobalMetrics,
+    HeatMap,
+    HeldPost,
+    Post,
+    Sale,
+    Stats,
+    UserMetrics,
+)
+
+Data = TypeVar("Data")
+
+
+class _Posts(msgspec.Struct, frozen=True):
+    posts: list[Post]
+    next_page_token: str | None
+
+
+class _Library(msgspec.Struct, frozen=True):
+    posts: list[HeldPost]
+    next_page_token: str | None
+
+
+class _Sales(msgspec.Struct, frozen=True):
+    sales: list[Sale]
+    next_page_token: str | None
+
+
+class _Metrics(msgspec.Struct, Generic[Data], frozen=True):
+    data: Data
+
+
+class PostOperations(Connection):
+    """What the chain says of posts, authors, readers and sales."""
+
+    def list_indexed_posts(
+        self,
+        *,
+        tag: Sequence[str] = (),
+        author: str | None = None,
+        free: bool | None = None,
+        min_price: int | None = None,
+        max_price: int | None = None,
+        q: str | None = None,
+        sort: Literal["newest", "oldest", "sales", "price"] | None = None,
+        limit: int | None = None,
+    ) -> Listing[Post]:
+        """List posts with all of these hashtags and words; `limit` is the size of a page."""
+        query = {
+            "tag": [tag] if isinstance(tag, str) else tag,
+            "author": author,
+            "free": free,
+            "minPrice": min_price,
+            "maxPrice": max_price,
+            "q": q,
+            "sort": sort,
+            "limit": limit,
+        }
+
+        async def load(token: str | None) -> Page[Post]:
+            page = await self._read("/posts", _Posts, {**query, "next_page_token": token})
+            return page_of(page.posts, page.next_page_token)
+
+        return Listing(load)
+
+    async def show_post(self, id: str | int) -> Post:  # noqa: A002 - as in the path
+        """Return what the index has of a post."""
+        return await self._read(f"/posts/{quote(str(id), safe='')}", Post)
+
+    async def read_post_content(self, id: str | int) -> Content:  # noqa: A002 - as in the path
+        """Return the text of a post: a free one to everybody, others to who is entitled."""
+        path = f"/posts/{quote(str(id), safe='')}/content"
+        return await self._read(path, Content, signed_in=True)
+
+    async def show_author(self, address: str) -> Author:
+        """Return what an author has published and sold."""
+        return await self._read(f"/authors/{quote(address, safe='')}", Author)
+
+    def list_library(self, *, q: str | None = None, limit: int | None = None) -> Listing[HeldPost]:
+        """List what the reader holds who is logged in, the newest purchase first."""
+
+        async def load(token: str | None) -> Page[HeldPost]:
+            query = {"q": q, "limit": limit, "next_page_token": token}
+            page = await self._read("/me/library", _Library, query, signed_in=True)
+            return page_of(page.posts, page.next_page_token)
+
+        return Listing(load)
+
+    def list_sales(self, *, limit: int | None = None) -> Listing[Sale]:
+        """List the sales of the author who is logged in, the newest first."""
+
+        async def load(token: str | None) -> Page[Sale]:
+            query = {"limit": limit, "next_page_token": token}
+            page = await self._read("/me/sales", _Sales, query, signed_in=True)
+            return page_of(page.sales, page.next_page_token)
+
+        return Listing(load)
+
+    async def sales_csv(self, *, limit: int | None = None) -> str:
+        """Return the sales of the author who is logged in as a table (CSV)."""
+        query = {"limit": limit}
+        response = await self._request(
+            "GET", "/me/sales", query=query, accept="text/csv", signed_in=True
+        )
+        return response.text
+
+    async def show_stats(self) -> Stats:
+        """Return totals of the whole place, and its last 90 days."""
+        return await self._read("/stats", Stats)
+
+    async def get_global_metrics(self) -> GlobalMetrics:
+        """Return totals as the earlier service had them."""
+        return (await self._read("/globalMetrics", _Metrics[GlobalMetrics])).data
+
+    async def get_user_metrics(self, user_address: str) -> UserMetrics:
+        """Return totals of one address as the earlier service had them."""
+        query = {"userAddress": user_address}
+        return (await self._read("/userMetrics", _Metrics[UserMetrics], query)).data
+
+    async def get_heat_map(self, user_address: str) -> HeatMap:
+        """Return the days on which an address published and bought."""
+        query = {"userAddress": user_address}
+        return (await self._read("/heatmap", _Metrics[HeatMap], query)).data

@@ -1,0 +1,66 @@
+"""What can go wrong between a client and the service.
+
+Exception
+├── Refusal         the service said no; act upon `code`, and show `detail` to people
+├── Unreachable     no response, or one that is not Imprint's; it may work later
+├── NodeError       the chain's node said no, or did not respond
+└── Reverted        the transaction is in a block and had no effect
+"""
+
+import msgspec
+
+from imprint.client.records import Draft
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """An error response of the service (RFC 9457).
+
+    `action` and `file` come with `nonce_used`: what spent the nonce, and the record it produced.
+    `now` comes with `signature_stale`: the time of the service in Unix seconds.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    error: str = ""
+    action: str | None = None
+    file: Draft | None = None
+    now: int | None = None
+
+
+class Refusal(Exception):
+    """The service refused. Programs act upon `code`, one of `Code`; later versions add some."""
+
+    def __init__(self, problem: Problem, retry_after: int | None = None) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+        self.retry_after = retry_after
+
+    @property
+    def code(self) -> str:
+        """The stable name of the problem."""
+        return self.problem.code
+
+    @property
+    def status(self) -> int:
+        """The status of the response."""
+        return self.problem.status
+
+    @property
+    def detail(self) -> str:
+        """What is wrong, for people."""
+        return self.problem.detail
+
+
+class Unreachable(Exception):
+    """The service did not respond, or something else responded in its place."""
+
+
+class NodeError(Exception):
+    """The chain's node refused a call, or did not respond."""
+
+
+class Reverted(Exception):
+    """The contract refused the transaction: it is in a block, and changed nothing."""

@@ -1,0 +1,82 @@
+"""Transactions: a call of a contract, and the bytes that a private key signs for it (EIP-1559)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coincurve import PrivateKey
+
+from imprint.domain.addresses import keccak256
+
+_TYPE = b"\x02"
+"""The first byte of a transaction of EIP-1559."""
+
+_SHORT = 55
+"""The longest payload whose length is part of its first byte in RLP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a contract, with what is paid to it in wei."""
+
+    to: str
+    data: bytes
+    value: int = 0
+
+    def as_json(self) -> dict[str, str]:
+        """The call as JSON-RPC takes it."""
+        return {"to": self.to, "data": f"0x{self.data.hex()}", "value": hex(self.value)}
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A call with what else is signed: `tip` and `fee` are the most to pay for a unit of gas."""
+
+    chain_id: int
+    nonce: int
+    tip: int
+    fee: int
+    gas: int
+    call: Call
+
+    def sign(self, key: PrivateKey) -> bytes:
+        """Return the signed bytes, as `eth_sendRawTransaction` takes them."""
+        fields = self._fields()
+        signature = key.sign_recoverable(keccak256(_TYPE + _encode_list(fields)), hasher=None)
+        r, s = int.from_bytes(signature[:32]), int.from_bytes(signature[32:64])
+        signed = [*fields, *map(_encode_number, (signature[64], r, s))]
+        return _TYPE + _encode_list(signed)
+
+    def _fields(self) -> list[bytes]:
+        numbers = (self.chain_id, self.nonce, self.tip, self.fee, self.gas)
+        return [
+            *map(_encode_number, numbers),
+            _encode_bytes(bytes.fromhex(self.call.to[2:])),
+            _encode_number(self.call.value),
+            _encode_bytes(self.call.data),
+            _encode_list([]),  # the access list
+        ]
+
+
+# RLP, of which a transaction needs the three kinds below; see docs/decisions/client-signatures.md.
+
+
+def _encode_number(number: int) -> bytes:
+    return _encode_bytes(number.to_bytes((number.bit_length() + 7) // 8))
+
+
+def _encode_bytes(data: bytes) -> bytes:
+    if len(data) == 1 and data[0] < 0x80:
+        return data
+    return _encode_length(len(data), 0x80) + data
+
+
+def _encode_list(items: Sequence[bytes]) -> bytes:
+    payload = b"".join(items)
+    return _encode_length(len(payload), 0xC0) + payload
+
+
+def _encode_length(length: int, kind: int) -> bytes:
+    if length <= _SHORT:
+        return bytes([kind + length])
+    size = length.to_bytes((length.bit_length() + 7) // 8)
+    return bytes([kind + _SHORT + len(size)]) + size

@@ -1,0 +1,123 @@
+"""HTTP between a client and the service; refusals and failures become exceptions here."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from imprint.client.problems import Problem, Refusal, Unreachable
+from imprint.client.records import decode_record
+
+DEFAULT_TIMEOUT = 60.0
+"""Seconds that a request may take in all, with its response."""
+
+Query = Mapping[str, str | int | bool | Sequence[str] | None]
+"""The parameters of a request: None is left out, and each of several texts is a parameter."""
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response that is not a refusal."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode()
+
+    def decode(self, kind: type[Record]) -> Record:
+        """Return the record in the body. Raises `Unreachable` if it is none of this kind."""
+        try:
+            return decode_record(self.body, kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unreachable(
+                f"What responded is no Imprint that this client knows: {error}"
+            ) from error
+
+
+class Transport:
+    """Sends requests to the service at a URL, by connections that are given or its own."""
+
+    def __init__(
+        self, url: str, http: aiohttp.ClientSession | None = None, timeout: float = DEFAULT_TIMEOUT
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.http = http or aiohttp.ClientSession()
+        self._owns_http = http is None
+        self._timeout = aiohttp.ClientTimeout(total=timeout)
+
+    async def close(self) -> None:
+        """Close the connections, unless they were given."""
+        if self._owns_http:
+            await self.http.close()
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+        json: object = None,
+        form: aiohttp.FormData | None = None,
+        expected: Collection[int] = (),
+        redirects: bool = False,
+    ) -> Response:
+        """Return the response to a request. Raises `Refusal` and `Unreachable`.
+
+        A status below 300 is success, and so are those that are `expected`.
+        """
+        given: dict[str, Any] = {"data": form} if form is not None else {}
+        sent = {"Accept": "application/json", **(headers or {})}
+        if json is not None:
+            given["data"] = msgspec.json.encode(json)
+            sent["Content-Type"] = "application/json"
+        try:
+            async with self.http.request(
+                method,
+                URL(self.url + path, encoded=True),
+                params=_write_query(query or {}),
+                headers=sent,
+                timeout=self._timeout,
+                allow_redirects=redirects,
+                **given,
+            ) as answered:
+                response = Response(answered.status, answered.headers, await answered.read())
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            reason = str(error) or "it took too long to respond"
+            raise Unreachable(f"{self.url} cannot be reached: {reason}") from error
+        if response.status < 300 or response.status in expected:
+            return response
+        raise _read_problem(response)
+
+
+def _write_query(query: Query) -> list[tuple[str, str]]:
+    pairs = []
+    for name, value in query.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            pairs.append((name, str(value).lower()))
+        elif isinstance(value, str | int):
+            pairs.append((name, str(value)))
+        else:
+            pairs += [(name, each) for each in value]
+    return pairs
+
+
+def _read_problem(response: Response) -> Refusal | Unreachable:
+    """What an error response says; a proxy in front of the service has words of its own."""
+    try:
+        problem = decode_record(response.body, Problem)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Unreachable(f"Something before the service responded with {response.status}.")
+    wait = response.headers.get("Retry-After", "")
+    return Refusal(problem, int(wait) if wait.isdecimal() else None)

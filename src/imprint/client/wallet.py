@@ -1,0 +1,132 @@
+"""Wallets: who signs messages and typed data, and sends transactions.
+
+Anything with the members of `Wallet` is one. A contract's signature is just longer than that of a
+private key, so a contract wallet is a wallet whose `address` is that of the contract.
+"""
+
+import inspect
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from coincurve import PrivateKey
+
+from imprint.client.node import Provider
+from imprint.client.problems import NodeError
+from imprint.client.transactions import Call, Transaction
+from imprint.client.typed_data import TypedData
+from imprint.domain.addresses import Address, checksum_address, keccak256
+
+Made = TypeVar("Made")
+
+
+class Wallet(Protocol):
+    """Somebody who can sign; its methods may be coroutines or plain functions."""
+
+    @property
+    def address(self) -> str:
+        """The address that signatures are made for."""
+
+    def sign_message(self, message: str) -> Awaitable[str] | str:
+        """Return the signature of a text (`personal_sign`), as 0x-prefixed hex."""
+
+    def sign_typed_data(self, data: TypedData) -> Awaitable[str] | str:
+        """Return the signature of typed data (EIP-712), as 0x-prefixed hex."""
+
+    def send_transaction(self, call: Call) -> Awaitable[str] | str:
+        """Send a transaction and return its hash; it need not be in a block yet."""
+
+
+async def settle(made: Awaitable[Made] | Made) -> Made:
+    """What a method of a wallet made, at once or after waiting."""
+    if inspect.isawaitable(made):
+        return await made
+    return made
+
+
+class KeyWallet:
+    """A wallet over a private key, which stays in this process.
+
+    `node` is needed to send transactions only.
+
+    >>> KeyWallet("0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d").address
+    '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+    """
+
+    def __init__(self, private_key: str | bytes, node: Provider | None = None) -> None:
+        """Take 32 bytes, or 64 hex digits. Raises ValueError for what is not a private key."""
+        self._key = PrivateKey(_read_key(private_key))
+        self._node = node
+        point = self._key.public_key.format(compressed=False)
+        self.address = checksum_address(Address("0x" + keccak256(point[1:])[-20:].hex()))
+
+    def __repr__(self) -> str:
+        return f"KeyWallet({self.address})"
+
+    async def sign_message(self, message: str) -> str:
+        """Sign a text (EIP-191)."""
+        text = message.encode()
+        return self._sign(keccak256(b"\x19Ethereum Signed Message:\n%d" % len(text) + text))
+
+    async def sign_typed_data(self, data: TypedData) -> str:
+        """Sign typed data (EIP-712)."""
+        return self._sign(data.digest)
+
+    async def send_transaction(self, call: Call) -> str:
+        """Sign a transaction (EIP-1559) with the fees that the node suggests, and send it.
+
+        Raises `NodeError`, also for a call that the contract would refuse.
+        """
+        if self._node is None:
+            raise NodeError("This wallet has no node to send a transaction by: give it one.")
+        node, asked = self._node, {"from": self.address, **call.as_json()}
+        tip = int(await node.request("eth_maxPriorityFeePerGas"), 16)
+        price = int(await node.request("eth_gasPrice"), 16)
+        transaction = Transaction(
+            chain_id=int(await node.request("eth_chainId"), 16),
+            nonce=int(await node.request("eth_getTransactionCount", self.address, "pending"), 16),
+            tip=tip,
+            # The price of a block can rise by an eighth with each block; twice lasts six blocks.
+            fee=2 * price + tip,
+            gas=int(await node.request("eth_estimateGas", asked), 16),
+            call=call,
+        )
+        raw = transaction.sign(self._key)
+        return str(await node.request("eth_sendRawTransaction", f"0x{raw.hex()}"))
+
+    def _sign(self, digest: bytes) -> str:
+        signature = self._key.sign_recoverable(digest, hasher=None)
+        return f"0x{signature[:64].hex()}{27 + signature[64]:02x}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWallet:
+    """An account whose key a node has, as development chains do."""
+
+    node: Provider
+    address: str
+
+    async def sign_message(self, message: str) -> str:
+        """Let the node sign a text. Raises `NodeError`."""
+        text = f"0x{message.encode().hex()}"
+        return str(await self.node.request("personal_sign", text, self.address))
+
+    async def sign_typed_data(self, data: TypedData) -> str:
+        """Let the node sign typed data. Raises `NodeError`."""
+        return str(await self.node.request("eth_signTypedData_v4", self.address, data.declared))
+
+    async def send_transaction(self, call: Call) -> str:
+        """Let the node sign and send a transaction. Raises `NodeError`."""
+        sent = {"from": self.address, **call.as_json()}
+        return str(await self.node.request("eth_sendTransaction", sent))
+
+
+def _read_key(key: str | bytes) -> bytes:
+    try:
+        secret = bytes.fromhex(key.removeprefix("0x")) if isinstance(key, str) else key
+    except ValueError:
+        secret = b""
+    if len(secret) != 32:
+        # Not what was given: it may be a key with a typing error.
+        raise ValueError("A private key is 32 bytes, or 0x and 64 hexadecimal digits.")
+    return secret

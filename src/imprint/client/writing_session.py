@@ -1,0 +1,142 @@
+"""Writing sessions: a wallet signs once, and a key of this machine signs creates and updates."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+from imprint.client.records import WritingSessionRecord
+from imprint.client.typed_data import TypedData
+from imprint.domain.addresses import keccak256
+
+_CURVE = ec.SECP256R1()
+_SHA256 = ec.ECDSA(hashes.SHA256())
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
+    """Make a key of P-256."""
+    return ec.generate_private_key(_CURVE)
+
+
+def public_point(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return the 65 bytes of a key's public point."""
+    return key.public_key().public_bytes(
+        serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WritingSession:
+    """A key that may sign some writes for a wallet until it expires or is revoked."""
+
+    record: WritingSessionRecord
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """The id that its writes carry."""
+        return self.record.id
+
+    @property
+    def address(self) -> str:
+        """The wallet that it writes for."""
+        return self.record.wallet
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """What it may sign: `create`, `update` or both."""
+        return self.record.actions
+
+    @property
+    def expires(self) -> datetime:
+        """When it ends."""
+        return self.record.expires
+
+    def sign_typed_data(self, data: TypedData) -> str:
+        """Sign what the wallet would sign, with the key: 64 bytes, as 0x-prefixed hex."""
+        r, s = decode_dss_signature(self.key.sign(data.signed_bytes, _SHA256))
+        return f"0x{r:064x}{s:064x}"
+
+
+class KeyStore(Protocol):
+    """Keeps the writing session of each wallet at each service, beyond the end of a process."""
+
+    def load(self, service: str, wallet: str) -> WritingSession | None:
+        """Return the session of a wallet, or None."""
+
+    def save(self, service: str, session: WritingSession) -> None:
+        """Keep a session instead of that which the wallet had."""
+
+    def remove(self, service: str, wallet: str) -> None:
+        """Forget the session of a wallet, if there is one."""
+
+
+class MemoryKeyStore:
+    """Keeps sessions as long as the process runs."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], WritingSession] = {}
+
+    def load(self, service: str, wallet: str) -> WritingSession | None:
+        """Return the session of a wallet, or None."""
+        return self._kept.get((service, wallet.lower()))
+
+    def save(self, service: str, session: WritingSession) -> None:
+        """Keep a session instead of that which the wallet had."""
+        self._kept[service, session.address.lower()] = session
+
+    def remove(self, service: str, wallet: str) -> None:
+        """Forget the session of a wallet, if there is one."""
+        self._kept.pop((service, wallet.lower()), None)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A session in a file."""
+
+    session: WritingSessionRecord
+    key: bytes
+
+
+class FileKeyStore:
+    """Keeps sessions in files that only their owner can read, one for each service and wallet."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, service: str, wallet: str) -> WritingSession | None:
+        """Return the session of a wallet, or None, also for a file that cannot be read."""
+        try:
+            kept = msgspec.json.decode(self._path(service, wallet).read_bytes(), type=_Kept)
+            key = serialization.load_der_private_key(kept.key, None)
+        except (OSError, ValueError, msgspec.DecodeError):
+            return None
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            return None
+        return WritingSession(kept.session, key)
+
+    def save(self, service: str, session: WritingSession) -> None:
+        """Keep a session instead of that which the wallet had. Raises OSError."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        secret = session.key.private_bytes(
+            serialization.Encoding.DER,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        path = self._path(service, session.address)
+        unfinished = path.with_suffix(".new")
+        unfinished.unlink(missing_ok=True)
+        unfinished.touch(mode=0o600, exist_ok=False)
+        unfinished.write_bytes(msgspec.json.encode(_Kept(session.record, secret)))
+        unfinished.replace(path)
+
+    def remove(self, service: str, wallet: str) -> None:
+        """Forget the session of a wallet, if there is one. Raises OSError."""
+        self._path(service, wallet).unlink(missing_ok=True)
+
+    def _path(self, service: str, wallet: str) -> Path:
+        return self._folder / f"{keccak256(f'{service} {wallet.lower()}'.encode()).hex()}.json"
