@@ -38,7 +38,7 @@ Block = dict[str, Any]
 
 def readable_text(content: str) -> str:
     """The words of a document for search and snippets, one paragraph per line."""
-    document = _parse(content)
+    document = parse_blocks(content)
     if document is None:
         text = _DATA_URL.sub(" ", _LINK.sub(r"\1", content))
         text = _EMPHASIS.sub("", _LINE_MARK.sub("", text))
@@ -51,14 +51,14 @@ def readable_text(content: str) -> str:
 
 def markdown_text(content: str) -> str:
     """The document as Markdown; of blocks without the title, which the post has itself."""
-    document = _parse(content)
+    document = parse_blocks(content)
     if document is None:
         return content
     text = "\n\n".join(part for part in _converted(document[1], _MARKDOWN) if part)
     return _CONTROLS.sub(" ", text)
 
 
-def _parse(content: str) -> tuple[str, list[Block]] | None:
+def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
     """Title and blocks of a document of the earlier front end; None for any other content."""
     if not content.lstrip().startswith("{"):
         return None
@@ -155,7 +155,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _walk(items: Any) -> Iterator[tuple[int, int, Any]]:
+def walk_items(items: Any) -> Iterator[tuple[int, int, Any]]:
     """Items of a list with their depth and number, in order; a nested list follows its item."""
     if not isinstance(items, list):
         return
@@ -172,20 +172,23 @@ def _walk(items: Any) -> Iterator[tuple[int, int, Any]]:
             stack.pop()
 
 
-def _item_text(item: Any) -> str:
+def item_text(item: Any) -> str:
+    """The text of an item of a list."""
     if isinstance(item, dict):
         return _text(item, "content") or _text(item, "text")
     return _text(item, "")
 
 
-def _is_checked(item: Any) -> bool:
+def is_checked(item: Any) -> bool:
+    """Whether an item of a checklist is done."""
     if not isinstance(item, dict):
         return False
     meta = item.get("meta")
     return item.get("checked") is True or (isinstance(meta, dict) and meta.get("checked") is True)
 
 
-def _rows(data: Block) -> list[list[str]]:
+def table_rows(data: Block) -> list[list[str]]:
+    """The cells of a table, row by row."""
     rows = data.get("content")
     if not isinstance(rows, list):
         return []
@@ -193,11 +196,11 @@ def _rows(data: Block) -> list[list[str]]:
 
 
 def _plain_list(data: Block) -> str:
-    return "\n".join(_inline_text(_item_text(item)) for _, _, item in _walk(data.get("items")))
+    return "\n".join(_inline_text(item_text(item)) for _, _, item in walk_items(data.get("items")))
 
 
 def _plain_table(data: Block) -> str:
-    return "\n".join(" ".join(map(_inline_text, row)) for row in _rows(data))
+    return "\n".join(" ".join(map(_inline_text, row)) for row in table_rows(data))
 
 
 def _plain_members(*members: str) -> Callable[[Block], str]:
@@ -216,11 +219,11 @@ def _markdown_header(data: Block) -> str:
 def _markdown_list(data: Block) -> str:
     ordered, checks = data.get("style") == "ordered", data.get("style") == "checklist"
     lines = []
-    for depth, number, item in _walk(data.get("items")):
+    for depth, number, item in walk_items(data.get("items")):
         mark = f"{number}." if ordered else "-"
         if checks:
-            mark = "- [x]" if _is_checked(item) else "- [ ]"
-        lines.append(f"{'   ' * depth}{mark} {_line(_inline_markdown(_item_text(item)))}")
+            mark = "- [x]" if is_checked(item) else "- [ ]"
+        lines.append(f"{'   ' * depth}{mark} {_line(_inline_markdown(item_text(item)))}")
     return "\n".join(lines)
 
 
@@ -244,7 +247,7 @@ def _markdown_code(data: Block) -> str:
 
 
 def _markdown_table(data: Block) -> str:
-    rows = [[_line(_inline_markdown(cell)) for cell in row] for row in _rows(data)]
+    rows = [[_line(_inline_markdown(cell)) for cell in row] for row in table_rows(data)]
     if not rows:
         return ""
     lines = [f"| {' | '.join(row)} |" for row in rows]

@@ -47,13 +47,15 @@ from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
 from imprint.web.routes.posts import PostRoutes
 from imprint.web.routes.reads import ReadRoutes
-from imprint.web.routes.site import SiteRoutes
+from imprint.web.routes.site import SiteRoutes, SiteSources
 from imprint.web.routes.totals import TotalsRoutes
 from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
 from imprint.web.routes.writing_sessions import WritingSessionRoutes
 from imprint.web.routing import Application
 from imprint.web.site.assets import ASSET_PATH, built_assets
+from imprint.web.site.cards import Cards
+from imprint.web.site.problem_pages import ProblemHandler, page_handler
 from imprint.web.site.templates import Templates
 
 WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
@@ -162,15 +164,20 @@ def build_app(
     monotonic: Monotonic,
 ) -> Application:
     """The web application over these services."""
-    routes = _routes(services, facts, options, clock, monotonic)
+    budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
+    site = None if facts.site is None else _site(services, facts, facts.site, options, budget)
+    routes = _routes(services, facts, options, clock, monotonic=monotonic, budget=budget, site=site)
+    handlers: dict[int | type[Exception], ProblemHandler] = {
+        Problem: on_hidden_problem if options.hides_refusals else on_problem,
+        404: on_not_found,
+        405: on_method_not_allowed,
+    }
+    if site is not None:
+        handlers = {kind: page_handler(handler, site.refuse) for kind, handler in handlers.items()}
     return Application(
         routes=routes,
         middleware=_middleware(routes, options, monotonic),
-        exception_handlers={
-            Problem: on_hidden_problem if options.hides_refusals else on_problem,
-            404: on_not_found,
-            405: on_method_not_allowed,
-        },
+        exception_handlers=handlers,
         lifespan=lifespan,
     )
 
@@ -208,7 +215,10 @@ def _routes(
     facts: Facts,
     options: WebOptions,
     clock: Clock,
+    *,
     monotonic: Monotonic,
+    budget: ResponseBudget,
+    site: SiteRoutes | None,
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
     writes = WriteRoutes(
@@ -220,14 +230,13 @@ def _routes(
         options.budget(MAX_PUBLISHING),
     )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
-    budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
     gateway = GatewayRoutes(services.reads, budget)
     links = facts.links
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = MachinePages(links)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
-    posts = PostRoutes(services.login, services.posts, PostRecords(links.service))
+    posts = PostRoutes(services.login, services.posts, PostRecords(links.service), site is not None)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
@@ -242,7 +251,7 @@ def _routes(
     )
     return [
         Route("/ipfs/{cid}", gateway.document),
-        *_site_routes(services, facts),
+        *(() if site is None else _site_routes(site)),
         *_index_routes(posts, reads, machines),
         *(
             Route(f"/webhook/{name}/publish", webhooks.receiver(provider), methods=["POST"])
@@ -259,17 +268,45 @@ def _routes(
     ]
 
 
-def _site_routes(services: Services, facts: Facts) -> Iterator[Route]:
-    if facts.site is None:
-        return
+def _site(
+    services: Services,
+    facts: Facts,
+    decided: SiteFacts,
+    options: WebOptions,
+    budget: ResponseBudget,
+) -> SiteRoutes:
     assets = built_assets()
-    templates = Templates(assets, {"site_name": facts.site.name, "facts": facts.service})
-    rpc_url = facts.service["chain"].get("rpc_url")
-    site = SiteRoutes(services.posts, services.pages, assets, templates, rpc_url)
+    shared = {
+        "site_name": decided.name,
+        "facts": facts.service,
+        "fediverse_creator": decided.fediverse_creator,
+    }
+    return SiteRoutes(
+        SiteSources(services.login, services.posts, services.pages, services.reads),
+        assets,
+        Templates(assets, shared),
+        Cards(facts.links.service, decided.name),
+        BodyReader(options.body_timeout),
+        budget,
+        options.max_content,
+        decided.ai_training,
+        facts.service["chain"].get("rpc_url"),
+    )
+
+
+def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Route("/", site.front)
+    yield Route("/t/{tag}", site.tag)
+    yield Route("/a/{address}", site.author)
+    yield Route("/search", site.search)
     yield Route("/p/{id}", site.post)
+    yield Route("/p/{id}/text", site.text)
     yield Route("/library", site.library)
     yield Route("/studio", site.studio)
+    yield Route("/studio/preview", site.preview, methods=["POST"])
+    yield Route("/license.xml", site.license)
+    yield Route("/icon.svg", site.icon)
+    yield Route("/site.webmanifest", site.manifest)
     yield Route(f"{ASSET_PATH}{{name}}", site.asset)
 
 

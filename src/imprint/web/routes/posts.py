@@ -87,6 +87,8 @@ class PostRoutes:
     login: Login
     posts: Posts
     records: PostRecords
+    has_pages: bool = False
+    """Whether authors have pages for people; those of posts are Markdown without them."""
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
@@ -104,6 +106,8 @@ class PostRoutes:
     async def author(self, request: Request) -> Response:
         check_parameters(request)
         address = canonical_address(request.path_params["address"])
+        if self.has_pages and prefers(request, HTML_TYPE):
+            return _see_page(f"/a/{address}")
         found = await self.posts.author(address)
         return self._respond(request, found, author_response, SHORT_LIVED, "Accept")
 

@@ -51,6 +51,10 @@ class Assets:
         """The file with this name."""
         return self._files.get(name)
 
+    def has(self, entry: str) -> bool:
+        """Whether there is an entry with this name."""
+        return entry in self._manifest
+
     def url(self, entry: str) -> str:
         """The address of an entry like `reader.js`. Raises `KeyError` for an unknown one."""
         return ASSET_PATH + self._manifest[entry]

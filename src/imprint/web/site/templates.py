@@ -1,19 +1,26 @@
 """The templates of the pages: Jinja2, with everything escaped that is not marked as safe."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import jinja2
 import msgspec
+import nh3
 from markupsafe import Markup
 
 from imprint.web.site.assets import Assets
+from imprint.web.site.cards import coin, post_title, short_address, thumbnail_path
+from imprint.web.site.icon import MARK
+
+FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
+"""Fonts of what is seen first, which pages load before their style sheet asks for them."""
 
 
 class Templates:
     """Renders templates; `shared` are the values that every page has."""
 
     def __init__(self, assets: Assets, shared: dict[str, Any]) -> None:
-        self._environment = jinja2.Environment(
+        environment = self._environment = jinja2.Environment(
             loader=jinja2.PackageLoader("imprint.web.site"),
             autoescape=True,
             auto_reload=False,
@@ -21,8 +28,20 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals.update(shared, asset=assets.url)
-        self._environment.filters["data"] = script_data
+        fonts = [assets.url(name) for name in FONTS if assets.has(name)]
+        environment.globals.update(
+            shared, asset=assets.url, has_asset=assets.has, fonts=fonts, mark=MARK
+        )
+        environment.filters.update(
+            coin=coin,
+            data=script_data,
+            day=_day,
+            instant=_instant,
+            short=short_address,
+            snippet=_snippet,
+            thumbnail=thumbnail_path,
+            title_of=post_title,
+        )
 
     def render(self, name: str, **values: Any) -> str:
         """The page that a template makes of these values."""
@@ -33,3 +52,19 @@ def script_data(value: object) -> Markup:
     """JSON for the inside of a `script` element of a data type; it cannot end the element."""
     text = msgspec.json.encode(value).decode()
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - no markup left
+
+
+def _day(moment: datetime) -> str:
+    """The day of a moment, as people write it: 3 November 2026."""
+    moment = moment.astimezone(UTC)
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def _instant(moment: datetime) -> str:
+    """A moment for machines."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _snippet(text: str) -> Markup:
+    """A snippet of the search, in which nothing but marks is HTML."""
+    return Markup(nh3.clean(text, tags={"mark"}, attributes={}))  # noqa: S704 - sanitised

@@ -1,0 +1,141 @@
+"""What pages tell other sites about themselves: canonical address, cards, feeds, the author."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import msgspec
+
+from imprint.domain.addresses import Address
+from imprint.domain.cids import NotACid, parse_cid
+from imprint.domain.feeds import ALL_POSTS, author_path, format_ether, tag_path
+from imprint.domain.indexed_posts import IndexedPost
+from imprint.web.feed_links import page_path
+
+MAX_DESCRIPTION = 300
+"""Characters of a description in a card."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLink:
+    """A feed that a page announces."""
+
+    title: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The head of a page; addresses are paths, to which `service` is put."""
+
+    service: str
+    path: str
+    title: str
+    description: str
+    feeds: tuple[FeedLink, ...] = ()
+    image: str | None = None
+    kind: str = "website"
+    post: IndexedPost | None = None
+    indexed: bool = True
+
+    @property
+    def canonical(self) -> str:
+        """The address of the page."""
+        return self.service + self.path
+
+    @property
+    def image_url(self) -> str | None:
+        """The address of its picture."""
+        return None if self.image is None else self.service + self.image
+
+    def miniapp(self, name: str) -> str:
+        """The JSON of `fc:miniapp`."""
+        button = {
+            "title": "Read",
+            "action": {"type": "launch_miniapp", "url": self.canonical, "name": name},
+        }
+        return msgspec.json.encode(
+            {"version": "1", "imageUrl": self.image_url, "button": button}
+        ).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """Makes the heads of pages of the service with this public URL and name."""
+
+    service: str
+    name: str
+
+    @property
+    def _site_feed(self) -> FeedLink:
+        return FeedLink(f"{self.name}: newest posts", ALL_POSTS)
+
+    def page(self, path: str, title: str, description: str, *, indexed: bool = True) -> Card:
+        """The head of a page without a picture."""
+        return Card(self.service, path, title, description, (self._site_feed,), indexed=indexed)
+
+    def tag(self, tag: str, *, indexed: bool) -> Card:
+        """The head of the page of a hashtag."""
+        feed = FeedLink(f"{self.name}: #{tag}", quote(tag_path(tag)))
+        description = f"Posts with the hashtag #{tag}, the newest first."
+        return Card(
+            self.service,
+            f"/t/{quote(tag)}",
+            f"#{tag}",
+            description,
+            (feed, self._site_feed),
+            indexed=indexed,
+        )
+
+    def author(self, address: Address) -> Card:
+        """The head of the page of an author."""
+        feed = FeedLink(f"{self.name}: {short_address(address)}", author_path(address))
+        title = f"Posts of {short_address(address)}"
+        description = f"Everything that {address} has published."
+        feeds = (feed, self._site_feed)
+        return Card(self.service, f"/a/{address}", title, description, feeds, kind="profile")
+
+    def post(self, post: IndexedPost) -> Card:
+        """The head of the page of a post."""
+        feed = FeedLink(f"{self.name}: {short_address(post.author)}", author_path(post.author))
+        return Card(
+            self.service,
+            page_path(post.post_id),
+            post_title(post),
+            _description(post),
+            (feed, self._site_feed),
+            thumbnail_path(post),
+            "article",
+            post,
+        )
+
+
+def post_title(post: IndexedPost) -> str:
+    """The title of a post; one without has its id."""
+    return " ".join(post.title.split()) or f"Post {post.post_id}"
+
+
+def thumbnail_path(post: IndexedPost) -> str | None:
+    """The path of the picture of a post; None if it cannot be here."""
+    if not post.hosted:
+        return None
+    try:
+        return f"/ipfs/{parse_cid(post.thumbnail_cid)}"
+    except NotACid:
+        return None
+
+
+def short_address(address: str) -> str:
+    """An address as people recognise it: its first and last digits."""
+    return f"{address[:6]}…{address[-4:]}"
+
+
+def coin(wei: int) -> str:
+    """An amount in the coin of the chain."""
+    return "Free" if wei == 0 else format_ether(wei)
+
+
+def _description(post: IndexedPost) -> str:
+    text = " ".join(post.description.split())
+    if not text:
+        return f"A post by {short_address(post.author)}. {coin(post.price)}."
+    return text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"

@@ -1,0 +1,86 @@
+"""Rendered pages: their bytes, plain and compressed, and the responses that carry them."""
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.web.responses import is_current
+from imprint.web.validators import content_tag
+
+HTML_TYPE = "text/html; charset=utf-8"
+
+SMALLEST_COMPRESSED = 1_024
+"""Bytes of the smallest page that is compressed. Pages have no secrets that lengths could tell."""
+
+LARGEST_COMPRESSED = 1024 * 1024
+"""Bytes of the largest page that is compressed: a larger one is pictures."""
+
+LICENSE_LINK = '</license.xml>; rel="license"; type="application/rsl+xml"'
+
+_OVERHEAD = 1_024
+"""Bytes that a kept page takes besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPage:
+    """A page and its entity tag, which is weak: it is the same for the compressed page."""
+
+    body: bytes
+    compressed: bytes | None
+    tag: str
+
+    @classmethod
+    def of(cls, text: str) -> "RenderedPage":
+        """The page with this HTML."""
+        body = text.encode()
+        compressed = None
+        if SMALLEST_COMPRESSED <= len(body) <= LARGEST_COMPRESSED:
+            compressed = gzip.compress(body, 6, mtime=0)
+        return cls(body, compressed, content_tag(body))
+
+    @property
+    def weight(self) -> int:
+        """About the bytes that this takes in memory."""
+        return _OVERHEAD + len(self.body) + len(self.compressed or b"")
+
+    def headers(self, policy: str, cache: str) -> dict[str, str]:
+        """The headers of a response with this page."""
+        return {
+            "ETag": f"W/{self.tag}",
+            "Content-Security-Policy": policy,
+            "Cache-Control": cache,
+            "Vary": "Accept-Encoding",
+            "Link": LICENSE_LINK,
+        }
+
+    def is_current(self, request: Request) -> bool:
+        """Whether the client has this page."""
+        return is_current(request, self.tag)
+
+    def encoded(self, request: Request, headers: dict[str, str]) -> bytes:
+        """The bytes for this client; notes in the headers that they are compressed."""
+        if self.compressed is None or not accepts_gzip(request):
+            return self.body
+        headers["Content-Encoding"] = "gzip"
+        return self.compressed
+
+    def response(
+        self, request: Request, policy: str, cache: str, more: Mapping[str, str] | None = None
+    ) -> Response:
+        """The response with this page, or 304 if the client has it."""
+        headers = {**self.headers(policy, cache), **(more or {})}
+        if self.is_current(request):
+            return Response(status_code=304, headers=headers)
+        return Response(self.encoded(request, headers), 200, headers, HTML_TYPE)
+
+
+def accepts_gzip(request: Request) -> bool:
+    """Whether a client reads gzip; one that refuses it with `q=0` does not."""
+    for part in request.headers.get("accept-encoding", "").lower().split(","):
+        coding, _, weight = part.partition(";")
+        if coding.strip() == "gzip":
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False

@@ -1,0 +1,102 @@
+"""Pictures inside texts: taken out before a text is rendered, and put back into its HTML.
+
+A picture is a `data:` URL of some megabytes. Renderer and sanitiser see a short name in its place.
+"""
+
+import re
+from base64 import b64decode
+from dataclasses import dataclass, field
+
+SCHEME = "imprint-picture"
+"""The scheme of the names that stand for pictures."""
+
+SHARED_BYTES = 64 * 1024
+"""Bytes of a picture in which its size is looked for."""
+
+_DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+"""Pictures of pixels. An SVG is a document that can have scripts, and is none of them."""
+
+_NAME = re.compile(rf"{SCHEME}:([0-9]{{1,6}})(?![0-9])")
+_JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+
+@dataclass(slots=True)
+class Pictures:
+    """The pictures of one text, by their numbers."""
+
+    urls: list[str] = field(default_factory=list)
+
+    def take_out(self, text: str) -> str:
+        """The text with names in the place of its pictures."""
+
+        def name(found: "re.Match[str]") -> str:
+            self.urls.append(found[0])
+            return f"{SCHEME}:{len(self.urls) - 1}"
+
+        return _DATA_URL.sub(name, text)
+
+    def put_back(self, markup: str) -> str:
+        """The HTML with the pictures in it; a URL of base64 needs no escape."""
+        if not self.urls:
+            return markup
+        return _NAME.sub(self._url, markup)
+
+    def size(self, name: str) -> tuple[int, int] | None:
+        """Width and height of the picture with this name, if its first bytes tell."""
+        found = _NAME.fullmatch(name)
+        if found is None or int(found[1]) >= len(self.urls):
+            return None
+        url = self.urls[int(found[1])]
+        start = url.index(",") + 1
+        encoded = url[start : start + SHARED_BYTES // 3 * 4]
+        try:
+            size = picture_size(b64decode(encoded[: len(encoded) // 4 * 4]))
+        except ValueError:
+            return None
+        return size if size is not None and all(0 < side < 100_000 for side in size) else None
+
+    def _url(self, found: "re.Match[str]") -> str:
+        number = int(found[1])
+        return self.urls[number] if number < len(self.urls) else found[0]
+
+
+def picture_size(head: bytes) -> tuple[int, int] | None:
+    """Width and height of a PNG, GIF, WebP or JPEG that begins with these bytes."""
+    if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:
+        return _number(head[16:20]), _number(head[20:24])
+    if head.startswith((b"GIF87a", b"GIF89a")) and len(head) >= 10:
+        return _little(head[6:8]), _little(head[8:10])
+    if head[8:12] == b"WEBP" and len(head) >= 30:
+        return _webp_size(head)
+    if head.startswith(b"\xff\xd8"):
+        return _jpeg_size(head)
+    return None
+
+
+def _webp_size(head: bytes) -> tuple[int, int] | None:
+    kind = head[12:16]
+    if kind == b"VP8X":
+        return _little(head[24:27]) + 1, _little(head[27:30]) + 1
+    if kind == b"VP8L":
+        bits = _little(head[21:25])
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if kind == b"VP8 ":
+        return _little(head[26:28]) & 0x3FFF, _little(head[28:30]) & 0x3FFF
+    return None
+
+
+def _jpeg_size(head: bytes) -> tuple[int, int] | None:
+    at = 2
+    while at + 9 <= len(head) and head[at] == 0xFF:
+        if head[at + 1] in _JPEG_SIZES:
+            return _number(head[at + 7 : at + 9]), _number(head[at + 5 : at + 7])
+        at += 2 + max(2, _number(head[at + 2 : at + 4]))
+    return None
+
+
+def _number(digits: bytes) -> int:
+    return int.from_bytes(digits, "big")
+
+
+def _little(digits: bytes) -> int:
+    return int.from_bytes(digits, "little")

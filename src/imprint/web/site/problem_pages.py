@@ -1,0 +1,83 @@
+"""Problem pages: what browsers get where programs get problem+json."""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.web.routes.posts import HTML_TYPE, prefers
+from imprint.web.site.policy import content_policy
+from imprint.web.site.templates import Templates
+
+ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
+"""Responds to an exception."""
+
+PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator"})
+PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/")
+
+WHAT_TO_DO = {
+    400: "Check the address, or search for what you are looking for.",
+    404: "It may have been mistyped, or moved. Search for it, or begin at the front page.",
+    405: "Begin at the front page.",
+    429: "Please wait a minute, and load the page again.",
+    503: "Please load the page again in a moment. Nothing is lost.",
+}
+"""What a reader can do about each status."""
+
+HEADINGS = {
+    400: "This address is not right",
+    404: "There is nothing here",
+    429: "Too many requests",
+    503: "We cannot show this right now",
+}
+
+KEPT_HEADERS = ("retry-after", "allow")
+"""Headers of a problem that its page has, too."""
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a request is a browser's, for a page."""
+    path = request.url.path
+    is_page = path in PAGES or path.startswith(PAGE_PREFIXES)
+    return is_page and prefers(request, HTML_TYPE)
+
+
+def page_handler(
+    handler: ProblemHandler, refuse: Callable[[Response, str], Response]
+) -> ProblemHandler:
+    """A handler that sends browsers a page; a path without a route is one, too."""
+
+    async def respond(request: Request, error: Any) -> Response:
+        response = await handler(request, error)
+        if isinstance(error, HTTPException):
+            if error.status_code == 404 and prefers(request, HTML_TYPE):
+                return refuse(response, "There is nothing at this address.")
+            return response
+        return refuse(response, error.detail) if wants_page(request) else response
+
+    return respond
+
+
+def problem_page(
+    templates: Templates, problem: Response, detail: str, rpc_url: str | None
+) -> Response:
+    """The page in the place of this response with a problem."""
+    status = problem.status_code
+    page = templates.render(
+        "problem.html",
+        status=status,
+        heading=HEADINGS.get(status, HTTPStatus(status).phrase),
+        detail=detail,
+        advice=WHAT_TO_DO.get(status, "Begin at the front page."),
+    )
+    kept = {name: problem.headers[name] for name in KEPT_HEADERS if name in problem.headers}
+    headers = {
+        "Content-Security-Policy": content_policy(rpc_url),
+        "Cache-Control": "no-store",
+        "Vary": "Accept",
+        **kept,
+    }
+    return Response(page, status, headers, "text/html")
