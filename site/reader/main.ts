@@ -1,1 +1,1 @@
-export {};
+import "../wallet/index.ts";

@@ -1,0 +1,18 @@
+/** The facts of the service, which every page carries, so that no request is needed for them. */
+
+import type { ServiceFacts } from "imprint-press";
+
+/** As `/.well-known/imprint.json`, but for `now`: a page may come out of a cache. */
+export type PageFacts = Omit<ServiceFacts, "now">;
+
+/** The facts that this page carries. Throws if the page has none. */
+export function readFacts(page: Document): PageFacts {
+  const text = page.getElementById("facts")?.textContent;
+  if (!text) throw new Error("This page does not carry the facts of its service.");
+  return JSON.parse(text) as PageFacts;
+}
+
+export const facts: PageFacts = readFacts(document);
+
+/** Whether this is `imprint dev`: only then does the service name a node, which has accounts. */
+export const isDevelopment: boolean = facts.chain.rpc_url !== undefined;

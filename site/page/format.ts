@@ -1,0 +1,37 @@
+/** How amounts, dates, addresses and counts are written on pages. */
+
+import { formatCoin } from "imprint-press";
+
+/** The name of the chain's coin. */
+export const COIN = "ETH";
+
+/** Digits after the point of amounts that need not be exact, such as balances. */
+const BALANCE_DIGITS = 4;
+
+const DATE = new Intl.DateTimeFormat("en", { dateStyle: "long" });
+const NUMBER = new Intl.NumberFormat("en");
+
+/** An amount in wei, exactly: `0.01 ETH`. */
+export const coin = (wei: string | bigint): string => `${formatCoin(wei)} ${COIN}`;
+
+/** A balance in wei, cut after four digits, so that it never shows more than there is. */
+export function balance(wei: bigint): string {
+  const [whole = "0", fraction = ""] = formatCoin(wei).split(".");
+  const kept = fraction.slice(0, BALANCE_DIGITS).replace(/0+$/, "");
+  if (wei > 0n && whole === "0" && !kept)
+    return `under 0.${"1".padStart(BALANCE_DIGITS, "0")} ${COIN}`;
+  return `${NUMBER.format(BigInt(whole))}${kept && `.${kept}`} ${COIN}`;
+}
+
+/** A day: `November 16, 2026`. */
+export const day = (time: string | Date): string => DATE.format(new Date(time));
+
+/** The two ends of an address, a cid or a hash, for where its full form does not fit. */
+export function short(text: string): string {
+  return text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`;
+}
+
+/** A number with its noun: `1 post`, `1,200 posts`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${NUMBER.format(number)} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,45 @@
+/** Notices at the edge of the page, which are read out and take no focus. */
+
+import { button, h } from "./dom.ts";
+
+export interface Notice {
+  kind: "info" | "good" | "bad";
+  text: string;
+  action?: { label: string; run: () => void };
+}
+
+/** How long a notice without an action stays, in milliseconds; bad news stay until closed. */
+const SHOWN = 8000;
+
+let spoken: HTMLElement | undefined;
+let shown: HTMLElement | undefined;
+
+/** Have a text read out, without showing it. */
+export function announce(text: string): void {
+  spoken ??= document.body.appendChild(
+    h("div", { class: "unseen", role: "status", "aria-live": "polite" }),
+  );
+  // Screen readers are silent when the same text comes twice.
+  spoken.textContent = spoken.textContent === text ? `${text}\u00a0` : text;
+}
+
+/** Show a notice and have it read out. The result closes it. */
+export function notify({ kind, text, action }: Notice): () => void {
+  shown ??= document.body.appendChild(
+    h("div", { class: "notices", role: "status", "aria-live": "polite" }),
+  );
+  const notice = h("div", { class: "notice", "data-kind": kind });
+  const close = () => notice.remove();
+  const run = () => {
+    close();
+    action?.run();
+  };
+  notice.append(
+    h("p", null, text),
+    ...(action ? [button(action.label, run, { class: "quiet" })] : []),
+    button("×", close, { class: "close", "aria-label": "Close" }),
+  );
+  shown.append(notice);
+  if (kind !== "bad" && !action) setTimeout(close, SHOWN);
+  return close;
+}

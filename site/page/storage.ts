@@ -1,0 +1,28 @@
+/** What this browser remembers for the site; a browser that keeps nothing is no error. */
+
+/** The value of a key; null if there is none or it cannot be read. */
+export function recall<T>(key: string): T | null {
+  try {
+    const text = localStorage.getItem(key);
+    return text === null ? null : (JSON.parse(text) as T);
+  } catch {
+    return null;
+  }
+}
+
+/** Keep a value, or forget the key if it is null. */
+export function remember(key: string, value: unknown): void {
+  try {
+    if (value === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // Private windows and full disks: the page works, and asks again after a reload.
+  }
+}
+
+/** Call `changed` when another tab changes one of these keys. */
+export function onOtherTab(keys: string[], changed: () => void): void {
+  addEventListener("storage", ({ key }) => {
+    if (key === null || keys.includes(key)) changed();
+  });
+}

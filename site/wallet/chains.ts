@@ -1,0 +1,50 @@
+/** The chain that a wallet is on, and how it comes to the one of the service. */
+
+import type { Provider } from "imprint-press";
+import { facts } from "../page/facts.ts";
+import { COIN } from "../page/format.ts";
+import { WrongChain } from "./failures.ts";
+
+/** What wallets say of a chain that they do not know; some wrap it. */
+const UNKNOWN_CHAIN = 4902;
+
+/** Have the wallet switch to the chain of the service, or add it. It may ask its owner.
+ *
+ * Throws `WrongChain` if the wallet stays where it is, or what the wallet throws.
+ */
+export async function switchChain(provider: Provider): Promise<void> {
+  if ((await readChain(provider)) === facts.chain.id) return;
+  const chainId = `0x${facts.chain.id.toString(16)}`;
+  try {
+    await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] });
+  } catch (error) {
+    if (!isUnknownChain(error)) throw error;
+    await addChain(provider, chainId, error);
+  }
+  const chain = await readChain(provider);
+  if (chain !== facts.chain.id) throw new WrongChain(chain);
+}
+
+/** The id of the chain that a wallet or a node is on. */
+export async function readChain(provider: Provider): Promise<number> {
+  return Number(await provider.request({ method: "eth_chainId" }));
+}
+
+async function addChain(provider: Provider, chainId: string, unknown: unknown): Promise<void> {
+  const { rpc_url } = facts.chain;
+  // Only under `imprint dev` does the page know a node to add.
+  if (rpc_url === undefined) throw unknown;
+  const nativeCurrency = { name: COIN, symbol: COIN, decimals: 18 };
+  const chain = { chainId, chainName: "Imprint development", rpcUrls: [rpc_url], nativeCurrency };
+  await provider.request({ method: "wallet_addEthereumChain", params: [chain] });
+  if ((await readChain(provider)) !== facts.chain.id)
+    await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] });
+}
+
+function isUnknownChain(error: unknown): boolean {
+  const { code, data } = (error ?? {}) as {
+    code?: unknown;
+    data?: { originalError?: { code?: unknown } };
+  };
+  return code === UNKNOWN_CHAIN || data?.originalError?.code === UNKNOWN_CHAIN;
+}

@@ -1,0 +1,156 @@
+/** The dialog in which an account is chosen: a wallet of this browser, or a development account. */
+
+import { button, type Child, fill, h } from "../page/dom.ts";
+import { isDevelopment } from "../page/facts.ts";
+import { short } from "../page/format.ts";
+import { type Account, account, connectWallet, useDevelopmentAccount } from "./connection.ts";
+import { developmentAccounts } from "./development.ts";
+import { type AnnouncedWallet, wallets } from "./discovery.ts";
+import { Cancelled, explain } from "./failures.ts";
+
+/** Where people without a wallet find one. */
+const ABOUT_WALLETS = "https://ethereum.org/wallets/";
+
+/** Let the user choose an account. Throws `Cancelled` if the dialog is closed without one. */
+export function chooseAccount(): Promise<Account> {
+  return new Promise((resolve, reject) => {
+    const dialog = h("dialog", { class: "chooser", "aria-labelledby": "chooser-title" });
+    const status = h("p", { class: "chooser-status", role: "status", "aria-live": "polite" });
+    const places = [h("div"), h("div")] as const;
+    let isDone = false;
+    const finish = (chosen: Account) => {
+      isDone = true;
+      dialog.close();
+      resolve(chosen);
+    };
+    const stop = wallets.subscribe((found) => {
+      fill(places[0], ...walletSection(found, (wallet) => void ask(wallet)));
+    });
+    async function ask(wallet: AnnouncedWallet): Promise<void> {
+      dialog.toggleAttribute("data-busy", true);
+      status.dataset.kind = "info";
+      status.textContent = `Open ${wallet.name} and confirm that this page may see your account.`;
+      try {
+        const chosen = await connectWallet(wallet);
+        if (dialog.open) finish(chosen);
+      } catch (error) {
+        const { sentence, isCancelled } = explain(error);
+        status.dataset.kind = isCancelled ? "info" : "bad";
+        status.textContent = isCancelled
+          ? `${wallet.name} was not connected, because you declined. You can choose it again.`
+          : sentence;
+      } finally {
+        dialog.toggleAttribute("data-busy", false);
+      }
+    }
+    dialog.addEventListener("close", () => {
+      stop();
+      dialog.remove();
+      if (!isDone) reject(new Cancelled());
+    });
+    // A click on the backdrop is a click on the dialog itself.
+    dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
+    dialog.append(
+      h(
+        "div",
+        { class: "chooser-body" },
+        h(
+          "header",
+          null,
+          h("h2", { id: "chooser-title" }, "Who are you?"),
+          button("×", () => dialog.close(), { class: "close", "aria-label": "Close" }),
+        ),
+        ...places,
+        status,
+      ),
+    );
+    document.body.append(dialog);
+    dialog.showModal();
+    if (isDevelopment) void listDevelopment(places[1], finish);
+  });
+}
+
+function walletSection(
+  found: readonly AnnouncedWallet[],
+  choose: (wallet: AnnouncedWallet) => void,
+): Child[] {
+  if (found.length > 0)
+    return [
+      h("h3", null, "Your wallet"),
+      h(
+        "ul",
+        { class: "choices" },
+        found.map((wallet) =>
+          h(
+            "li",
+            null,
+            choice(icon(wallet), wallet.name, null, () => choose(wallet)),
+          ),
+        ),
+      ),
+    ];
+  if (isDevelopment) return [];
+  return [
+    h(
+      "p",
+      null,
+      "This browser has no wallet. A wallet keeps your account: with it you sign in, buy and publish, and no password is needed. ",
+      h(
+        "a",
+        { href: ABOUT_WALLETS, rel: "noopener noreferrer", target: "_blank" },
+        "Find a wallet",
+      ),
+      ", install it, and come back: it appears here by itself.",
+    ),
+  ];
+}
+
+async function listDevelopment(place: Element, finish: (chosen: Account) => void): Promise<void> {
+  fill(place, h("h3", null, "Accounts of the development chain"), h("p", null, "Asking the node…"));
+  try {
+    const accounts = await developmentAccounts();
+    fill(
+      place,
+      h("h3", null, "Accounts of the development chain"),
+      h("p", { class: "hint" }, "They have play money and sign by themselves."),
+      h(
+        "ul",
+        { class: "choices" },
+        accounts.map((each) =>
+          h(
+            "li",
+            null,
+            choice(initial(each.name), each.name, short(each.address), () =>
+              finish(useDevelopmentAccount(each)),
+            ),
+          ),
+        ),
+      ),
+    );
+  } catch (error) {
+    fill(
+      place,
+      h("h3", null, "Accounts of the development chain"),
+      h("p", { class: "chooser-status", "data-kind": "bad" }, explain(error).sentence),
+      button("Try again", () => void listDevelopment(place, finish), { class: "quiet" }),
+    );
+  }
+}
+
+function choice(mark: Node, name: string, note: string | null, choose: () => void): HTMLElement {
+  const isCurrent = note !== null && note === (account.value && short(account.value.address));
+  return button(
+    h("span", { class: "choice-mark", "aria-hidden": "true" }, mark),
+    choose,
+    { class: "choice", "aria-current": isCurrent && "true" },
+    h("span", { class: "choice-name" }, name),
+    note && h("span", { class: "choice-note" }, note),
+  );
+}
+
+const icon = (wallet: AnnouncedWallet): HTMLElement =>
+  wallet.icon
+    ? h("img", { src: wallet.icon, alt: "", width: 32, height: 32 })
+    : initial(wallet.name);
+
+const initial = (name: string): HTMLElement => h("span", { class: "initial" }, name.slice(0, 1));

@@ -1,0 +1,112 @@
+/** The account that this page acts for: chosen once, found again after a reload. */
+
+import { type ReadonlySignal, signal } from "@preact/signals-core";
+import { type Address, type Provider, type Wallet, walletOfProvider } from "imprint-press";
+import { switchSession } from "../page/service.ts";
+import { onOtherTab, recall, remember } from "../page/storage.ts";
+import { DEVELOPMENT, developmentAccounts, developmentNode } from "./development.ts";
+import { type AnnouncedWallet, type BrowserProvider, findWallet } from "./discovery.ts";
+import { NoAccount } from "./failures.ts";
+
+export interface Account {
+  readonly address: Address;
+  readonly wallet: Wallet;
+  readonly provider: Provider;
+  readonly name: string;
+  readonly icon: string | null;
+}
+
+/** What is kept of the choice: the wallet, and for development the address. */
+interface Choice {
+  wallet: string;
+  address: Address;
+}
+
+const CHOICE_KEY = "imprint.wallet";
+
+const current = signal<Account | null>(null);
+let stopFollowing = () => {};
+
+/** The account that this page acts for; null if none is connected. */
+export const account: ReadonlySignal<Account | null> = current;
+
+/** Connect again to what was chosen before, without a prompt. The result is null if that fails. */
+export async function reconnect(): Promise<Account | null> {
+  const choice = recall<Choice>(CHOICE_KEY);
+  if (choice === null) return null;
+  if (choice.wallet === DEVELOPMENT) {
+    const accounts = await developmentAccounts().catch(() => []);
+    const same = accounts.find(({ address }) => address === choice.address);
+    return same ? useDevelopmentAccount(same) : null;
+  }
+  const wallet = await findWallet(choice.wallet);
+  if (wallet === null) return null;
+  const allowed = await readAccounts(wallet, "eth_accounts").catch(() => []);
+  const same = allowed.find((each) => each.toLowerCase() === choice.address.toLowerCase());
+  const address = same ?? allowed[0];
+  return address ? use(wallet, address) : null;
+}
+
+/** Ask a wallet for its account, which it may ask its owner about. Throws what the wallet throws. */
+export async function connectWallet(wallet: AnnouncedWallet): Promise<Account> {
+  const [address] = await readAccounts(wallet, "eth_requestAccounts");
+  if (!address) throw new NoAccount("The wallet shares no account.");
+  return use(wallet, address);
+}
+
+/** Act for an account of the development chain. */
+export function useDevelopmentAccount(chosen: Account): Account {
+  stopFollowing();
+  stopFollowing = () => {};
+  return show(chosen, DEVELOPMENT);
+}
+
+/** Forget the account, on this page and in the other tabs. */
+export function disconnect(): void {
+  remember(CHOICE_KEY, null);
+  stopFollowing();
+  current.value = null;
+}
+
+/** Whether the account is one of the development chain, which signs without a prompt. */
+export const isDevelopmentAccount = (each: Account): boolean => each.provider === developmentNode;
+
+async function readAccounts(wallet: AnnouncedWallet, method: string): Promise<Address[]> {
+  const accounts = await wallet.provider.request({ method });
+  return Array.isArray(accounts) ? (accounts as Address[]) : [];
+}
+
+function use(wallet: AnnouncedWallet, address: Address): Account {
+  stopFollowing();
+  stopFollowing = follow(wallet.provider, ([next]) => {
+    if (!next) disconnect();
+    else if (next.toLowerCase() !== current.value?.address.toLowerCase()) use(wallet, next);
+  });
+  const { name, icon, provider } = wallet;
+  return show(
+    { address, wallet: walletOfProvider(provider, address), provider, name, icon },
+    wallet.id,
+  );
+}
+
+function show(shown: Account, wallet: string): Account {
+  remember(CHOICE_KEY, { wallet, address: shown.address } satisfies Choice);
+  switchSession(shown.address);
+  current.value = shown;
+  return shown;
+}
+
+/** Hear of other accounts of the wallet until the result is called. */
+function follow(provider: BrowserProvider, changed: (accounts: Address[]) => void): () => void {
+  const listener = (accounts: Address[]) => changed(Array.isArray(accounts) ? accounts : []);
+  provider.on?.("accountsChanged", listener);
+  return () => provider.removeListener?.("accountsChanged", listener);
+}
+
+onOtherTab([CHOICE_KEY], () => {
+  const choice = recall<Choice>(CHOICE_KEY);
+  if (choice === null) {
+    stopFollowing();
+    current.value = null;
+  } else if (choice.address !== current.value?.address) void reconnect();
+});

@@ -1,0 +1,56 @@
+/** The accounts of the development chain: its node signs for them, so that there is no prompt. */
+
+import { type Address, httpProvider, type Provider, walletOfProvider } from "imprint-press";
+import { facts } from "../page/facts.ts";
+import type { Account } from "./connection.ts";
+import { NodeUnreachable } from "./failures.ts";
+
+/** The id that stands for these accounts where the id of a wallet does otherwise. */
+export const DEVELOPMENT = "development";
+
+/** Names in the order of the accounts, with the part that each plays. */
+const NAMES = [
+  "Ada (author)",
+  "Ben (reader)",
+  "Cleo (reader)",
+  "Dan (author)",
+  "Eva (reader)",
+  "Finn (reader)",
+  "Gus (reader)",
+  "Hana (reader)",
+  "Ida (reader)",
+  "Jon (reader)",
+];
+
+/** The node of `imprint dev`; null in production. */
+export const developmentNode: Provider | null =
+  facts.chain.rpc_url === undefined ? null : nodeProvider(facts.chain.rpc_url);
+
+/** All accounts of the development chain; none in production. Throws `NodeUnreachable`. */
+export async function developmentAccounts(): Promise<Account[]> {
+  const node = developmentNode;
+  if (node === null) return [];
+  const addresses = (await node.request({ method: "eth_accounts" })) as Address[];
+  return addresses.map((address, index) => ({
+    address,
+    wallet: walletOfProvider(node, address),
+    provider: node,
+    name: NAMES[index] ?? `Account ${index}`,
+    icon: null,
+  }));
+}
+
+function nodeProvider(rpcUrl: string): Provider {
+  const node = httpProvider(rpcUrl);
+  return {
+    async request(args) {
+      try {
+        return await node.request(args);
+      } catch (error) {
+        // A node that refuses has a code; all else is a node that does not respond.
+        if (error instanceof Error && "code" in error) throw error;
+        throw new NodeUnreachable(error);
+      }
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/** The wallets of this browser: those that announce themselves (EIP-6963), or `window.ethereum`. */
+
+import { type ReadonlySignal, signal } from "@preact/signals-core";
+import type { Provider } from "imprint-press";
+import { createStore, type EIP6963ProviderDetail } from "mipd";
+
+/** A wallet also says when its account or its chain changes. */
+export interface BrowserProvider extends Provider {
+  on?(event: string, listener: (value: never) => void): void;
+  removeListener?(event: string, listener: (value: never) => void): void;
+}
+
+export interface AnnouncedWallet {
+  /** The reverse domain name of the wallet, the same after a reload. */
+  readonly id: string;
+  readonly name: string;
+  /** A picture as a data URL, or null if it is anything else. */
+  readonly icon: string | null;
+  readonly provider: BrowserProvider;
+}
+
+/** Pictures that are shown; longer or other ones are not. */
+const ICON = /^data:image\/(png|jpeg|webp|gif|svg\+xml)[;,]/i;
+const ICON_LENGTH = 200_000;
+const NAME_LENGTH = 60;
+
+/** The id of `window.ethereum`, for wallets that do not announce themselves. */
+const INJECTED = "injected";
+
+/** How long a wallet that was used before may take to announce itself, in milliseconds. */
+const PATIENCE = 1500;
+
+const found = signal<readonly AnnouncedWallet[]>([]);
+
+/** The wallets that announced themselves so far. */
+export const wallets: ReadonlySignal<readonly AnnouncedWallet[]> = found;
+
+/** A wallet by its id, as soon as it announces itself; null if it does not. */
+export function findWallet(id: string): Promise<AnnouncedWallet | null> {
+  return new Promise((resolve) => {
+    const seek = () => found.value.find((each) => each.id === id) ?? null;
+    const timer = setTimeout(() => finish(seek()), PATIENCE);
+    const stop = found.subscribe(() => {
+      const wallet = seek();
+      // Not at once: `subscribe` calls before it returns how to stop.
+      if (wallet) queueMicrotask(() => finish(wallet));
+    });
+    function finish(wallet: AnnouncedWallet | null): void {
+      clearTimeout(timer);
+      stop();
+      resolve(wallet);
+    }
+  });
+}
+
+/** What is shown of a wallet. Its name and picture are its own words, so they are checked. */
+export function describe({ info, provider }: EIP6963ProviderDetail): AnnouncedWallet {
+  const name = String(info.name).trim().slice(0, NAME_LENGTH) || "A wallet";
+  return {
+    id: String(info.rdns),
+    name,
+    icon: safeIcon(info.icon),
+    provider: provider as unknown as BrowserProvider,
+  };
+}
+
+/** A picture that may be shown: a data URL of an image, of a sensible size. */
+export function safeIcon(icon: unknown): string | null {
+  const text = typeof icon === "string" ? icon.trim() : "";
+  return text.length <= ICON_LENGTH && ICON.test(text) ? text : null;
+}
+
+function injected(): AnnouncedWallet[] {
+  const provider = (window as { ethereum?: BrowserProvider }).ethereum;
+  if (typeof provider?.request !== "function") return [];
+  return [{ id: INJECTED, name: "Browser wallet", icon: null, provider }];
+}
+
+const store = createStore();
+store.subscribe(
+  (details) => {
+    const announced = details.map(describe);
+    found.value = announced.length > 0 ? announced : injected();
+  },
+  { emitImmediately: true },
+);

@@ -1,0 +1,13 @@
+/** Wallets, for all pages: who acts, with which session, on which chain. */
+
+import { switchChain } from "./chains.ts";
+import type { Account } from "./connection.ts";
+
+export { session } from "../page/service.ts";
+export { type Account, account, isDevelopmentAccount } from "./connection.ts";
+export { developmentAccounts } from "./development.ts";
+export { AccountChanged, Cancelled, type Explanation, explain, WrongChain } from "./failures.ts";
+export { connect, signIn, signOut, withSession } from "./session.ts";
+
+/** Before a transaction: the wallet is on the chain of the service, or is offered to switch. */
+export const onRightChain = (account: Account): Promise<void> => switchChain(account.provider);

@@ -1,0 +1,80 @@
+/** Signing in: one free signature, then the account reads what it holds. */
+
+import { Refusal, type Session } from "imprint-press";
+import { imprint, isOf, keepSession, session } from "../page/service.ts";
+import { type Account, account, disconnect, reconnect } from "./connection.ts";
+import { AccountChanged } from "./failures.ts";
+
+const STATEMENT = "Sign in to read what you hold. This is free and sends nothing to the chain.";
+
+let connecting: Promise<Account> | null = null;
+let signing: Promise<Session> | null = null;
+
+/** The account of this page, or the one that the user chooses now. Throws `Cancelled`. */
+export function connect(): Promise<Account> {
+  connecting ??= connectOnce().finally(() => {
+    connecting = null;
+  });
+  return connecting;
+}
+
+/** A session of the account: the one there is, or a new one by a signature. */
+export function signIn(): Promise<Session> {
+  signing ??= signInOnce().finally(() => {
+    signing = null;
+  });
+  return signing;
+}
+
+/** Do what needs a session. If that has ended meanwhile, sign in and do it once more. */
+export async function withSession<T>(work: () => Promise<T>): Promise<T> {
+  await signIn();
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code.startsWith("session_"))) throw error;
+    await signIn();
+    return work();
+  }
+}
+
+/** End the session here, or with `all` on every device, and forget the account. */
+export async function signOut({ all = false }: { all?: boolean } = {}): Promise<void> {
+  try {
+    if (session.value) await imprint.logout({ all });
+  } catch (error) {
+    // Here it ends in any case; that it ends elsewhere is what was asked for with `all`.
+    if (all) throw error;
+  }
+  keepSession(null);
+  disconnect();
+}
+
+async function connectOnce(): Promise<Account> {
+  const connected = account.value ?? (await reconnect());
+  if (connected) return connected;
+  const { chooseAccount } = await import("./chooser.ts");
+  return chooseAccount();
+}
+
+async function signInOnce(): Promise<Session> {
+  const held = session.value;
+  if (held && (!account.value || isOf(held, account.value.address))) return held;
+  const chosen = await connect();
+  return session.value ?? login(chosen);
+}
+
+async function login(chosen: Account): Promise<Session> {
+  const options = { origin: location.origin, statement: STATEMENT, remember: false };
+  try {
+    const made = await imprint.as(null).login(chosen.wallet, options);
+    if (account.value?.address !== chosen.address) throw new AccountChanged();
+    keepSession(made);
+    return made;
+  } catch (error) {
+    // The next signature is made with the time of the service.
+    if (error instanceof Refusal && error.problem.now !== undefined)
+      imprint.setClock(error.problem.now);
+    throw error;
+  }
+}
