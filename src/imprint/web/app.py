@@ -27,7 +27,7 @@ from imprint.services.webhooks import Webhooks
 from imprint.services.writing_sessions import WritingSessions
 from imprint.web.cors import PageCors
 from imprint.web.docs.openapi import describe_interface
-from imprint.web.docs.page import docs_page
+from imprint.web.docs.page import PageAssets, docs_page
 from imprint.web.feed_links import FeedLinks
 from imprint.web.large_responses import ResponseBudget
 from imprint.web.machine_pages import MachinePages
@@ -42,6 +42,7 @@ from imprint.web.problems import (
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.routes.about import AboutRoutes, StartingRoutes
+from imprint.web.routes.assets import AssetRoutes
 from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
@@ -53,8 +54,9 @@ from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
 from imprint.web.routes.writing_sessions import WritingSessionRoutes
 from imprint.web.routing import Application
-from imprint.web.site.assets import ASSET_PATH, built_assets
+from imprint.web.site.assets import ASSET_PATH, Assets, built_assets
 from imprint.web.site.cards import Cards
+from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import ProblemHandler, page_handler
 from imprint.web.site.templates import Templates
 
@@ -165,8 +167,20 @@ def build_app(
 ) -> Application:
     """The web application over these services."""
     budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
-    site = None if facts.site is None else _site(services, facts, facts.site, options, budget)
-    routes = _routes(services, facts, options, clock, monotonic=monotonic, budget=budget, site=site)
+    assets = built_assets()
+    site = None
+    if facts.site is not None:
+        site = _site(services, facts, facts.site, options, budget=budget, assets=assets)
+    routes = _routes(
+        services,
+        facts,
+        options,
+        clock,
+        monotonic=monotonic,
+        budget=budget,
+        site=site,
+        assets=assets,
+    )
     handlers: dict[int | type[Exception], ProblemHandler] = {
         Problem: on_hidden_problem if options.hides_refusals else on_problem,
         404: on_not_found,
@@ -219,6 +233,7 @@ def _routes(
     monotonic: Monotonic,
     budget: ResponseBudget,
     site: SiteRoutes | None,
+    assets: Assets,
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
     writes = WriteRoutes(
@@ -240,11 +255,13 @@ def _routes(
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
+    docs = PageAssets(assets.url("docs.css"), assets.url("docs.js"))
     about = AboutRoutes(
         msgspec.json.encode(facts.service).removesuffix(b"}"),
         msgspec.json.encode(facts.marketplace),
         msgspec.json.encode(openapi),
-        docs_page(openapi, facts.service).encode(),
+        docs_page(openapi, facts.service, docs).encode(),
+        content_policy(facts.service["chain"].get("rpc_url")),
         services.readiness,
         options.security_contact,
         clock,
@@ -252,6 +269,7 @@ def _routes(
     return [
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),
+        Route(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
         *_index_routes(posts, reads, machines),
         *(
             Route(f"/webhook/{name}/publish", webhooks.receiver(provider), methods=["POST"])
@@ -273,9 +291,10 @@ def _site(
     facts: Facts,
     decided: SiteFacts,
     options: WebOptions,
+    *,
     budget: ResponseBudget,
+    assets: Assets,
 ) -> SiteRoutes:
-    assets = built_assets()
     shared = {
         "site_name": decided.name,
         "facts": facts.service,
@@ -307,7 +326,6 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Route("/license.xml", site.license)
     yield Route("/icon.svg", site.icon)
     yield Route("/site.webmanifest", site.manifest)
-    yield Route(f"{ASSET_PATH}{{name}}", site.asset)
 
 
 def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes) -> Iterator[Route]:

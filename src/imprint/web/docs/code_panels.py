@@ -1,0 +1,48 @@
+"""Blocks of code on the docs page, and the same request in three languages to choose from."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from imprint.web.docs.client_examples import has_client, python_example, typescript_example
+from imprint.web.docs.commands import curl_command
+from imprint.web.docs.html import Markup, element, join, render_code
+
+LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
+"""Languages by the values of their inputs, in the order in which they are shown."""
+
+Json = Mapping[str, Any]
+
+
+def code_block(source: str) -> Markup:
+    """Code that can be scrolled by keyboard; the script adds a button that copies it."""
+    shown = source if isinstance(source, Markup) else render_code(source)
+    return element("div", element("pre", shown, tabindex="0"), class_="code")
+
+
+def request_panels(method: str, path: str, operation: Json) -> Markup:
+    """The request in every language; without scripts, radio buttons choose one."""
+    sources = {"curl": curl_command(method, path, operation)}
+    if has_client(operation):
+        sources["typescript"] = typescript_example(operation)
+        sources["python"] = python_example(operation)
+    if len(sources) == 1:
+        return code_block(sources["curl"])
+    name = operation["operationId"]
+    choices = [_choice(f"{name}-language", language) for language in sources]
+    panels = [
+        element("div", code_block(source), class_=f"panel {language}")
+        for language, source in sources.items()
+    ]
+    legend = element("legend", "Language", class_="visually-hidden")
+    return element(
+        "div",
+        element("fieldset", legend, *choices, class_="languages"),
+        *panels,
+        class_="panels",
+    )
+
+
+def _choice(group: str, language: str) -> Markup:
+    checked = " checked" if language == "curl" else ""
+    field = Markup(f'<input type="radio" name="{group}" value="{language}"{checked}>')
+    return element("label", join([field, LANGUAGES[language]]))
