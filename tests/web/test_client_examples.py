@@ -1,4 +1,4 @@
-"""The examples of clients on the docs page compile, and call methods that exist with values that fit."""
+"""The Python examples of the docs page compile, and call the client as it is."""
 
 import ast
 import inspect
