@@ -23,7 +23,10 @@ IMPLIED = {"readPost": "user", "listDrafts": "owner"}
 OBJECTS = frozenset({"listPosts", "listIndexedPosts", "listLibrary", "listSales"})
 """Operations whose parameters are all filters, which clients take by their names."""
 
-FILTERS = {"listIndexedPosts": {"free": True, "sort": "newest"}, "listLibrary": {"q": "ink"}}
+FILTERS: dict[str, dict[str, Any]] = {
+    "listIndexedPosts": {"free": True, "sort": "newest"},
+    "listLibrary": {"q": "ink"},
+}
 """Filters that examples show instead of those of the document."""
 
 _TAGS = TAGS.split(",")
@@ -170,7 +173,8 @@ def _is_list(name: str) -> bool:
 
 
 def _has_result(operation: Json) -> bool:
-    return next(iter(operation["responses"])) != "204"
+    first: str = next(iter(operation["responses"]))
+    return first != "204"
 
 
 def _text(value: str) -> str:
