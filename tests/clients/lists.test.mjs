@@ -1,7 +1,7 @@
 // Lists: read to their end, page by page, with every file seen once.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { collect, imprint, makePost, openLocal, openStranger, refusalOf, signIn } from "./world.mjs";
+import { imprint, makePost, openLocal, openStranger, refusalOf, signIn } from "./world.mjs";
 
 const cids = (files) => files.map(({ cid }) => cid);
 

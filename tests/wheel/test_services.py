@@ -184,7 +184,7 @@ def test_the_example_runs_against_the_bare_service(bare: Installed, tmp_path: Pa
     process = here.serve()
     try:
         process.start(lambda: is_up(here.url))
-        run_example(sys.executable, here.url, node)
+        run_example(bare.python, here.url, node)
         assert here.run("check").returncode == 0
         assert here.run("reconcile", "--from-block", "0").returncode == 0
         saved = result_of(here.run("backup", "--out", tmp_path / "saved", "--json"))

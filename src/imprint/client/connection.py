@@ -51,6 +51,11 @@ class Connection:
         return self._transport.url
 
     @property
+    def http(self) -> aiohttp.ClientSession:
+        """The connections, which other clients may share."""
+        return self._transport.http
+
+    @property
     def marketplace(self) -> str:
         """The address of the marketplace contract."""
         return self.facts.chain.marketplace
@@ -104,11 +109,10 @@ class Connection:
             redirects=redirects,
         )
 
-    def _own_address(self, given: str | None, what: str) -> str:
-        if given is not None:
+    def _own_address(self, given: str | None) -> str | None:
+        """The address that is given, or else that of the session; the service refuses none."""
+        if given is not None or self.session is None:
             return given
-        if self.session is None:
-            raise ValueError(f"Log in first, or name the {what}.")
         return self.session.address
 
 

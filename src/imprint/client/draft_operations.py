@@ -1,6 +1,7 @@
 """Operations of drafts and files: signed writes, texts, documents and lists of files."""
 
 import asyncio
+import itertools
 import json
 import secrets
 from collections.abc import Sequence
@@ -13,15 +14,20 @@ import msgspec
 from imprint.auth.typed_data import SigningForm
 from imprint.client.connection import Connection, page_of
 from imprint.client.lists import Listing, Page
+from imprint.client.problems import Refusal, Unreachable
 from imprint.client.records import Content, DeletedDraft, Document, Draft, File
 from imprint.client.transport import Query
 from imprint.client.typed_data import TypedData, Write, write_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import WritingSession
+from imprint.domain.errors import Code
 from imprint.domain.files import Action, State
 
 ONCHAIN_POLL_SECONDS = 0.2
 """How often the service is asked whether it has seen a post on the chain."""
+
+SAVE_ATTEMPTS = 5
+"""How often `save_draft` sends a draft at most."""
 
 _MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
 """Media types of pictures by how their bytes begin."""
@@ -60,42 +66,78 @@ class DraftOperations(Connection):
     ) -> Draft:
         """Store a new draft. Only the form `inkdao-1` signs the title, and nobody stores it."""
         write = Write(Action.CREATE, content=content, title=title)
-        body = {**await self._sign(signer, write), "content": content}
-        return (await self._request("POST", "/create/group", json=body)).decode(_Created).draft
+        return await self._send_content(await self._sign(signer, write), write)
 
     async def update_draft(self, signer: Wallet | WritingSession, cid: str, content: str) -> Draft:
         """Replace a draft by another version, which has another cid."""
         write = Write(Action.UPDATE, cid=cid, content=content)
-        body = {**await self._sign(signer, write), "content": content}
-        query = {"cid": cid}
-        response = await self._request("POST", "/update/file", query=query, json=body)
-        return response.decode(_Updated).upload
+        return await self._send_content(await self._sign(signer, write), write)
+
+    async def save_draft(
+        self, session: WritingSession, content: str, *, cid: str | None = None
+    ) -> Draft:
+        """Create a draft by a writing session, or update the one with this cid, and persist.
+
+        What was lost on the way, or refused for now, is sent again and takes effect once; a
+        signature that was stale by the clock of the service is made again. Raises what the last
+        attempt raised: after `writing_session_expired` and `writing_session_invalid` the wallet
+        has to open another session.
+        """
+        action = Action.CREATE if cid is None else Action.UPDATE
+        write = Write(action, cid=cid or "", content=content)
+        signed = await self._sign(session, write)
+        uncertain = False  # whether an earlier attempt may have taken effect
+        for attempt in itertools.count(1):
+            try:
+                return await self._send_content(signed, write)
+            except Unreachable:
+                if attempt == SAVE_ATTEMPTS:
+                    raise
+                uncertain, wait = True, attempt
+            except Refusal as refusal:
+                problem = refusal.problem
+                if problem.code == Code.NONCE_USED and problem.file and problem.action == action:
+                    return problem.file
+                if attempt == SAVE_ATTEMPTS:
+                    raise
+                if problem.code == Code.SIGNATURE_STALE and problem.now and not uncertain:
+                    # Not if it may have been saved: another nonce would save it twice.
+                    self.set_clock(problem.now)
+                    signed, wait = await self._sign(session, write), 0
+                elif problem.status in (429, 503):
+                    uncertain |= problem.status == 503
+                    wait = attempt if refusal.retry_after is None else refusal.retry_after
+                else:
+                    raise
+            await asyncio.sleep(wait)
+        raise AssertionError("The attempts have an end.")
 
     async def publish_draft(
         self,
-        wallet: Wallet,
+        wallet: Wallet | WritingSession,
         cid: str,
         *,
         thumbnail: bytes,
         hashtags: Sequence[str] = (),
         thumbnail_name: str = "thumbnail",
     ) -> Published:
-        """Store the thumbnail and the hashtags of a draft; `createPost` comes after it."""
+        """Store the thumbnail and the hashtags of a draft; `createPost` comes after it.
+
+        Services refuse a writing session here, as they do for `delete_draft`.
+        """
         tags = ",".join(hashtags)
         write = Write(Action.PUBLISH, cid=cid, thumbnail=thumbnail, hashtags=tags)
         signed = await self._sign(wallet, write)
         form = aiohttp.FormData()
-        form.add_field("salt", json.dumps(signed["salt"]))
-        form.add_field("address", signed["address"])
-        form.add_field("signature", signed["signature"])
-        form.add_field("hashtags", tags)
+        for name, value in {**signed, "hashtags": tags}.items():
+            form.add_field(name, json.dumps(value) if name == "salt" else value)
         media_type = _find_media_type(thumbnail)
         form.add_field("file", thumbnail, filename=thumbnail_name, content_type=media_type)
         query = {"cid": cid}
         response = await self._request("POST", "/publish/file", query=query, form=form)
         return response.decode(Published)
 
-    async def delete_draft(self, wallet: Wallet, cid: str) -> DeletedDraft:
+    async def delete_draft(self, wallet: Wallet | WritingSession, cid: str) -> DeletedDraft:
         """Delete a draft."""
         body = await self._sign(wallet, Write(Action.DELETE, cid=cid))
         query = {"cid": cid}
@@ -108,7 +150,7 @@ class DraftOperations(Connection):
 
     async def read_post(self, post_id: str | int, *, user: str | None = None) -> Content:
         """Return the text of a post, to its author and to those who hold it."""
-        query = {"user": self._own_address(user, "user"), "postId": str(post_id)}
+        query = {"user": self._own_address(user), "postId": str(post_id)}
         return await self._read("/fileByPostId", Content, query, signed_in=True)
 
     async def read_free_post(self, post_id: str | int) -> Content:
@@ -135,7 +177,7 @@ class DraftOperations(Connection):
 
     def list_drafts(self, *, owner: str | None = None) -> Listing[File]:
         """List the drafts of the wallet that is logged in, the newest first."""
-        query = {"owner": self._own_address(owner, "owner")}
+        query = {"owner": self._own_address(owner)}
         return self._list_files("/pendingFilesByOwner", query, signed_in=True)
 
     def list_posts(self, *, cid: str | None = None) -> Listing[File]:
@@ -182,6 +224,14 @@ class DraftOperations(Connection):
         signature = await settle(signer.sign_typed_data(data))
         signed = {"salt": data.salt, "address": signer.address, "signature": signature}
         return {**signed, "session": signer.id} if isinstance(signer, WritingSession) else signed
+
+    async def _send_content(self, signed: dict[str, Any], write: Write) -> Draft:
+        body = {**signed, "content": write.content}
+        if write.action is Action.CREATE:
+            return (await self._request("POST", "/create/group", json=body)).decode(_Created).draft
+        query = {"cid": write.cid}
+        response = await self._request("POST", "/update/file", query=query, json=body)
+        return response.decode(_Updated).upload
 
     def _list_files(self, path: str, query: Query, *, signed_in: bool = False) -> Listing[File]:
         async def load(token: str | None) -> Page[File]:

@@ -187,7 +187,7 @@ class Content(_Plain, frozen=True):
     file: File
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(_Camel, frozen=True):
     """The bytes of a document, with their media type and entity tag."""
 
     data: bytes

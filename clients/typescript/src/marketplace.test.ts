@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { encodeFunctionData, parseAbi, toEventSelector, toFunctionSelector } from "viem/utils";
+import {
+  balanceOf,
+  buyPostCall,
+  changePriceCall,
+  createdPostId,
+  createPostCall,
+  findReceipt,
+  POST_CREATED,
+  SELECTORS,
+} from "./marketplace.js";
+import type { Hex } from "./records.js";
+import type { Provider } from "./wallet.js";
+
+const MARKETPLACE = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+const READER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
+const abi = parseAbi([
+  "struct NewPost { string postCid; string postTitle; string thumbnailCid; string description; uint256 priceInNative; string[] hashtags; }",
+  "function createPost(NewPost params) returns (uint256 tokenId)",
+  "function subscribePost(uint256 tokenId) payable",
+  "function updatePostPrice(uint256 tokenId, uint256 newPrice)",
+  "function balanceOf(address owner, uint256 id) view returns (uint256)",
+]);
+
+const responding = (result: unknown, asked: unknown[] = []): Provider => ({
+  request: async (args) => {
+    asked.push(args);
+    return result;
+  },
+});
+
+test("the selectors are those of the contract's functions", () => {
+  for (const item of abi) {
+    if (item.type !== "function") continue;
+    assert.equal(SELECTORS[item.name], toFunctionSelector(item));
+  }
+  const event = "PostCreated(uint256,string,string,string,address,uint256)";
+  assert.equal(POST_CREATED, toEventSelector(event));
+});
+
+test("calls are encoded as viem encodes them", () => {
+  const post = {
+    cid: "bafy",
+    title: "墨",
+    thumbnailCid: "bafk",
+    description: "",
+    price: 7n,
+    hashtags: ["ink", "essays"],
+  };
+  const args = {
+    postCid: "bafy",
+    postTitle: "墨",
+    thumbnailCid: "bafk",
+    description: "",
+    priceInNative: 7n,
+    hashtags: ["ink", "essays"],
+  };
+  assert.deepEqual(createPostCall(MARKETPLACE, post), {
+    to: MARKETPLACE,
+    data: encodeFunctionData({ abi, functionName: "createPost", args: [args] }),
+  });
+  assert.deepEqual(buyPostCall(MARKETPLACE, "12", 5n), {
+    to: MARKETPLACE,
+    data: encodeFunctionData({ abi, functionName: "subscribePost", args: [12n] }),
+    value: 5n,
+  });
+  assert.deepEqual(changePriceCall(MARKETPLACE, 12n, 5n), {
+    to: MARKETPLACE,
+    data: encodeFunctionData({ abi, functionName: "updatePostPrice", args: [12n, 5n] }),
+  });
+});
+
+test("a balance is asked for as viem asks", async () => {
+  const asked: unknown[] = [];
+  assert.equal(await balanceOf(responding("0x01", asked), MARKETPLACE, READER, "3"), 1n);
+  const data = encodeFunctionData({ abi, functionName: "balanceOf", args: [READER, 3n] });
+  assert.deepEqual(asked, [{ method: "eth_call", params: [{ to: MARKETPLACE, data }, "latest"] }]);
+});
+
+test("a receipt says whether a transaction was mined, and how it ended", async () => {
+  const logs: never[] = [];
+  const find = (found: unknown) => findReceipt(responding(found), "0x00");
+  assert.equal(await find(null), null);
+  assert.equal(await find({ status: "0x1", blockNumber: null, logs }), null);
+  const mined = await find({ status: "0x1", blockNumber: "0x10", logs });
+  assert.deepEqual(mined, { status: "success", blockNumber: 16, logs });
+  assert.equal((await find({ status: "0x0", blockNumber: "0x1", logs }))?.status, "reverted");
+});
+
+test("the id of a new post is that of the marketplace's own log", () => {
+  const id: Hex = `0x${"2a".padStart(64, "0")}`;
+  const log = { address: MARKETPLACE.toLowerCase() as Hex, topics: [POST_CREATED, id], data: "0x" };
+  const receipt = { status: "success", blockNumber: 1, logs: [log as never] } as const;
+  assert.equal(createdPostId({ ...receipt, logs: [...receipt.logs] }, MARKETPLACE), "42");
+  assert.equal(createdPostId({ ...receipt, logs: [...receipt.logs] }, READER), null);
+  assert.equal(createdPostId({ ...receipt, logs: [] }, MARKETPLACE), null);
+});

@@ -1,0 +1,36 @@
+// The page's side of the wallet: an EIP-1193 provider, announced by EIP-6963.
+(() => {
+  const listeners = new Map();
+  const provider = {
+    async request({ method, params }) {
+      const said = await window.__walletRequest(method, JSON.stringify(params ?? []));
+      if (said.error) throw Object.assign(new Error(said.error.message), { code: said.error.code });
+      return said.result;
+    },
+    on(event, listener) {
+      if (!listeners.has(event)) listeners.set(event, new Set());
+      listeners.get(event).add(listener);
+      return provider;
+    },
+    removeListener(event, listener) {
+      listeners.get(event)?.delete(listener);
+      return provider;
+    },
+  };
+  window.__walletEmit = (event, value) => {
+    for (const listener of listeners.get(event) ?? []) listener(value);
+  };
+  const icon = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'/>";
+  const info = Object.freeze({
+    uuid: "350670db-19fa-4704-a166-e52e178b59d2",
+    name: "Test Wallet",
+    icon,
+    rdns: "org.example.wallet",
+  });
+  const announce = () => {
+    const detail = Object.freeze({ info, provider });
+    window.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+  };
+  window.addEventListener("eip6963:requestProvider", announce);
+  announce();
+})();

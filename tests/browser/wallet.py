@@ -1,0 +1,130 @@
+"""A wallet for a browser: announced by EIP-6963, it signs with the accounts of the chain's node.
+
+What a person does in a real one, the test does here: unlock it, reject a request, choose another
+account or another network.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from tests.processes import PLAIN
+
+PROMPTS = (
+    "eth_requestAccounts",
+    "personal_sign",
+    "eth_signTypedData_v4",
+    "eth_sendTransaction",
+    "wallet_switchEthereumChain",
+    "wallet_addEthereumChain",
+)
+"""Requests that a person has to confirm."""
+
+SCRIPT = (Path(__file__).parent / "wallet.js").read_text(encoding="utf-8")
+
+
+class WalletError(Exception):
+    """An error as EIP-1193 has it."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(slots=True)
+class BrowserWallet:
+    """A wallet over the node at `rpc_url`; `accounts` are the addresses that it shows to pages."""
+
+    rpc_url: str
+    accounts: list[str]
+    chain_id: int
+    own_chain: int = field(init=False)
+    connected: bool = False
+    locked: bool = False
+    knows_chain: bool = True
+    refuses: set[str] = field(default_factory=set)
+    """Methods that the person rejects, until they are removed."""
+    unreachable: bool = False
+    """Whether its node does not respond."""
+    prompts: list[str] = field(default_factory=list)
+    """What the person was asked, in order."""
+    sent: list[str] = field(default_factory=list)
+    """The hashes of the transactions that were sent."""
+    pages: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.own_chain = self.chain_id
+
+    def attach(self, context: Any) -> None:
+        """Announce the wallet to every page of a browser context."""
+        context.expose_binding("__walletRequest", self._answer)
+        context.add_init_script(SCRIPT)
+
+    def choose(self, *accounts: str) -> None:
+        """Choose other accounts, as a person does in the wallet; pages are told."""
+        self.accounts = list(accounts)
+        self.emit("accountsChanged", self.accounts if self.connected else [])
+
+    def choose_chain(self, chain_id: int) -> None:
+        """Choose another network; pages are told."""
+        self.chain_id = chain_id
+        self.emit("chainChanged", hex(chain_id))
+
+    def emit(self, event: str, value: object) -> None:
+        """Send an event to all pages."""
+        for page in self.pages:
+            if not page.is_closed():
+                page.evaluate(
+                    "([event, value]) => window.__walletEmit(event, value)", [event, value]
+                )
+
+    def _answer(self, source: Any, method: str, parameters: str) -> dict[str, Any]:
+        try:
+            return {"result": self._respond(method, json.loads(parameters))}
+        except WalletError as error:
+            return {"error": {"code": error.code, "message": str(error)}}
+
+    def _respond(self, method: str, parameters: Any) -> Any:
+        if method in PROMPTS:
+            self.prompts.append(method)
+        if method in self.refuses:
+            raise WalletError(4001, "User rejected the request.")
+        match method:
+            case "eth_accounts":
+                return self.accounts if self.connected and not self.locked else []
+            case "eth_requestAccounts":
+                if self.locked:
+                    raise WalletError(-32002, "Request already pending. Please wait.")
+                self.connected = True
+                return self.accounts
+            case "eth_chainId":
+                return hex(self.chain_id)
+            case "wallet_switchEthereumChain":
+                return self._switch(int(parameters[0]["chainId"], 16))
+            case "wallet_addEthereumChain":
+                self.knows_chain = True
+                return self._switch(int(parameters[0]["chainId"], 16))
+        if self.unreachable:
+            raise WalletError(-32603, "Failed to fetch")
+        if method in PROMPTS and (self.locked or not self.connected):
+            raise WalletError(4100, "The requested account has not been authorized by the user.")
+        result = self._call(method, parameters)
+        if method == "eth_sendTransaction":
+            self.sent.append(result)
+        return result
+
+    def _switch(self, chain_id: int) -> None:
+        if not self.knows_chain:
+            raise WalletError(4902, "Unrecognized chain ID.")
+        self.chain_id = chain_id
+
+    def _call(self, method: str, parameters: Any) -> Any:
+        if method in PROMPTS and self.chain_id != self.own_chain:
+            raise WalletError(-32000, "Another network is chosen.")
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters or []}
+        said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
+        if "error" in said:
+            raise WalletError(said["error"]["code"], said["error"]["message"])
+        return said["result"]

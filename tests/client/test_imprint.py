@@ -1,0 +1,84 @@
+"""The client has every operation of the description, and no other names."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.client.snake_case import snake_case
+from tests.processes import Service, free_port
+
+from imprint import client as package
+from imprint.client import Imprint, Unreachable
+from imprint.client.draft_operations import DraftOperations
+from imprint.client.feed_operations import FeedOperations
+from imprint.client.post_operations import PostOperations
+from imprint.client.service_operations import ServiceOperations
+from imprint.client.session_operations import SessionOperations
+from imprint.web.docs.openapi import describe_interface
+
+ROOMS = (DraftOperations, FeedOperations, PostOperations, ServiceOperations, SessionOperations)
+BESIDE = {
+    "build_write",
+    "resume_writing_session",
+    "sales_csv",
+    "save_draft",
+    "wait_until_onchain",
+}
+"""Methods that are no operations, but use some."""
+
+
+def described() -> set[str]:
+    return {
+        snake_case(operation["operationId"])
+        for path in describe_interface("1")["paths"].values()
+        for operation in path.values()
+        if "Deliveries" not in operation["tags"]
+    }
+
+
+def test_every_operation_but_the_webhooks_has_a_method():
+    assert [name for name in sorted(described()) if not hasattr(Imprint, name)] == []
+
+
+def test_every_other_method_is_known():
+    methods = {name for room in ROOMS for name in vars(room) if not name.startswith("_")}
+    assert methods - described() == BESIDE
+
+
+def test_every_method_has_a_sentence():
+    silent = [
+        name
+        for name, method in inspect.getmembers(Imprint, inspect.isfunction)
+        if not name.startswith("_") and not (method.__doc__ or "").strip()
+    ]
+    assert silent == []
+
+
+def test_the_examples_of_the_docstrings_are_true():
+    tried = 0
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        results = doctest.testmod(importlib.import_module(found.name))
+        assert results.failed == 0
+        tried += results.attempted
+    assert tried >= 4
+
+
+def test_the_code_of_the_page_about_clients_runs(service: Service, tmp_path: Path):
+    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^## Python\n.+?^```python\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
+    program = tmp_path / "program.py"
+    program.write_text(block.replace("http://127.0.0.1:8000", service.url), encoding="utf-8")
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "# Hello\n"), done.stderr
+
+
+async def test_a_service_that_does_not_respond_is_unreachable():
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        await Imprint.connect(f"http://127.0.0.1:{free_port()}")

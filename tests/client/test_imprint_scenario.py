@@ -1,0 +1,203 @@
+"""The scenario that every client of this project passes: clients/scenario.json tells its words."""
+
+import asyncio
+import json
+import re
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client.snake_case import snake_case
+from tests.processes import Service
+
+from imprint.client import (
+    Call,
+    Imprint,
+    KeyWallet,
+    Listing,
+    MemoryKeyStore,
+    Node,
+    Refusal,
+    WritingSession,
+    balance_of,
+    buy_post_call,
+    change_price_call,
+    create_post_call,
+    created_post_id,
+    format_coin,
+    parse_coin,
+    verify_document,
+    wait_for_receipt,
+)
+from imprint.client.records import encode_record
+from imprint.devchain.wallet import Wallet as DevelopmentKeys
+
+ROOT = Path(__file__).parents[2]
+SCENARIO = json.loads((ROOT / "clients" / "scenario.json").read_text(encoding="utf-8"))
+COVER = (ROOT / "examples" / "viem" / "cover.png").read_bytes()
+ATTEMPTS = 150
+AMOUNTS = {"price", "min_price", "max_price"}
+
+
+def development_key(index: int) -> bytes:
+    keys = DevelopmentKeys()
+    return bytes(keys._find(keys.addresses[index]).key)
+
+
+@dataclass(slots=True)
+class Person:
+    """Somebody with a wallet, a client and, once it is opened, a writing session."""
+
+    client: Imprint
+    wallet: KeyWallet
+    writing: WritingSession | None = None
+    keys: MemoryKeyStore = field(default_factory=MemoryKeyStore)
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs the steps one after another, and keeps what they save."""
+
+    nobody: Imprint
+    node: Node
+    people: dict[str, Person]
+    saved: dict[str, Any]
+
+    async def run(self, step: dict[str, Any]) -> None:
+        if "refused" in step:
+            with pytest.raises(Refusal) as refused:
+                await self._call(step)
+            assert refused.value.code == step["refused"], step["step"]
+            return
+        for _ in range(ATTEMPTS if step.get("eventually") else 0):
+            try:
+                await self._attempt(step)
+            except (AssertionError, Refusal):
+                await asyncio.sleep(0.1)
+            else:
+                return
+        await self._attempt(step)
+
+    async def _attempt(self, step: dict[str, Any]) -> None:
+        result = await self._call(step)
+        for path, wanted in step.get("expect", {}).items():
+            found = find(result, path)
+            if isinstance(wanted, dict):
+                assert re.search(wanted["matches"], found), (step["step"], path, found)
+            else:
+                assert found == self._fill(wanted), (step["step"], path)
+        for name, path in step.get("save", {}).items():
+            self.saved[name] = find(result, path)
+
+    def _fill(self, value: Any) -> Any:
+        if isinstance(value, str) and value.startswith("$"):
+            return self.saved[value[1:]]
+        return value
+
+    async def _call(self, step: dict[str, Any]) -> Any:
+        given = {
+            snake_case(name): self._fill(value) for name, value in step.get("with", {}).items()
+        }
+        given |= {name: int(given[name]) for name in AMOUNTS & given.keys()}
+        if "thumbnail" in given:
+            given["thumbnail"] = COVER
+        person = self.people.get(step.get("as", ""))
+        client = person.client if person else self.nobody
+        if "form" in step:
+            session = client.session
+            client = Imprint(client.url, client.facts, form=step["form"], http=self.nobody.http)
+            client.session = session
+        return await self._result(step, person, client, given)
+
+    async def _result(
+        self, step: dict[str, Any], person: Person | None, client: Imprint, given: dict[str, Any]
+    ) -> Any:
+        call = step["call"]
+        if (own := getattr(self, f"_{snake_case(call)}", None)) is not None:
+            return plain(await own(person, client, given))
+        method = getattr(client, snake_case(call))
+        signed = call in ("login", "createDraft", "updateDraft", "publishDraft", "deleteDraft")
+        signer = None
+        if signed and person:
+            signer = person.writing if step.get("signer") else person.wallet
+        made = method(signer, **given) if signed else method(**given)
+        if not isinstance(made, Listing):
+            return plain(await made)
+        pages = [page.items async for page in made.pages()]
+        items = [item for page in pages for item in page]
+        assert [item async for item in made] == items
+        return {"items": plain(items), "pages": len(pages)}
+
+    async def _open_writing_session(self, person: Person, client: Imprint, given: Any) -> Any:
+        opened = await client.open_writing_session(person.wallet, key_store=person.keys, **given)
+        person.writing = opened
+        assert client.resume_writing_session(person.wallet.address, person.keys) is opened
+        return opened.record
+
+    async def _save_draft(self, person: Person, client: Imprint, given: Any) -> Any:
+        assert person.writing is not None
+        return await client.save_draft(person.writing, **given)
+
+    async def _create_post(self, person: Person, client: Imprint, given: Any) -> Any:
+        return await self._transact(person, create_post_call(client.marketplace, **given))
+
+    async def _buy_post(self, person: Person, client: Imprint, given: Any) -> Any:
+        return await self._transact(person, buy_post_call(client.marketplace, **given))
+
+    async def _change_price(self, person: Person, client: Imprint, given: Any) -> Any:
+        return await self._transact(person, change_price_call(client.marketplace, **given))
+
+    async def _transact(self, person: Person, call: Call) -> dict[str, Any]:
+        receipt = await wait_for_receipt(self.node, await person.wallet.send_transaction(call))
+        return {"status": receipt.status, "postId": created_post_id(receipt, call.to)}
+
+    async def _balance_of(self, person: Person, client: Imprint, given: Any) -> str:
+        address = person.wallet.address
+        return str(await balance_of(self.node, client.marketplace, address, **given))
+
+    async def _verify_document(self, _: Any, client: Imprint, given: Any) -> dict[str, bool]:
+        fetched = await client.fetch_document(**given)
+        return {"verified": verify_document(fetched.data, given["cid"])}
+
+    async def _get_private_feed_json(self, _: Any, client: Imprint, given: Any) -> Any:
+        token = given["address"].rpartition("/")[2].removesuffix(".json")
+        return await client.get_private_feed_json(token)
+
+    async def _format_coin(self, _: Any, __: Imprint, given: Any) -> str:
+        return format_coin(**given)
+
+    async def _parse_coin(self, _: Any, __: Imprint, given: Any) -> str:
+        return str(parse_coin(**given))
+
+
+def plain(value: Any) -> Any:
+    """A result as the JSON that it came from."""
+    return json.loads(encode_record(value))
+
+
+def find(result: Any, path: str) -> Any:
+    if not isinstance(result, dict | list):
+        assert path == "value"
+        return result
+    for name in path.split("."):
+        if name == "length":
+            result = len(result)
+        else:
+            result = result[int(name)] if isinstance(result, list) else result[name]
+    return result
+
+
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+async def test_the_client_passes_the_scenario(service: Service, imprint: Imprint) -> None:
+    node = imprint.node()
+    people = {}
+    for name, index in SCENARIO["people"].items():
+        key = secrets.token_bytes(32) if index == "new" else development_key(index)
+        people[name] = Person(imprint.beside(), KeyWallet(key, node))
+    saved = {f"{name}.address": each.wallet.address.lower() for name, each in people.items()}
+    runner = Runner(imprint, node, people, saved)
+    for step in SCENARIO["steps"]:
+        await runner.run(step)
+    assert "Traceback" not in service.tail(1000)

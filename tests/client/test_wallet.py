@@ -1,0 +1,118 @@
+"""Signatures of the client, compared with those of another library."""
+
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_defunct, encode_typed_data
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.auth.typed_data import SigningForm
+from imprint.client import Call, FileKeyStore, KeyWallet, NodeError, WritingSession
+from imprint.client.records import SigningFacts, WritingSessionRecord
+from imprint.client.transactions import Transaction
+from imprint.client.typed_data import Write, opening_typed_data, write_typed_data
+from imprint.client.writing_session import new_key, public_point
+from imprint.domain.files import Action
+
+KEY = bytes(range(1, 33))
+ACCOUNT = Account.from_key(KEY)
+WALLET = KeyWallet(KEY)
+SIGNING = SigningFacts("Imprint", "1", 31337)
+SERVICE = "http://imprint.test"
+NUMBERS = st.integers(0, 2**64)
+
+
+def test_a_key_has_the_address_that_others_compute():
+    assert WALLET.address == ACCOUNT.address
+    assert KeyWallet("0x" + KEY.hex()).address == ACCOUNT.address
+
+
+@pytest.mark.parametrize("key", ["", "0x12", "0x" + "g" * 64, bytes(31), bytes(32)])
+def test_what_is_not_a_private_key_is_refused(key):
+    with pytest.raises(ValueError, match=r"^((?!0x12).)*$"):
+        KeyWallet(key)
+
+
+@given(st.text())
+async def test_a_message_is_signed_as_others_do(text):
+    signed = ACCOUNT.sign_message(encode_defunct(text=text)).signature.to_0x_hex()
+    assert await WALLET.sign_message(text) == signed
+
+
+@pytest.mark.parametrize("action", list(Action))
+@pytest.mark.parametrize("form", list(SigningForm))
+async def test_a_write_is_signed_as_others_do(form, action):
+    write = Write(action, cid="bafk", content="Wörter", thumbnail=b"\x89PNG", hashtags="a,b")
+    data = write_typed_data(
+        form, SIGNING, SERVICE, write, address=WALLET.address, nonce="n", timestamp=1_700_000_000
+    )
+    signed = ACCOUNT.sign_message(encode_typed_data(full_message=data.declared))
+    assert await WALLET.sign_typed_data(data) == signed.signature.to_0x_hex()
+
+
+async def test_the_opening_of_a_writing_session_is_signed_as_others_do():
+    data = opening_typed_data(
+        SIGNING,
+        SERVICE,
+        wallet=WALLET.address,
+        public_key=public_point(new_key()),
+        actions=["create", "update"],
+        not_before=1,
+        expires=2,
+        nonce="n",
+    )
+    signed = ACCOUNT.sign_message(encode_typed_data(full_message=data.declared))
+    assert await WALLET.sign_typed_data(data) == signed.signature.to_0x_hex()
+
+
+@given(st.tuples(*[NUMBERS] * 4), st.integers(0, 2**200), st.binary(max_size=300))
+def test_a_transaction_is_signed_as_others_do(numbers, value, data):
+    nonce, tip, fee, gas = numbers
+    call = Call(ACCOUNT.address, data, value)
+    raw = Transaction(31337, nonce, tip, fee, gas, call).sign(WALLET._key)
+    signed = ACCOUNT.sign_transaction(
+        {
+            "type": 2,
+            "chainId": 31337,
+            "nonce": nonce,
+            "maxPriorityFeePerGas": tip,
+            "maxFeePerGas": fee,
+            "gas": gas,
+            "to": ACCOUNT.address,
+            "value": value,
+            "data": data,
+        }
+    )
+    assert raw == bytes(signed.raw_transaction)
+
+
+async def test_a_wallet_without_a_node_says_so():
+    with pytest.raises(NodeError, match="give it one"):
+        await WALLET.send_transaction(Call(WALLET.address, b""))
+
+
+def test_a_wallet_does_not_show_its_key():
+    assert repr(WALLET) == f"KeyWallet({ACCOUNT.address})"
+
+
+def test_a_file_keeps_the_key_of_a_writing_session_for_its_owner_alone(tmp_path: Path):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    record = WritingSessionRecord("id", WALLET.address.lower(), ("create",), at, at, at)
+    session, store = WritingSession(record, new_key()), FileKeyStore(tmp_path / "keys")
+    assert store.load(SERVICE, WALLET.address) is None
+    store.save(SERVICE, session)
+    (file,) = (tmp_path / "keys").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    found = store.load(SERVICE, WALLET.address)
+    assert found is not None
+    assert found.record == record
+    assert public_point(found.key) == public_point(session.key)
+    assert store.load("http://other.test", WALLET.address) is None
+    file.write_bytes(b"{}")
+    assert store.load(SERVICE, WALLET.address) is None
+    store.remove(SERVICE, WALLET.address)
+    assert list((tmp_path / "keys").iterdir()) == []
