@@ -91,25 +91,6 @@ test-deploy: $(READY) tests/clients/node_modules/.ready examples/viem/node_modul
 test-generators: $(READY) tests/generators/node_modules/.ready tests/generators/.venv/ready ## Generate clients from the description and use them (needs Node)
 	$(BIN)/pytest -q tests/generators
 
-test-browser: $(READY) .venv/browser tests/browser/node_modules/.ready ## Use the pages in a real browser (Debian; needs Node)
-	tools/install-browser
-	$(BIN)/pytest -q -rs -n 2 --dist loadfile tests/browser
-
-screenshots: $(READY) .venv/browser ## Take a picture of every page into docs/pictures (Debian)
-	tools/install-browser
-	$(BIN)/python -m tests.browser.screenshots
-
-.venv/browser: tests/browser/requirements.lock | $(READY)
-	@flags="--quiet --require-hashes --no-deps --only-binary :all: -r tests/browser/requirements.lock"; \
-		UV_HTTP_RETRIES=1 $(BIN)/uv pip install --python $(BIN)/python $$flags || \
-		$(BIN)/python -m pip install --disable-pip-version-check $$flags
-	@touch $@
-
-lock-browser: $(READY) ## Resolve the driver of the browser anew and write tests/browser/requirements.lock
-	$(BIN)/uv pip compile tests/browser/requirements.in --quiet --upgrade --universal --python-version 3.11 \
-		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
-		--custom-compile-command "make lock-browser" --output-file tests/browser/requirements.lock
-
 # An environment of their own: what generators depend on must not decide what the service runs with.
 tests/generators/.venv/ready: tests/generators/requirements.lock | $(READY)
 	$(BIN)/python -m venv --clear tests/generators/.venv
@@ -149,5 +130,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators test-browser screenshots release lock lock-generators lock-browser clean
+.PHONY: help run site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators release lock lock-generators clean
 .SECONDARY:

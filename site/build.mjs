@@ -13,10 +13,12 @@ const OUTPUT = join(HERE, "../src/imprint/web/site/assets");
 /** What pages load, by the name that templates use. Scripts that an entry imports on demand are
  *  files of their own. */
 const ENTRIES = {
+  "theme.js": "page/theme.ts",
   "reader.js": "reader/main.ts",
   "studio.js": "studio/main.tsx",
   "docs.js": "docs/main.ts",
   "site.css": "styles/site.css",
+  "studio.css": "styles/studio.css",
   "docs.css": "styles/docs.css",
 };
 

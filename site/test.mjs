@@ -18,6 +18,8 @@ try {
     outExtension: { ".js": ".mjs" },
     bundle: true,
     platform: "node",
+    // viem as modules, as in the browser.
+    mainFields: ["module", "main"],
     format: "esm",
     jsx: "automatic",
     jsxImportSource: "preact",

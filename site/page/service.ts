@@ -21,8 +21,16 @@ let expiry: ReturnType<typeof setTimeout> | undefined;
 /** The session of this page, shared by all tabs; null before sign-in and after its end. */
 export const session: ReadonlySignal<Session | null> = current;
 
+class PageClient extends Imprint {
+  /** The text of a post that the session may read, as HTML that the service sanitised. */
+  async readPostHtml(id: string): Promise<string> {
+    const path = `/p/${encodeURIComponent(id)}/text`;
+    return (await this.request(path, { accept: "text/html, application/problem+json" })).text();
+  }
+}
+
 /** The one client of this page. */
-export const imprint = new Imprint(
+export const imprint = new PageClient(
   location.origin,
   { ...facts, now: Math.floor(Date.now() / 1000) },
   { fetch: watchSession },

@@ -1,1 +1,11 @@
-export {};
+/** The Studio: where authors write, publish and see their income. */
+
+import { render } from "preact";
+import { Frame } from "./frame.tsx";
+import { followAddress } from "./routes.ts";
+
+const place = document.getElementById("studio");
+if (place) {
+  followAddress();
+  render(<Frame />, place);
+}

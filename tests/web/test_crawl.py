@@ -79,6 +79,7 @@ class Crawl:
 def seeds(world: World, author: Wallet) -> list[str]:
     """Every described path, with parameters that a stranger can know."""
     given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
+    given["name"] = "site.css"
     query = {
         "tags": "ink",
         "postId": "2",

@@ -166,7 +166,7 @@ def test_only_private_reads_need_a_session() -> None:
     places = OPERATIONS_BY_PLACE.items()
     protected = {path for (_, path), each in places if each["security"] == [{"session": []}]}
     own = {"/me/library", "/me/sales", "/me/feeds", "/me/feeds/{id}"}
-    own |= {"/writing/sessions", "/writing/sessions/{id}", "/auth/logout"}
+    own |= {"/writing/sessions", "/writing/sessions/{id}", "/auth/logout", "/p/{id}/text"}
     assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"} | own
     assert {path for (_, path), each in places if {} in each["security"]} == {"/posts/{id}/content"}
 

@@ -61,7 +61,6 @@ async def test_a_problem_has_its_type_title_and_code(town: World) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         "/nothing",
         "/filesByTags/",
         "/FILESBYTAGS",
@@ -69,7 +68,6 @@ async def test_a_problem_has_its_type_title_and_code(town: World) -> None:
         "/webhook/provider-c/publish",
         "/ipfs/",
         "/.env",
-        "//",
         "/%00",
         "/%ff",
         "/docs/x",

@@ -301,7 +301,9 @@ def _site(
         "fediverse_creator": decided.fediverse_creator,
     }
     return SiteRoutes(
-        SiteSources(services.login, services.posts, services.pages, services.reads),
+        SiteSources(
+            services.login, services.posts, services.pages, services.reads, services.totals
+        ),
         assets,
         Templates(assets, shared),
         Cards(facts.links.service, decided.name),

@@ -21,8 +21,12 @@ CLOSED = (
     "/delete/",
     "/webhook/",
     "/writing/",
+    "/search",
+    "/studio",
+    "/library",
+    "/operator",
 )
-"""Paths that no crawler needs: writes, and what belongs to one reader."""
+"""Paths that no crawler needs: writes, results of searches, and what belongs to one reader."""
 
 _XML = '<?xml version="1.0" encoding="utf-8"?>\n'
 _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -93,8 +97,8 @@ class MachinePages:
             f"- [Newest posts, JSON Feed]({at}/feeds/posts.json)",
             f"- [Sitemap]({at}/sitemap.xml)",
             "",
-            "A post is Markdown at `/posts/{id}.md` and JSON at `/posts/{id}`. Feeds of a hashtag "
-            "are at `/feeds/tags/{tag}.atom`, those of an author at "
+            "A post is Markdown at `/posts/{id}.md`, JSON at `/posts/{id}` and a page for people "
+            "at `/p/{id}`. Feeds of a hashtag are at `/feeds/tags/{tag}.atom`, those of an author at "
             "`/feeds/authors/{address}.atom`; both exist as `.json`, too.",
             "",
             "## Documentation",

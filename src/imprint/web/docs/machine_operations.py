@@ -36,17 +36,6 @@ MACHINE_OPERATIONS = (
         parameters=(_POST_ID, IF_NONE_MATCH),
     ),
     Operation(
-        "getPostPage",
-        "get",
-        "/p/{id}",
-        Topic.MACHINES,
-        "Go to the page of a post",
-        "Redirects to the page of a post, whose address is `links.page`: at present its Markdown.",
-        Response("The page is elsewhere.", None, status=303),
-        (Code.INVALID_POST_ID, *MIDDLEWARE_CODES),
-        parameters=(_POST_ID,),
-    ),
-    Operation(
         "getLlmsText",
         "get",
         "/llms.txt",

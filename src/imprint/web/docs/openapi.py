@@ -16,6 +16,7 @@ from imprint.web.docs.request_schemas import describe_requests
 from imprint.web.docs.response_schemas import describe_responses
 from imprint.web.docs.schema import Schema, ref
 from imprint.web.docs.service_operations import READINESS
+from imprint.web.docs.site_operations import SITE_EXAMPLES, describe_site
 from imprint.web.docs.writing_session_schemas import (
     WRITING_SESSION_EXAMPLES,
     describe_writing_sessions,
@@ -61,7 +62,7 @@ _HEADERS: dict[str, Schema] = {
     },
 }
 
-_EXAMPLES = {**EXAMPLES, **WRITING_SESSION_EXAMPLES, **FEED_EXAMPLES}
+_EXAMPLES = {**EXAMPLES, **WRITING_SESSION_EXAMPLES, **FEED_EXAMPLES, **SITE_EXAMPLES}
 
 _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
@@ -97,6 +98,7 @@ def describe_interface(version: str) -> dict[str, Any]:
                 **describe_writing_sessions(),
                 **describe_responses(),
                 **describe_feeds(),
+                **describe_site(),
             },
             "headers": _HEADERS,
             "securitySchemes": {

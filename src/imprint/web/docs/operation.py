@@ -18,6 +18,7 @@ class Topic(StrEnum):
     DELIVERIES = "Deliveries"
     FEEDS = "Feeds"
     MACHINES = "Machines"
+    PAGES = "Pages"
     SERVICE = "Service"
 
 
@@ -33,6 +34,8 @@ TOPICS = {
     "and private feeds with the texts of what a reader holds or wrote.",
     Topic.MACHINES: "Texts for programs that read the web: posts as Markdown, and what crawlers "
     "ask for.",
+    Topic.PAGES: "Pages for people, rendered by the service, and the parts that their scripts "
+    "load. Browsers get problems as pages, programs as everywhere.",
     Topic.SERVICE: "Information about the service: parameters, documentation and health.",
 }
 """The description of every tag."""

@@ -37,6 +37,7 @@ from imprint.web.docs.service_operations import (
     SECURITY_CONTACT,
     SERVICE_FACTS,
 )
+from imprint.web.docs.site_operations import SITE_OPERATIONS
 from imprint.web.docs.totals_operations import GLOBAL_METRICS, HEAT_MAP, USER_METRICS
 from imprint.web.docs.writing_session_operations import WRITING_SESSION_OPERATIONS
 
@@ -463,6 +464,7 @@ OPERATIONS = (
     RECEIVE_FROM_PROVIDER_B,
     *FEED_OPERATIONS,
     *MACHINE_OPERATIONS,
+    *SITE_OPERATIONS,
     SERVICE_FACTS,
     MARKETPLACE,
     SECURITY_CONTACT,

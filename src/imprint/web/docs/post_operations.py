@@ -109,13 +109,15 @@ SHOW_AUTHOR = Operation(
     "/authors/{address}",
     Topic.POSTS,
     "Show an author",
-    "Returns what an address has published and sold. An address without posts is not found.",
+    "Returns what an address has published and sold. An address without posts is not found. "
+    "A browser that asks for `text/html` is sent to the page of the author, if there are pages.",
     Response("The author.", "AuthorAnswer", tagged=True),
     (Code.INVALID_ADDRESS, Code.NOT_FOUND, *_INDEX_CODES),
     parameters=(
         Parameter("address", "Address", "The author's address.", OWNER, "path"),
         IF_NONE_MATCH,
     ),
+    redirects=True,
 )
 
 LIST_LIBRARY = Operation(

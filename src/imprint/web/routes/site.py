@@ -19,6 +19,7 @@ from imprint.services.login import Login
 from imprint.services.pages import Pages, PostText
 from imprint.services.posts import Derived, ListedPosts, ListRequest, Posts
 from imprint.services.reads import Reads
+from imprint.services.totals import Totals
 from imprint.web.large_responses import LargeResponse, ResponseBudget
 from imprint.web.requests import (
     SMALL_BODY,
@@ -82,6 +83,7 @@ class SiteSources:
     posts: Posts
     pages: Pages
     reads: Reads
+    totals: Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ class SiteRoutes:
     async def _totals(self) -> MarketTotals | None:
         """The totals; None of an index that is being filled."""
         try:
-            return (await self.sources.posts.stats()).totals
+            return await self.sources.totals.market()
         except Unavailable as problem:
             if problem.code is not Code.INDEX_UNAVAILABLE:
                 raise

@@ -1,5 +1,6 @@
 """The content security policy of the pages."""
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 
@@ -9,7 +10,10 @@ def content_policy(rpc_url: str | None = None, style_nonce: str | None = None) -
     `rpc_url` is the node that pages of `imprint dev` call. The editor writes its own styles, and
     marks them with `style_nonce`.
     """
-    nonce = "" if style_nonce is None else f" 'nonce-{style_nonce}'"
+    return _policy(_origin(rpc_url), "" if style_nonce is None else f" 'nonce-{style_nonce}'")
+
+
+def _policy(origin: str, nonce: str) -> str:
     return "; ".join(
         (
             "default-src 'none'",
@@ -17,7 +21,7 @@ def content_policy(rpc_url: str | None = None, style_nonce: str | None = None) -
             f"style-src 'self'{nonce}",
             "img-src 'self' data: blob:",
             "font-src 'self'",
-            f"connect-src 'self'{_origin(rpc_url)}",
+            f"connect-src 'self'{origin}",
             "manifest-src 'self'",
             "form-action 'self'",
             "base-uri 'none'",
@@ -26,6 +30,7 @@ def content_policy(rpc_url: str | None = None, style_nonce: str | None = None) -
     )
 
 
+@lru_cache(maxsize=8)
 def _origin(url: str | None) -> str:
     if url is None:
         return ""

@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { balance, coin, count, short } from "./format.ts";
+
+test("a price is written exactly", () =>
+  assert.equal(coin("10000000000000001"), "0.010000000000000001 ETH"));
+
+test("a balance never shows more than there is", () => {
+  assert.equal(balance(9_999_999_999_999_999_999_999n), "9,999.9999 ETH");
+  assert.equal(balance(1n), "under 0.0001 ETH");
+  assert.equal(balance(0n), "0 ETH");
+});
+
+test("a long address shows its two ends", () => {
+  assert.equal(short("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"), "0xf39f…2266");
+});
+
+test("a count of one has the singular", () => {
+  assert.deepEqual([count(1, "post"), count(1200, "post")], ["1 post", "1,200 posts"]);
+});

@@ -1,0 +1,122 @@
+/** The account menu in the header. */
+
+import { effect } from "@preact/signals-core";
+import type { Address } from "imprint-press";
+import { button, type Child, fill, h } from "../page/dom.ts";
+import { balance, short } from "../page/format.ts";
+import { announce, notify } from "../page/notices.ts";
+import { type Account, account, explain, session, signIn, signOut } from "../wallet/index.ts";
+
+/** Show the menu in this place, now and whenever the account or the session changes. */
+export function showAccountMenu(place: HTMLElement): void {
+  effect(() => {
+    const connected = account.value;
+    const address = connected?.address ?? session.value?.address;
+    const isOpen = place.querySelector("details")?.open ?? false;
+    fill(
+      place,
+      address ? menu(connected, address, session.value !== null, isOpen) : signInButton(),
+    );
+  });
+  document.addEventListener("click", ({ target }) => {
+    if (target instanceof Node && !place.contains(target)) close(place);
+  });
+  place.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    close(place);
+    place.querySelector("summary")?.focus();
+  });
+}
+
+/** Run what a click asked for, and say so if it fails. */
+export async function attempt(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const { sentence, isCancelled, action } = explain(error);
+    if (isCancelled) announce(sentence);
+    else if (action === "retry" || action === "sign-in")
+      notify({
+        kind: "bad",
+        text: sentence,
+        action: { label: "Try again", run: () => void attempt(work) },
+      });
+    else notify({ kind: "bad", text: sentence });
+  }
+}
+
+const signInButton = (): HTMLElement =>
+  button("Sign in", () => void attempt(signIn), { class: "button" });
+
+function menu(
+  connected: Account | null,
+  address: Address,
+  isSignedIn: boolean,
+  isOpen: boolean,
+): HTMLElement {
+  const funds = h("span", { class: "account-funds" });
+  const details = h(
+    "details",
+    { class: "account", open: isOpen },
+    h(
+      "summary",
+      { "aria-label": `Account ${connected?.name ?? ""} ${address}` },
+      h("span", { class: "account-dot", "data-on": isSignedIn, "aria-hidden": "true" }),
+      short(address),
+    ),
+    h("div", { class: "account-panel" }, ...panel(connected, address, isSignedIn, funds)),
+  );
+  details.addEventListener("toggle", () => {
+    if (details.open && connected) void showFunds(connected, funds);
+  });
+  return details;
+}
+
+function panel(
+  connected: Account | null,
+  address: Address,
+  isSignedIn: boolean,
+  funds: HTMLElement,
+): Child[] {
+  return [
+    h("p", { class: "account-name" }, connected?.name ?? "Signed in", funds),
+    h("p", { class: "account-address" }, h("code", null, address)),
+    !connected &&
+      h(
+        "p",
+        { class: "hint" },
+        "Your wallet is locked or absent: you can read, but not buy or publish.",
+      ),
+    !isSignedIn && item("Sign in to read what you hold", signIn),
+    item("Copy address", () => copy(address)),
+    item("Switch account", switchAccount),
+    item("Sign out", () => signOut()),
+    isSignedIn && item("Sign out on every device", () => signOut({ all: true })),
+  ];
+}
+
+const item = (label: string, work: () => Promise<unknown>): HTMLElement =>
+  button(label, () => void attempt(work), { class: "account-item" });
+
+async function switchAccount(): Promise<void> {
+  const { chooseAccount } = await import("../wallet/chooser.ts");
+  await chooseAccount();
+  await signIn();
+}
+
+async function copy(address: string): Promise<void> {
+  await navigator.clipboard.writeText(address);
+  notify({ kind: "good", text: "The address is copied." });
+}
+
+async function showFunds(connected: Account, place: HTMLElement): Promise<void> {
+  try {
+    const params = [connected.address, "latest"];
+    const wei = await connected.provider.request({ method: "eth_getBalance", params });
+    place.textContent = balance(BigInt(String(wei)));
+  } catch {
+    place.textContent = "";
+  }
+}
+
+const close = (place: Element): void => place.querySelector("details")?.removeAttribute("open");

@@ -1,0 +1,185 @@
+/** The gate before the text of a paid post: who may read, reads; others can buy. */
+
+import { effect } from "@preact/signals-core";
+import { Refusal } from "imprint-press";
+import { readStanding } from "../chain/marketplace.ts";
+import { type Purchase, purchaseKey } from "../chain/purchase.ts";
+import { button, type Child, fill, h } from "../page/dom.ts";
+import { facts } from "../page/facts.ts";
+import { coin } from "../page/format.ts";
+import { imprint } from "../page/service.ts";
+import { recall } from "../page/storage.ts";
+import { readChain } from "../wallet/chains.ts";
+import { type Account, account, explain, session, signIn, withSession } from "../wallet/index.ts";
+import { buy, continuePurchase } from "./buying.ts";
+
+export interface Gate {
+  postId: string;
+  author: string;
+  /** In wei, as far as this page knows. */
+  price: bigint;
+  place: HTMLElement;
+  /** Buying is under way: a change of the session does not draw the gate anew. */
+  isBusy: boolean;
+  /** Who opened the text; null while it is closed. */
+  openFor: string | null;
+}
+
+/** Show the gate, and follow the account and the session. */
+export async function openGate(
+  post: HTMLElement,
+  place: HTMLElement,
+  isReconnected: Promise<unknown>,
+): Promise<void> {
+  const { id = "", author = "", price = "0" } = post.dataset;
+  const gate: Gate = {
+    postId: id,
+    author,
+    price: BigInt(price),
+    place,
+    isBusy: false,
+    openFor: null,
+  };
+  await isReconnected;
+  effect(() => {
+    const [connected, held] = [account.value, session.value];
+    // The text of one account is not left open for the next one, nor after signing out.
+    if (gate.openFor !== null && held?.address !== gate.openFor) closeText(gate);
+    if (!gate.isBusy && gate.openFor === null) void show(gate, connected, held !== null);
+  });
+}
+
+async function show(gate: Gate, connected: Account | null, isSignedIn: boolean): Promise<void> {
+  const begun = connected && recall<Purchase>(purchaseKey(gate.postId, connected.address));
+  if (connected && begun && begun.step !== "entitled")
+    return continuePurchase(gate, connected, begun);
+  const isAuthor = connected?.address.toLowerCase() === gate.author.toLowerCase();
+  if (isSignedIn) {
+    try {
+      return await openText(gate, false);
+    } catch (error) {
+      if (!(error instanceof Refusal && error.code === "not_entitled"))
+        return showFailure(gate, error);
+    }
+  } else if (connected) {
+    const isHolder = isAuthor || (await holds(gate, connected));
+    if (account.value !== connected) return;
+    if (isHolder) return showHeld(gate, isAuthor);
+  }
+  showOffer(gate);
+}
+
+/** Whether the account holds the post, as far as its wallet can tell without a prompt. */
+async function holds(gate: Gate, { provider, address }: Account): Promise<boolean> {
+  try {
+    if ((await readChain(provider)) !== facts.chain.id) return false;
+    return (await readStanding(provider, address, gate.postId)).balance > 0n;
+  } catch {
+    return false;
+  }
+}
+
+/** The price, and the one button. */
+export function showOffer(gate: Gate, ...notes: Child[]): void {
+  fill(
+    gate.place,
+    h("h2", null, `Read on for ${coin(gate.price)}`),
+    h("p", null, "Buy this post once, and it is yours to read from then on."),
+    ...notes,
+    h(
+      "p",
+      { class: "gate-actions" },
+      button("Buy and read", () => void buy(gate), { class: "button primary" }),
+      session.value === null &&
+        button("I have bought it: sign in", () => void attemptOpen(gate), { class: "button" }),
+    ),
+  );
+}
+
+function showHeld(gate: Gate, isAuthor: boolean): void {
+  fill(
+    gate.place,
+    h("h2", null, isAuthor ? "You wrote this" : "You hold this"),
+    h(
+      "p",
+      null,
+      "Sign in to read it. The signature is free: it only proves that the account is yours.",
+    ),
+    h(
+      "p",
+      { class: "gate-actions" },
+      button("Sign in and read", () => void attemptOpen(gate), { class: "button primary" }),
+    ),
+  );
+}
+
+/** What went wrong, and the way on. */
+export function showFailure(
+  gate: Gate,
+  error: unknown,
+  again = () => void attemptOpen(gate),
+): void {
+  const { sentence, action, isCancelled } = explain(error);
+  const label = action === "sign-in" ? "Sign in" : action === "reload" ? "Reload" : "Try again";
+  fill(
+    gate.place,
+    h("h2", null, "Not open yet"),
+    h(
+      "p",
+      { class: "gate-status", role: "alert", "data-kind": isCancelled ? "info" : "bad" },
+      sentence,
+    ),
+    h(
+      "p",
+      { class: "gate-actions" },
+      button(label, () => (action === "reload" ? location.reload() : again()), {
+        class: "button primary",
+      }),
+    ),
+  );
+}
+
+/** Sign in if that is needed, and open the text; a click asked for it. */
+async function attemptOpen(gate: Gate): Promise<void> {
+  gate.isBusy = true;
+  try {
+    await signIn();
+    await withSession(() => openText(gate, true));
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_entitled")
+      showOffer(gate, h("p", { role: "alert" }, explain(error).sentence));
+    else showFailure(gate, error);
+  } finally {
+    gate.isBusy = false;
+  }
+}
+
+/** Put the text in the place of the gate. Throws `Refusal` if the session may not read it. */
+export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
+  const html = await imprint.readPostHtml(gate.postId);
+  const text = document.getElementById("text");
+  if (!text) return;
+  // The service sanitised it, and a template runs and loads nothing.
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  text.replaceChildren(template.content);
+  text.hidden = false;
+  gate.openFor = session.value?.address ?? "";
+  const isAuthor = session.value?.address.toLowerCase() === gate.author.toLowerCase();
+  gate.place.classList.add("gate-open");
+  fill(
+    gate.place,
+    h("p", { class: "gate-held", role: "status" }, isAuthor ? "You wrote this" : "You hold this"),
+  );
+  if (!isFocused) return;
+  text.tabIndex = -1;
+  text.focus();
+}
+
+function closeText(gate: Gate): void {
+  gate.openFor = null;
+  gate.place.classList.remove("gate-open");
+  const text = document.getElementById("text");
+  text?.replaceChildren();
+  text?.toggleAttribute("hidden", true);
+}

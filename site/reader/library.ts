@@ -1,0 +1,153 @@
+/** The library: what the reader holds, page by page. */
+
+import { effect } from "@preact/signals-core";
+import type { HeldPost, Page } from "imprint-press";
+import { button, fill, h } from "../page/dom.ts";
+import { coin, day, short } from "../page/format.ts";
+import { imprint } from "../page/service.ts";
+import { explain, session, signIn, withSession } from "../wallet/index.ts";
+import { attempt } from "./account.ts";
+
+const PAGE = 24;
+
+/** Show the library of whoever is signed in, or how to sign in. */
+export function showLibrary(place: HTMLElement): void {
+  effect(() => {
+    if (session.value) show(place);
+    else
+      fill(
+        place,
+        h(
+          "p",
+          null,
+          "Here stands everything that you bought or were given. Sign in to see it: your wallet signs once, which is free.",
+        ),
+        h(
+          "p",
+          null,
+          button("Sign in", () => void attempt(signIn), { class: "button primary" }),
+        ),
+      );
+  });
+}
+
+function show(place: HTMLElement): void {
+  const list = h("div", { class: "shelf", "aria-busy": "true" });
+  const search = h("input", {
+    type: "search",
+    name: "q",
+    "aria-label": "Search your library",
+    placeholder: "Search your library",
+    maxlength: 200,
+  });
+  const form = h(
+    "form",
+    { class: "shelf-search", role: "search" },
+    search,
+    h("button", { class: "button" }, "Search"),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void start(search.value.trim());
+  });
+  const start = async (q: string) => {
+    const found = imprint.listLibrary({ limit: PAGE, ...(q && { q }) });
+    fill(list);
+    await more(list, q, (token) => withSession(() => found.page(token)));
+  };
+  fill(place, h("div", { class: "shelf-tools" }, form, feedButton()), list);
+  void start("");
+}
+
+async function more(
+  list: HTMLElement,
+  q: string,
+  read: (token?: string) => Promise<Page<HeldPost>>,
+  token?: string,
+): Promise<void> {
+  list.setAttribute("aria-busy", "true");
+  try {
+    const page = await read(token);
+    list.append(...page.items.map(entry));
+    if (list.children.length === 0 && page.nextPageToken === null) list.append(empty(q));
+    const next = page.nextPageToken;
+    if (next !== null) {
+      const go = button(
+        "Show more",
+        () => {
+          go.remove();
+          void more(list, q, read, next);
+        },
+        { class: "button" },
+      );
+      list.append(go);
+    }
+  } catch (error) {
+    const again = h(
+      "p",
+      { role: "alert" },
+      `${explain(error).sentence} `,
+      button(
+        "Try again",
+        () => {
+          again.remove();
+          void more(list, q, read, token);
+        },
+        { class: "button" },
+      ),
+    );
+    list.append(again);
+  } finally {
+    list.setAttribute("aria-busy", "false");
+  }
+}
+
+function entry({ id, title, description, author, held }: HeldPost): HTMLElement {
+  const arrival =
+    held.paid === null
+      ? `Given to you on ${day(held.boughtAt)}`
+      : `Bought on ${day(held.boughtAt)} for ${coin(held.paid)}`;
+  return h(
+    "article",
+    { class: "shelf-post" },
+    h("h2", null, h("a", { href: `/p/${id}` }, title || `Post ${id}`)),
+    description && h("p", null, description),
+    h(
+      "p",
+      { class: "shelf-note" },
+      `${arrival} · by `,
+      h("a", { href: `/a/${author}`, title: author }, short(author)),
+    ),
+  );
+}
+
+const empty = (q: string): HTMLElement =>
+  q
+    ? h("p", null, "Nothing in your library has these words.")
+    : h(
+        "section",
+        { class: "empty" },
+        h("h2", null, "Nothing here yet"),
+        h("p", null, "What you buy or are given stands here and stays yours."),
+        h("p", null, h("a", { class: "button primary", href: "/" }, "Find a post")),
+      );
+
+/** A feed of everything that the reader holds, for feed readers. */
+function feedButton(): HTMLElement {
+  const place = h("div", { class: "shelf-feed" });
+  const make = async () => {
+    const feed = await withSession(() => imprint.addPrivateFeed());
+    fill(
+      place,
+      h(
+        "p",
+        { role: "status" },
+        "Your private feed. Its address is shown only now, and whoever has it can read along: keep it to yourself.",
+      ),
+      h("p", null, h("a", { href: feed.atom }, "Atom"), " · ", h("a", { href: feed.json }, "JSON")),
+      h("p", null, h("code", null, feed.atom)),
+    );
+  };
+  place.append(button("Make a private feed", () => void attempt(make), { class: "button" }));
+  return place;
+}

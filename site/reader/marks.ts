@@ -1,0 +1,41 @@
+/** Marks the cards of posts that the reader holds or wrote. */
+
+import { effect } from "@preact/signals-core";
+import { imprint } from "../page/service.ts";
+import { account, session } from "../wallet/index.ts";
+
+/** Pages of the library that are looked through for marks. */
+const MOST = 200;
+
+/** Mark the cards of this page, for whoever is signed in. Prompts nothing. */
+export function markCards(): void {
+  effect(() => {
+    const address = (session.value?.address ?? account.value?.address)?.toLowerCase();
+    const isSignedIn = session.value !== null;
+    void mark(address, isSignedIn);
+  });
+}
+
+async function mark(address: string | undefined, isSignedIn: boolean): Promise<void> {
+  const held = new Set<string>();
+  // Without marks the cards are right too, so a failure is not shown.
+  if (isSignedIn)
+    for (const post of await imprint
+      .listLibrary({ limit: 50 })
+      .collect(MOST)
+      .catch(() => []))
+      held.add(post.id);
+  for (const card of document.querySelectorAll<HTMLElement>(".card")) {
+    const price = card.querySelector<HTMLElement>(".card-price");
+    if (!price) continue;
+    price.dataset.price ??= price.textContent ?? "";
+    const isOwn = card.dataset.author?.toLowerCase() === address;
+    const text = isOwn
+      ? "You wrote this"
+      : held.has(card.dataset.id ?? "")
+        ? "You hold this"
+        : null;
+    price.textContent = text ?? price.dataset.price;
+    price.classList.toggle("held", text !== null);
+  }
+}

@@ -1,0 +1,116 @@
+/** Two versions of one draft side by side, and the choice between them. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { diffTexts, type Piece, type Row } from "./diff.ts";
+import { withoutPictures } from "./draft-text.ts";
+import type { Theirs } from "./saving.ts";
+
+export interface ConflictProps {
+  readonly mine: string;
+  readonly theirs: Theirs;
+  onKeepMine(): Promise<void>;
+  onTakeTheirs(): Promise<void>;
+  onKeepBoth(): Promise<void>;
+}
+
+/** Unchanged lines around a change that are shown. */
+const CONTEXT = 3;
+
+export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }: ConflictProps) {
+  const [isBusy, setBusy] = useState(false);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const rows = useMemo(
+    () => shorten(diffTexts(withoutPictures(mine), withoutPictures(theirs.content))),
+    [mine, theirs],
+  );
+  useEffect(() => heading.current?.focus(), []);
+  const choose = (act: () => Promise<void>) => async () => {
+    setBusy(true);
+    try {
+      await act();
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <section class="conflict" aria-labelledby="conflict-heading">
+      <h2 id="conflict-heading" tabIndex={-1} ref={heading}>
+        This draft was saved somewhere else
+      </h2>
+      <p>
+        Another tab or computer saved it on {formatTime(theirs.savedAt)}, while you changed it here.
+        Nothing is lost: choose what to go on with.
+      </p>
+      <div class="conflict-choices">
+        <button type="button" disabled={isBusy} onClick={choose(onKeepMine)}>
+          Keep mine as the new version
+        </button>
+        <button type="button" disabled={isBusy} onClick={choose(onTakeTheirs)}>
+          Take the other one
+          <small>Yours stays in this browser</small>
+        </button>
+        <button type="button" disabled={isBusy} onClick={choose(onKeepBoth)}>
+          Keep both
+          <small>Yours becomes a new draft</small>
+        </button>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
+      <section class="versions" aria-label="Both versions" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Yours</th>
+              <th scope="col">The other one</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) =>
+              row === null ? (
+                <tr class="version-gap">
+                  <td colSpan={2}>…</td>
+                </tr>
+              ) : (
+                <tr>
+                  <Side pieces={row.left} isMine />
+                  <Side pieces={row.right} />
+                </tr>
+              ),
+            )}
+          </tbody>
+        </table>
+      </section>
+    </section>
+  );
+}
+
+function Side({ pieces, isMine = false }: { pieces: readonly Piece[] | null; isMine?: boolean }) {
+  if (!pieces) return <td class="version-none" />;
+  const Mark = isMine ? "ins" : "mark";
+  return (
+    <td>
+      {pieces.map(({ text, isChanged }) => (isChanged ? <Mark>{text || "\u00b6"}</Mark> : text))}
+    </td>
+  );
+}
+
+/** Leave out long stretches that are the same in both; null stands for one. */
+function shorten(rows: readonly Row[]): (Row | null)[] {
+  const isChanged = ({ left, right }: Row): boolean =>
+    left === null || right === null || [...left, ...right].some((piece) => piece.isChanged);
+  const near = new Set<number>();
+  rows.forEach((row, index) => {
+    if (!isChanged(row)) return;
+    for (let at = index - CONTEXT; at <= index + CONTEXT; at += 1) near.add(at);
+  });
+  const shown: (Row | null)[] = [];
+  rows.forEach((row, index) => {
+    if (near.has(index)) shown.push(row);
+    else if (shown.at(-1) !== null) shown.push(null);
+  });
+  return shown;
+}
+
+const TIME = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+
+/** `Nov 16, 2026, 9:04 PM` */
+export const formatTime = (time: string | number): string => TIME.format(new Date(time));

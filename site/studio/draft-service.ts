@@ -1,0 +1,96 @@
+/** Saves of an open draft by the client of the page, signed by the wallet or a writing session. */
+
+import { type Draft, type HostedFile, hashText, Refusal, type SignedWrite } from "imprint-press";
+import { imprint } from "../page/service.ts";
+import { account, explain } from "../wallet/index.ts";
+import { author, findHead, isSignedIn } from "./drafts-store.ts";
+import type { DraftService, Head, Version } from "./open-draft.ts";
+import { forgetWriting, writing } from "./writing-session.ts";
+
+/** The wallet has another account now than the one whose text this is. */
+export class OtherAccount extends Error {
+  override readonly name = "OtherAccount";
+}
+
+/** There is no session to read drafts with. */
+class NotSignedIn extends Error {
+  override readonly name = "NotSignedIn";
+}
+
+/** How many of the newest drafts may be the one that was just made. */
+const RECENT = 12;
+/** Clocks may differ by this much, in milliseconds. */
+const CLOCKS = 120_000;
+
+/** The service as one account uses it. */
+export function draftServiceOf(owner: string): DraftService {
+  const signer = () => (author.value === owner ? writing.value : null);
+  return {
+    contentLimit: imprint.facts.limits.content_bytes,
+    canSignSilently: () => signer() !== null,
+    async sign(content, base) {
+      if (author.value !== owner) throw new OtherAccount("The wallet shows another account.");
+      const by = signer() ?? account.value?.wallet;
+      if (!by) throw new OtherAccount("No wallet is connected.");
+      const values = { contentHash: hashText(content), ...(base !== null && { cid: base }) };
+      return imprint.signWrite(by, base === null ? "create" : "update", values);
+    },
+    async send(signed, content, base) {
+      const write = signed as SignedWrite;
+      return versionOf(
+        await (base === null
+          ? imprint.sendCreate(write, content)
+          : imprint.sendUpdate(write, base, content)),
+      );
+    },
+    async head(groupId, base): Promise<Head> {
+      needSession(owner);
+      const found = await findHead(groupId);
+      if (found) return { kind: "draft", version: versionOf(found) };
+      return { kind: "gone", postId: await postOf(base) };
+    },
+    async read(cid) {
+      needSession(owner);
+      return (await imprint.readDraft(cid)).content;
+    },
+    async findCreated(content, since) {
+      needSession(owner);
+      const { items } = await imprint.listDrafts({ owner }).page();
+      const recent = items.filter((file) => Date.parse(file.created_at) > since - CLOCKS);
+      for (const file of recent.slice(0, RECENT)) {
+        if ((await imprint.readDraft(file.cid)).content === content) return versionOf(file);
+      }
+      return null;
+    },
+    sessionEnded: forgetWriting,
+    setClock: (now) => imprint.setClock(now),
+    explain: (error) =>
+      error instanceof OtherAccount
+        ? "Your wallet shows another account than the one this text belongs to."
+        : explain(error).sentence,
+    isRefusedForSession: (error) =>
+      error instanceof NotSignedIn || (error instanceof Refusal && /^session_/.test(error.code)),
+  };
+}
+
+function needSession(owner: string): void {
+  if (author.value !== owner) throw new OtherAccount("The wallet shows another account.");
+  if (!isSignedIn.value) throw new NotSignedIn("Sign in first.");
+}
+
+/** The post that a version has become, or null. */
+async function postOf(cid: string): Promise<string | null> {
+  try {
+    const { items } = await imprint.listPosts({ cid }).page();
+    return items[0]?.post_id ?? null;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_found") return null;
+    throw error;
+  }
+}
+
+const versionOf = (file: Draft | HostedFile): Version => ({
+  cid: file.cid,
+  groupId: file.group_id,
+  savedAt: file.created_at,
+});

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { countBytes, countWords, readingMinutes, titleOf } from "./draft-text.ts";
+
+test("the title is the first heading, otherwise the first line with words", () => {
+  const cases: [string, string][] = [
+    ["Some words\n\n# The *title* #", "The title"],
+    ["\n\n- a [link](https://a.example)\nmore", "a link"],
+    ["![](data:image/png;base64,AAAA)\n\nAfter a picture", "After a picture"],
+    ["---\n\n", ""],
+    ["", ""],
+    [JSON.stringify({ title: "Earlier", content: { blocks: [] } }), "Earlier"],
+  ];
+  for (const [content, title] of cases) assert.equal(titleOf(content), title, content);
+});
+
+test("words are counted without pictures and addresses, ideographs one by one", () => {
+  assert.equal(countWords("Don't stop, 2 go-betweens."), 4);
+  assert.equal(countWords("![a cat](data:image/png;base64,AAAA) and [b](https://c.example/d)"), 4);
+  assert.equal(countWords("日本語 text"), 4);
+  assert.equal(readingMinutes(0), 0);
+  assert.equal(readingMinutes(231), 2);
+});
+
+test("the size of a text is that of its UTF-8", () => {
+  for (const text of ["", "abc", "äöü", "日本", "🙂🙂", "a🙂ä日"]) {
+    assert.equal(countBytes(text), new TextEncoder().encode(text).length, text);
+  }
+});

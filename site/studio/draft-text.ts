@@ -1,0 +1,66 @@
+/** What a text says about itself: its title, its words, and how long it takes to read. */
+
+/** What somebody reads in a minute. */
+const WORDS_PER_MINUTE = 230;
+const TITLE_LENGTH = 120;
+
+/** A picture within the text: `![alt](data:image/webp;base64,…)`. */
+export const PICTURE = /!\[([^\]\n]*)\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)\)/g;
+
+/** The text with the bytes of its pictures left out, which nobody reads or counts. */
+export const withoutPictures = (content: string): string => content.replace(PICTURE, "![$1]()");
+
+/** The first heading, otherwise the first line with words; empty if there is none. */
+export function titleOf(content: string): string {
+  const earlier = earlierTitle(content);
+  if (earlier !== null) return earlier.slice(0, TITLE_LENGTH);
+  const lines = withoutPictures(content.slice(0, 200_000)).split("\n").map(plainLine);
+  const heading = lines.find(({ isHeading, text }) => isHeading && text);
+  const first = lines.find(({ text }) => text);
+  return ((heading ?? first)?.text ?? "").slice(0, TITLE_LENGTH);
+}
+
+/** Words, where each ideograph counts as one. */
+export function countWords(content: string): number {
+  const text = withoutPictures(content).replace(/\]\([^)\s]*\)/g, "]");
+  const ideographs = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu;
+  const letters = text.replace(ideographs, " ");
+  const words = letters.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’_-]*/gu)?.length ?? 0;
+  return words + (text.match(ideographs)?.length ?? 0);
+}
+
+/** Whole minutes of reading, at least one if there is a word. */
+export const readingMinutes = (words: number): number => Math.ceil(words / WORDS_PER_MINUTE);
+
+/** The size of a text in UTF-8, which is what the service limits. */
+export function countBytes(content: string): number {
+  let bytes = content.length;
+  for (let index = 0; index < content.length; index += 1) {
+    const unit = content.charCodeAt(index);
+    // Each half of a surrogate pair is two of its four bytes.
+    if (unit >= 0x80) bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2;
+  }
+  return bytes;
+}
+
+function plainLine(line: string): { isHeading: boolean; text: string } {
+  const heading = /^ {0,3}#{1,6}(?:[ \t]+|$)(.*?)(?:[ \t]+#+)?[ \t]*$/.exec(line);
+  const text = (heading ? (heading[1] ?? "") : line.replace(/^\s*(?:>|[-*+]\s|\d+[.)]\s)+\s*/, ""))
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/(\*\*|__|[*_`~])(?=\S)(.*?\S)\1/g, "$2")
+    .replace(/\\([!-/:-@[-`{-~])/g, "$1")
+    .trim();
+  return { isHeading: heading !== null, text: /[\p{L}\p{N}]/u.test(text) ? text : "" };
+}
+
+/** The title of a text that was written with the earlier front end, or null. */
+function earlierTitle(content: string): string | null {
+  if (!content.startsWith("{")) return null;
+  try {
+    const parsed: unknown = JSON.parse(content);
+    if (typeof parsed !== "object" || parsed === null || !("content" in parsed)) return null;
+    return "title" in parsed && typeof parsed.title === "string" ? parsed.title.trim() : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,97 @@
+/** The view in which a draft is written: text, preview, and how the text stands. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { imprint } from "../../page/service.ts";
+import { explain } from "../../wallet/index.ts";
+import { author, isSignedIn } from "../drafts-store.ts";
+import type { OpenDraft } from "../open-draft.ts";
+import { NoSuchDraft, openDraft, SessionNeeded } from "../opening.ts";
+import { go } from "../routes.ts";
+import { SignInAgain, Welcome } from "../sign-in.tsx";
+import { WritingRoom } from "./writing-room.tsx";
+
+type Opening =
+  | { readonly kind: "opening" }
+  | { readonly kind: "open"; readonly draft: OpenDraft }
+  | { readonly kind: "sign-in" }
+  | { readonly kind: "failed"; readonly sentence: string; readonly isGone: boolean };
+
+/** A draft that gets another key, as with its first save, stays as it is open. */
+export function EditorView({ draftKey }: { draftKey: string }) {
+  const openedAs = useRef(new Map<string, string>());
+  const first = openedAs.current.get(draftKey) ?? draftKey;
+  const follow = (key: string) => {
+    openedAs.current.set(key, first);
+    go({ view: "draft", key }, { replace: true });
+  };
+  return <OpenedView key={first} draftKey={first} onKey={follow} />;
+}
+
+function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string): void }) {
+  const [opening, setOpening] = useState<Opening>({ kind: "opening" });
+  const [attempt, setAttempt] = useState(0);
+  const replace = useRef<(content: string) => void>(() => undefined);
+  const canOpen = author.value !== null;
+  const isReader = isSignedIn.value;
+  const open = useRef<OpenDraft | null>(null);
+  // A draft that is open stays open: neither an ended session nor another account closes it.
+  useEffect(() => {
+    if (open.current || !canOpen) return;
+    let isShown = true;
+    openDraft(draftKey, {
+      onText: (content) => replace.current(content),
+      onKey,
+    }).then(
+      (draft) => {
+        if (!isShown) return;
+        open.current = draft;
+        setOpening({ kind: "open", draft });
+      },
+      (error) => isShown && setOpening(failureOf(error)),
+    );
+    return () => {
+      isShown = false;
+    };
+  }, [draftKey, canOpen, isReader, attempt]);
+  useEffect(() => () => void open.current?.close(), []);
+  if (opening.kind === "open")
+    return (
+      <WritingRoom
+        draft={opening.draft}
+        contentLimit={imprint.facts.limits.content_bytes}
+        onReplace={(take) => {
+          replace.current = take;
+        }}
+      />
+    );
+  if (!canOpen) return <Welcome />;
+  if (opening.kind === "sign-in") return <SignInAgain reason="to open this draft" />;
+  if (opening.kind === "failed")
+    return (
+      <div class="studio-empty" role="alert">
+        <p>{opening.sentence}</p>
+        {!opening.isGone && (
+          <button type="button" onClick={() => setAttempt(attempt + 1)}>
+            Try again
+          </button>
+        )}
+        <p>
+          <a href="#/">All drafts</a>
+        </p>
+      </div>
+    );
+  return (
+    <p class="studio-wait" role="status">
+      Opening the draft…
+    </p>
+  );
+}
+
+function failureOf(error: unknown): Opening {
+  if (error instanceof SessionNeeded) return { kind: "sign-in" };
+  const isGone = error instanceof NoSuchDraft;
+  const sentence = isGone
+    ? "This account has no such draft. It may be published or deleted, or be another account's."
+    : `The draft could not be opened. ${explain(error).sentence}`;
+  return { kind: "failed", sentence, isGone };
+}

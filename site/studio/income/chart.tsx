@@ -1,0 +1,118 @@
+/** Earnings by day as a chart of bars, which keys read point by point, with a table beside it. */
+
+import { useState } from "preact/hooks";
+import { coin, count, day as longDay } from "../../page/format.ts";
+import type { Day } from "./days.ts";
+
+const WIDTH = 720;
+const HEIGHT = 200;
+const FLOOR = 24;
+
+/** The height of a bar; a sale is seen however small it is. */
+function heightOf(earned: bigint, most: bigint): number {
+  if (earned === 0n) return 0;
+  const share = Number((earned * 10_000n) / most) / 10_000;
+  return Math.max(2, share * (HEIGHT - FLOOR - 8));
+}
+
+const spoken = ({ day, sales, earned }: Day): string =>
+  `${longDay(`${day}T12:00:00Z`)}: ${coin(earned)}, ${count(sales, "sale")}`;
+
+export function Chart({ days }: { days: readonly Day[] }) {
+  const [at, setAt] = useState<number | null>(null);
+  const most = days.reduce((high, { earned }) => (earned > high ? earned : high), 1n);
+  const step = WIDTH / days.length;
+  const shown = at === null ? null : (days[Math.min(at, days.length - 1)] ?? null);
+  const read = (event: KeyboardEvent) => {
+    const last = days.length - 1;
+    const from = at ?? last;
+    const moves: Record<string, number> = {
+      ArrowLeft: from - 1,
+      ArrowRight: from + 1,
+      PageUp: from - 7,
+      PageDown: from + 7,
+      Home: 0,
+      End: last,
+    };
+    const next = moves[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    setAt(Math.min(Math.max(next, 0), last));
+  };
+  return (
+    <figure class="income-chart">
+      <div
+        class="income-plot"
+        role="slider"
+        // Arrow keys go from day to day.
+        tabIndex={0}
+        aria-label="Earnings by day"
+        aria-valuemin={0}
+        aria-valuemax={days.length - 1}
+        aria-valuenow={at ?? days.length - 1}
+        aria-valuetext={shown ? spoken(shown) : "Use the arrow keys to read the days"}
+        onKeyDown={read}
+        onFocus={() => setAt(at ?? days.length - 1)}
+        onPointerMove={(event) => {
+          const box = event.currentTarget.getBoundingClientRect();
+          const across = (event.clientX - box.left) / box.width;
+          setAt(Math.min(days.length - 1, Math.max(0, Math.floor(across * days.length))));
+        }}
+      >
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+          <line class="income-floor" x1={0} x2={WIDTH} y1={HEIGHT - FLOOR} y2={HEIGHT - FLOOR} />
+          {days.map(({ day, earned }, index) => {
+            const height = heightOf(earned, most);
+            return (
+              <rect
+                key={day}
+                class={index === at ? "income-bar chosen" : "income-bar"}
+                x={index * step + step * 0.1}
+                y={HEIGHT - FLOOR - height}
+                width={step * 0.8}
+                height={height}
+              />
+            );
+          })}
+          {at !== null && (
+            <rect
+              class="income-mark"
+              x={at * step}
+              y={HEIGHT - FLOOR + 4}
+              width={Math.max(step, 2)}
+              height={3}
+            />
+          )}
+        </svg>
+      </div>
+      <figcaption>
+        {shown ? spoken(shown) : `${longDay(`${days[0]?.day}T12:00:00Z`)} to today, in UTC`}
+      </figcaption>
+      <details>
+        <summary>The same as a table</summary>
+        <div class="income-scroll">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Day</th>
+                <th scope="col">Sales</th>
+                <th scope="col">Earned</th>
+              </tr>
+            </thead>
+            <tbody>
+              {days
+                .filter(({ sales }) => sales > 0)
+                .map(({ day, sales, earned }) => (
+                  <tr key={day}>
+                    <th scope="row">{day}</th>
+                    <td>{sales}</td>
+                    <td>{coin(earned)}</td>
+                  </tr>
+                ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  );
+}

@@ -1,0 +1,237 @@
+/** Income: what an author has sold, to whom, and when. */
+
+import { type Author, Refusal, type Sale } from "imprint-press";
+import { useEffect, useState } from "preact/hooks";
+import { coin, count, day, short } from "../../page/format.ts";
+import { imprint } from "../../page/service.ts";
+import { type Account, account, explain } from "../../wallet/index.ts";
+import { formatRoute } from "../routes.ts";
+import { Chart } from "./chart.tsx";
+import { covers, PERIODS, type Period, salesByDay, startOf } from "./days.ts";
+import { Posts } from "./posts.tsx";
+
+/** Sales of a page, which is the most that the service gives at once. */
+const PAGE = 50;
+/** Pages that are loaded without being asked for. */
+const PAGES_AT_ONCE = 10;
+/** Sales that the list shows at first. */
+const SHOWN = 10;
+
+const NAMES: Readonly<Record<string, string>> = { 30: "30 days", 90: "90 days", null: "All" };
+
+interface Sold {
+  readonly sales: readonly Sale[];
+  readonly next: string | null;
+}
+
+export function IncomeView() {
+  const by = account.value;
+  return by && <Income key={by.address} by={by} />;
+}
+
+function Income({ by }: { by: Account }) {
+  const [totals, setTotals] = useState<Author | null | undefined>(undefined);
+  const [failure, setFailure] = useState<string | null>(null);
+  const load = () => {
+    setFailure(null);
+    imprint.showAuthor(by.address).then(setTotals, (error) => {
+      if (error instanceof Refusal && error.code === "not_found") setTotals(null);
+      else setFailure(explain(error).sentence);
+    });
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: loaded once for each account
+  useEffect(load, []);
+  if (failure) {
+    return (
+      <div class="studio-note" role="alert">
+        <p>{failure}</p>
+        <button type="button" onClick={load}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  if (totals === undefined) return <p role="status">Adding up…</p>;
+  if (totals === null) {
+    return (
+      <section class="studio-empty">
+        <h1>Income</h1>
+        <p>You have published nothing yet. What readers pay for your posts is shown here.</p>
+        <a href={formatRoute({ view: "drafts" })}>To your drafts</a>
+      </section>
+    );
+  }
+  return (
+    <div class="income">
+      <h1>Income</h1>
+      <dl class="income-totals">
+        <Total name="Earned" value={coin(totals.sales.volume)} />
+        <Total name="Sales" value={String(totals.sales.count)} />
+        <Total name="Readers" value={String(totals.readers)} />
+        <Total name="Posts" value={String(totals.posts)} />
+      </dl>
+      <Sales total={totals.sales.count} />
+      <Posts by={by} />
+    </div>
+  );
+}
+
+function Total({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+/** Load pages until they cover the period, as many as are loaded at once. */
+async function loadSales(known: Sold | null, period: Period): Promise<Sold> {
+  const list = imprint.listSales({ limit: PAGE });
+  let sold = known;
+  for (let page = 0; page < PAGES_AT_ONCE; page += 1) {
+    if (sold && covers(sold.sales, sold.next === null, period, Date.now())) break;
+    const { items, nextPageToken } = await list.page(sold?.next ?? undefined);
+    sold = { sales: [...(sold?.sales ?? []), ...items], next: nextPageToken };
+  }
+  return sold ?? { sales: [], next: null };
+}
+
+function Sales({ total }: { total: number }) {
+  const [period, setPeriod] = useState<Period>(30);
+  const [sold, setSold] = useState<Sold | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
+  const [shown, setShown] = useState(SHOWN);
+  const load = (from: Sold | null) => {
+    setFailure(null);
+    loadSales(from, period).then(setSold, (error) => setFailure(explain(error).sentence));
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another period may need more pages
+  useEffect(() => load(sold), [period]);
+  if (failure) {
+    return (
+      <div class="studio-note" role="alert">
+        <p>{failure}</p>
+        <button type="button" onClick={() => load(sold)}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  const now = Date.now();
+  const isCovered = sold !== null && covers(sold.sales, sold.next === null, period, now);
+  const oldest = sold?.sales.at(-1);
+  const from = startOf(period, now);
+  const within = sold?.sales.filter(({ at }) => from === null || Date.parse(at) >= from) ?? [];
+  const earned = within.reduce((sum, { price }) => sum + BigInt(price), 0n);
+  return (
+    <section class="income-sales" aria-labelledby="income-sales">
+      <div class="income-head">
+        <h2 id="income-sales">Earnings by day</h2>
+        <fieldset class="income-period">
+          <legend class="unseen">Period</legend>
+          {PERIODS.map((each) => (
+            <label key={String(each)}>
+              <input
+                type="radio"
+                name="period"
+                checked={period === each}
+                onChange={() => setPeriod(each)}
+              />
+              {NAMES[String(each)]}
+            </label>
+          ))}
+        </fieldset>
+      </div>
+      {sold && (
+        <>
+          <p>
+            {coin(earned)} from {count(within.length, "sale")} in this period.
+          </p>
+          <Chart days={salesByDay(sold.sales, period, now)} />
+          {!isCovered && oldest && (
+            <p class="income-partial">
+              The chart covers the newest {count(sold.sales.length, "sale")} of {total}, since{" "}
+              {day(oldest.at)}.{" "}
+              <button type="button" class="quiet" onClick={() => load(sold)}>
+                Load more
+              </button>
+            </p>
+          )}
+          <Newest sales={sold.sales.slice(0, shown)} />
+          {shown < sold.sales.length && (
+            <button type="button" class="quiet" onClick={() => setShown(shown + PAGE)}>
+              Show more sales
+            </button>
+          )}
+          {sold.sales.length > 0 && <Download />}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Newest({ sales }: { sales: readonly Sale[] }) {
+  if (sales.length === 0) return <p>No sale yet. Share the link of a post to change that.</p>;
+  return (
+    <div class="income-scroll">
+      <table class="income-newest">
+        <caption>Newest sales</caption>
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col">Post</th>
+            <th scope="col">Reader</th>
+            <th scope="col">Paid</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sales.map(({ transaction, postId, buyer, at, price }) => (
+            <tr key={`${transaction} ${postId} ${buyer}`}>
+              <td>
+                <time datetime={at}>{day(at)}</time>
+              </td>
+              <td>
+                <a href={`/p/${postId}`}>Post {postId}</a>
+              </td>
+              <td>
+                <a href={`/a/${buyer}`} title={buyer}>
+                  {short(buyer)}
+                </a>
+              </td>
+              <td>{coin(price)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** All sales as one table for other programs. */
+function Download() {
+  const [state, setState] = useState<"idle" | "loading" | { sentence: string }>("idle");
+  const download = async () => {
+    setState("loading");
+    try {
+      const table = await imprint.salesCsv();
+      const address = URL.createObjectURL(new Blob([table], { type: "text/csv" }));
+      const link = document.createElement("a");
+      link.href = address;
+      link.download = "sales.csv";
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(address), 10_000);
+      setState("idle");
+    } catch (error) {
+      setState({ sentence: explain(error).sentence });
+    }
+  };
+  return (
+    <p>
+      <button type="button" disabled={state === "loading"} onClick={download}>
+        {state === "loading" ? "Collecting all sales…" : "Download all sales (CSV)"}
+      </button>
+      {typeof state === "object" && <span role="alert"> {state.sentence}</span>}
+    </p>
+  );
+}

@@ -1,0 +1,101 @@
+/** The author's posts with their sales and prices, page by page. */
+
+import type { Post } from "imprint-press";
+import { useEffect, useState } from "preact/hooks";
+import { coin, count, day } from "../../page/format.ts";
+import { imprint } from "../../page/service.ts";
+import { type Account, explain } from "../../wallet/index.ts";
+import { PriceForm } from "../publish/price-form.tsx";
+import { type PriceHistory, readPriceHistory } from "./price-history.ts";
+
+const priceText = (wei: string): string => (wei === "0" ? "free" : coin(wei));
+
+export function Posts({ by }: { by: Account }) {
+  const [posts, setPosts] = useState<readonly Post[]>([]);
+  const [next, setNext] = useState<string | null | undefined>(undefined);
+  const [failure, setFailure] = useState<string | null>(null);
+  const load = async (token?: string) => {
+    try {
+      setFailure(null);
+      const page = await imprint.listIndexedPosts({ author: by.address }).page(token);
+      setPosts((before) => (token ? [...before, ...page.items] : page.items));
+      setNext(page.nextPageToken);
+    } catch (error) {
+      setFailure(explain(error).sentence);
+    }
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: loaded once for each account
+  useEffect(() => void load(), [by.address]);
+  const changed = (post: Post) =>
+    setPosts((before) => before.map((each) => (each.id === post.id ? post : each)));
+  return (
+    <section class="income-posts" aria-labelledby="income-posts">
+      <h2 id="income-posts">Posts</h2>
+      <ul>
+        {posts.map((post) => (
+          <li key={post.id} class="income-post">
+            <a class="income-title" href={`/p/${post.id}`}>
+              {post.title || "Untitled"}
+            </a>
+            <p>
+              {count(post.sales.count, "sale")} · {coin(post.sales.volume)} · now{" "}
+              {priceText(post.price)}
+              {post.firstPrice !== post.price && `, first ${priceText(post.firstPrice)}`} · since{" "}
+              {day(post.createdAt)}
+            </p>
+            <details>
+              <summary>Price</summary>
+              <History by={by} post={post} />
+              <PriceForm by={by} post={post} onChanged={changed} />
+            </details>
+          </li>
+        ))}
+      </ul>
+      {failure && <p role="alert">{failure}</p>}
+      {(next || failure) && (
+        <button type="button" onClick={() => void load(next ?? undefined)}>
+          {failure ? "Try again" : "Show more posts"}
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** The changes of a price, which are read from the chain when they are asked for. */
+function History({ by, post }: { by: Account; post: Post }) {
+  const [history, setHistory] = useState<PriceHistory | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
+  const read = () => {
+    setFailure(null);
+    readPriceHistory(by.provider, imprint.facts.chain.marketplace, post).then(
+      setHistory,
+      (error) => setFailure(explain(error).sentence),
+    );
+  };
+  if (failure) return <p role="alert">{failure}</p>;
+  if (!history) {
+    return (
+      <button type="button" class="quiet" onClick={read}>
+        Show price changes
+      </button>
+    );
+  }
+  return (
+    <div role="status">
+      {history.changes.length === 0 ? (
+        <p>The price has not changed{history.since > post.block.number && " lately"}.</p>
+      ) : (
+        <ul class="income-changes">
+          {history.changes.map(({ block, from, to }, index) => (
+            <li key={`${block} ${index}`}>
+              {priceText(from)} → {priceText(to)}, in block {block}
+            </li>
+          ))}
+        </ul>
+      )}
+      {history.since > post.block.number && (
+        <p>Your node shows changes since block {history.since} only.</p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+/** Changes of a post's price, from the logs of the marketplace. */
+
+import type { Address, Hex, Post, Provider } from "imprint-press";
+
+export interface PricePoint {
+  readonly block: number;
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface PriceHistory {
+  readonly changes: readonly PricePoint[];
+  /** The first block that was looked at; later than the post if the node refuses more. */
+  readonly since: number;
+}
+
+/** The topic of `PostPriceUpdated`. */
+const PRICE_UPDATED = "0xad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad5920ff9cc817";
+
+/** Blocks that nodes with limits still search at once. */
+const FEW_BLOCKS = 9_000;
+
+/** Ask the node for all changes since the post, or for the latest blocks if that is too much. */
+export async function readPriceHistory(
+  provider: Provider,
+  marketplace: Address,
+  post: Post,
+): Promise<PriceHistory> {
+  const newest = Number(await provider.request({ method: "eth_blockNumber", params: [] }));
+  const first = post.block.number;
+  const recent = Math.max(first, newest - FEW_BLOCKS);
+  const read = (from: number) => readChanges(provider, marketplace, post.id, from);
+  try {
+    return { changes: await read(first), since: first };
+  } catch (error) {
+    if (recent === first) throw error;
+    return { changes: await read(recent), since: recent };
+  }
+}
+
+async function readChanges(
+  provider: Provider,
+  marketplace: Address,
+  postId: string,
+  from: number,
+): Promise<PricePoint[]> {
+  const topics = [PRICE_UPDATED, `0x${BigInt(postId).toString(16).padStart(64, "0")}`];
+  const fromBlock = `0x${from.toString(16)}`;
+  const filter = { address: marketplace, topics, fromBlock, toBlock: "latest" };
+  const params = [filter];
+  const logs = (await provider.request({ method: "eth_getLogs", params })) as {
+    blockNumber: Hex;
+    data: Hex;
+  }[];
+  return logs.map(({ blockNumber, data }) => ({
+    block: Number(blockNumber),
+    from: BigInt(`0x${data.slice(2, 66)}`).toString(),
+    to: BigInt(`0x${data.slice(66, 130)}`).toString(),
+  }));
+}

@@ -1,0 +1,318 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Problem, Refusal, Unreachable } from "imprint-press";
+import { type CopyStore, chooseCopy, type LocalCopy, StorageFull } from "./local-copies.ts";
+import { type DraftService, type Head, OpenDraft, type Version } from "./open-draft.ts";
+
+class Copies implements CopyStore {
+  readonly kept = new Map<string, LocalCopy>();
+  isFull = false;
+
+  async list() {
+    return [...this.kept.values()];
+  }
+
+  async put(copy: LocalCopy) {
+    if (this.isFull) throw new StorageFull("full");
+    this.kept.set(`${copy.key} ${copy.tab}`, copy);
+  }
+
+  async remove({ key, tab }: Pick<LocalCopy, "key" | "tab">) {
+    this.kept.delete(`${key} ${tab}`);
+  }
+
+  async summary() {
+    return null;
+  }
+
+  async putSummary() {}
+
+  texts() {
+    return [...this.kept.values()].map(({ content }) => content).sort();
+  }
+}
+
+const refusal = (code: Problem["code"], status: number, more: Partial<Problem> = {}): Refusal =>
+  new Refusal({ type: "", title: "", detail: code, error: code, code, status, ...more });
+
+/** One draft of a service: an update needs its present cid, and a signed write works once. */
+class Service implements DraftService {
+  readonly contentLimit = 4 << 20;
+  versions: { cid: string; content: string }[] = [];
+  signatures = 0;
+  hasSession = false;
+  failures: unknown[] = [];
+  /** Whether the next write arrives although its response does not. */
+  losesResponse = false;
+  private readonly used = new Map<unknown, Version>();
+
+  canSignSilently() {
+    return this.hasSession;
+  }
+
+  async sign() {
+    this.signatures += 1;
+    return { number: this.signatures };
+  }
+
+  async send(signed: unknown, content: string, base: string | null): Promise<Version> {
+    const failure = this.failures.shift();
+    if (failure) throw failure;
+    const earlier = this.used.get(signed);
+    if (earlier) {
+      const file = { cid: earlier.cid, group_id: "group", created_at: earlier.savedAt };
+      const action = base === null ? "create" : "update";
+      throw refusal("nonce_used", 409, { action, file: file as Problem["file"] & object });
+    }
+    if (base !== null && base !== this.cid()) throw refusal("not_found", 404);
+    const made = this.store(content);
+    this.used.set(signed, made);
+    if (this.losesResponse) {
+      this.losesResponse = false;
+      throw new Unreachable("lost");
+    }
+    return made;
+  }
+
+  store(content: string): Version {
+    this.versions.push({ cid: `cid${this.versions.length + 1}`, content });
+    return { cid: this.cid() ?? "", groupId: "group", savedAt: "2026-11-16T20:00:00Z" };
+  }
+
+  cid(): string | null {
+    return this.versions.at(-1)?.cid ?? null;
+  }
+
+  async head(): Promise<Head> {
+    const cid = this.cid();
+    if (!cid) return { kind: "gone", postId: null };
+    return { kind: "draft", version: { cid, groupId: "group", savedAt: "2026-11-16T20:00:00Z" } };
+  }
+
+  async read(cid: string) {
+    return this.versions.find((each) => each.cid === cid)?.content ?? "";
+  }
+
+  async findCreated(content: string) {
+    const found = this.versions.find((each) => each.content === content);
+    return found ? { cid: found.cid, groupId: "group", savedAt: "2026-11-16T20:00:00Z" } : null;
+  }
+
+  sessionEnded() {
+    this.hasSession = false;
+  }
+
+  setClock() {}
+
+  explain = () => "It failed.";
+  isRefusedForSession = () => false;
+}
+
+function open({ base = null as string | null, content = "", key = "local-1" } = {}) {
+  const copies = new Copies();
+  const service = new Service();
+  if (base) service.store(content);
+  const clock = { now: 0 };
+  const due: (() => void)[] = [];
+  const timers = { set: (run: () => void) => due.push(run), clear: () => {}, now: () => clock.now };
+  const keys: string[] = [];
+  const texts: string[] = [];
+  const draft = new OpenDraft(
+    { account: "0xa", key, tab: "tab", base, content, isSaved: true },
+    copies,
+    service,
+    timers,
+    {
+      onText: (text) => texts.push(text),
+      onKey: (each) => keys.push(each),
+      onSaved: () => {},
+      onCopies: () => {},
+    },
+  );
+  return { draft, copies, service, clock, due, keys, texts };
+}
+
+const openSaved = () => open({ base: "cid1", content: "one", key: "group" });
+
+test("a first save makes a draft, and its copy moves to the key of the service", async () => {
+  const { draft, copies, service, keys } = open();
+  draft.change("hello");
+  await draft.save({ isAsked: true });
+  assert.equal(draft.saving.value.kind, "saved");
+  assert.deepEqual(service.versions, [{ cid: "cid1", content: "hello" }]);
+  assert.deepEqual(keys, ["group"]);
+  assert.deepEqual([...copies.kept.keys()], ["group tab"]);
+});
+
+test("without a writing session nothing is signed that was not asked for", async () => {
+  const { draft, service } = openSaved();
+  draft.change("two");
+  await draft.save({ isAsked: false });
+  assert.equal(service.signatures, 0);
+  assert.equal(draft.saving.value.kind, "changed");
+});
+
+test("with a writing session a change is saved by itself", async () => {
+  const { draft, service, due } = openSaved();
+  service.hasSession = true;
+  draft.change("two");
+  for (const run of due.splice(0)) run();
+  await draft.save({ isAsked: true });
+  assert.equal(service.versions.at(-1)?.content, "two");
+});
+
+test("a save whose response was lost is sent again as it was signed, and takes effect once", async () => {
+  const { draft, service } = openSaved();
+  service.losesResponse = true;
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  assert.equal(draft.saving.value.kind, "waiting");
+  await draft.save({ isAsked: false });
+  assert.equal(draft.saving.value.kind, "saved");
+  assert.equal(draft.base, "cid2");
+  assert.equal(service.signatures, 1);
+  assert.equal(service.versions.length, 2);
+});
+
+test("a lost response is found again after the signature is stale", async () => {
+  for (const opened of [open(), openSaved()]) {
+    const { draft, service, clock } = opened;
+    service.losesResponse = true;
+    draft.change("two");
+    await draft.save({ isAsked: true });
+    clock.now += 3_600_000;
+    const made = service.versions.length;
+    await draft.save({ isAsked: false });
+    assert.equal(draft.saving.value.kind, "saved");
+    assert.equal(service.versions.length, made);
+  }
+});
+
+test("what never arrived is signed again after the network is back, if nobody must be asked", async () => {
+  const { draft, service, clock } = openSaved();
+  service.hasSession = true;
+  service.failures = [new Unreachable("away")];
+  draft.change("two");
+  await draft.save({ isAsked: false });
+  clock.now += 3_600_000;
+  await draft.save({ isAsked: false });
+  assert.equal(service.versions.at(-1)?.content, "two");
+  assert.equal(draft.saving.value.kind, "saved");
+});
+
+test("a draft that was saved elsewhere is shown as a conflict, and nothing is overwritten", async () => {
+  const { draft, service } = openSaved();
+  service.store("theirs");
+  draft.change("mine");
+  await draft.save({ isAsked: true });
+  assert.deepEqual(draft.saving.value, {
+    kind: "conflict",
+    theirs: { cid: "cid2", content: "theirs", savedAt: "2026-11-16T20:00:00Z" },
+  });
+  await draft.save({ isAsked: true });
+  assert.equal(service.versions.at(-1)?.content, "theirs");
+  await draft.keepMine();
+  assert.deepEqual(
+    service.versions.map(({ content }) => content),
+    ["one", "theirs", "mine"],
+  );
+});
+
+test("taking the other version keeps mine in this browser", async () => {
+  const { draft, copies, service, texts } = openSaved();
+  service.store("theirs");
+  draft.change("mine");
+  await draft.look();
+  assert.equal(draft.saving.value.kind, "conflict");
+  assert.ok(await draft.takeTheirs(""));
+  assert.deepEqual(copies.texts(), ["mine", "theirs"]);
+  assert.deepEqual(texts, ["theirs"]);
+  assert.equal(draft.saving.value.kind, "saved");
+});
+
+test("a text without changes follows the service", async () => {
+  const { draft, service, texts } = openSaved();
+  service.store("theirs");
+  await draft.look();
+  assert.deepEqual(texts, ["theirs"]);
+  assert.equal(draft.base, "cid2");
+});
+
+test("a deleted draft can go on as a new one", async () => {
+  const { draft, service, copies } = openSaved();
+  service.versions = [];
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  assert.deepEqual(draft.saving.value, { kind: "gone", postId: null });
+  await draft.becomeNew();
+  await draft.save({ isAsked: true });
+  assert.deepEqual(
+    service.versions.map(({ content }) => content),
+    ["two"],
+  );
+  assert.deepEqual(copies.texts(), ["two"]);
+});
+
+test("an ended writing session is said, and the wallet can save in its place", async () => {
+  const { draft, service } = openSaved();
+  service.hasSession = true;
+  service.failures = [refusal("writing_session_expired", 401)];
+  draft.change("two");
+  await draft.save({ isAsked: false });
+  const state = draft.saving.value;
+  assert.equal(state.kind === "refused" && state.action, "session");
+  assert.equal(service.hasSession, false);
+  await draft.save({ isAsked: true });
+  assert.equal(draft.saving.value.kind, "saved");
+});
+
+test("refusals say what to do, and the text stays in this browser", async () => {
+  for (const code of ["quota_exceeded", "too_large"] as const) {
+    const { draft, service, copies } = openSaved();
+    service.failures = [refusal(code, 413)];
+    draft.change("two");
+    await draft.save({ isAsked: true });
+    assert.equal(draft.saving.value.kind, "refused");
+    assert.deepEqual(copies.texts(), ["two"]);
+  }
+});
+
+test("a browser without room is told, and the text can still be saved", async () => {
+  const { draft, copies, service } = openSaved();
+  copies.isFull = true;
+  draft.change("two");
+  await draft.keep();
+  assert.match(draft.keeping.value ?? "", /no room/);
+  assert.ok(draft.isAtRisk);
+  await draft.save({ isAsked: true });
+  assert.equal(service.versions.at(-1)?.content, "two");
+});
+
+test("what is typed during a save stays unsaved", async () => {
+  const { draft, service } = openSaved();
+  draft.change("two");
+  const saving = draft.save({ isAsked: true });
+  draft.change("three");
+  await saving;
+  assert.equal(draft.isUnsaved, true);
+  assert.equal(draft.text.value, "three");
+  assert.equal(service.versions.length, 2);
+});
+
+test("a tab goes on with its own copy, or the latest of tabs that are gone", () => {
+  const copy = (tab: string, changedAt: number, isSaved = false): LocalCopy => ({
+    account: "0xa",
+    key: "group",
+    tab,
+    base: "cid1",
+    content: tab,
+    isSaved,
+    changedAt,
+  });
+  const [mine, alive, gone, older] = [copy("me", 1), copy("b", 9), copy("c", 5), copy("d", 3)];
+  const isAlive = (tab: string) => tab === "b";
+  const all = [mine, alive, gone, older];
+  assert.deepEqual(chooseCopy(all, "me", isAlive), { mine, left: [gone, older] });
+  assert.deepEqual(chooseCopy([alive, gone, older], "me", isAlive), { mine: gone, left: [older] });
+  assert.deepEqual(chooseCopy([alive], "me", isAlive), { mine: null, left: [] });
+});

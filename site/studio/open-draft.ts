@@ -1,0 +1,471 @@
+/** A draft that is open in this tab: its text, its copy in this browser, and its saves. */
+
+import { type ReadonlySignal, signal } from "@preact/signals-core";
+import { titleOf } from "./draft-text.ts";
+import {
+  type CopyStore,
+  isLocalKey,
+  type LocalCopy,
+  newLocalKey,
+  type SentWrite,
+  StorageFull,
+} from "./local-copies.ts";
+import { delayOf, judge, type SaveContext, type SaveState, type Theirs } from "./saving.ts";
+
+/** A version that the service made. */
+export interface Version {
+  readonly cid: string;
+  readonly groupId: string;
+  readonly savedAt: string;
+}
+
+/** What the service has in place of the version that this tab began with. */
+export type Head =
+  | { readonly kind: "draft"; readonly version: Version }
+  | { readonly kind: "gone"; readonly postId: string | null };
+
+/** What an open draft needs from the service and the wallet. */
+export interface DraftService {
+  /** Have a write signed: without a prompt if there is a writing session. */
+  sign(content: string, base: string | null, isAsked: boolean): Promise<unknown>;
+  send(signed: unknown, content: string, base: string | null): Promise<Version>;
+  /** The present version of a draft. Needs a reader's session. */
+  head(groupId: string, base: string): Promise<Head>;
+  read(cid: string): Promise<string>;
+  /** The version that a create of this text made, if it did. */
+  findCreated(content: string, since: number): Promise<Version | null>;
+  /** Whether a save would need no prompt. */
+  canSignSilently(): boolean;
+  sessionEnded(): void;
+  setClock(now: number): void;
+  explain(error: unknown): string;
+  isRefusedForSession(error: unknown): boolean;
+  readonly contentLimit: number;
+}
+
+/** Timers, so that tests need not wait. */
+export interface Timers {
+  set(run: () => void, seconds: number): unknown;
+  clear(timer: unknown): void;
+  now(): number;
+}
+
+export interface OpenedDraft {
+  readonly account: string;
+  readonly key: string;
+  readonly tab: string;
+  readonly base: string | null;
+  readonly content: string;
+  readonly isSaved: boolean;
+  readonly sent?: SentWrite | undefined;
+  readonly note?: string | undefined;
+}
+
+/** What the views around an open draft do when something happens to it. */
+export interface DraftEvents {
+  /** The text was replaced by another version. */
+  onText(content: string): void;
+  onSaved(version: Version): void;
+  /** The draft has another key: with its first save, or because it begins anew. */
+  onKey(key: string): void;
+  onCopies(): void;
+}
+
+/** Local copies are written this long after a change, in seconds. */
+const COPY_DELAY = 0.4;
+/** Saves without a prompt happen this long after the last change, in seconds. */
+const SAVE_DELAY = 3;
+/** A signed write is accepted for a minute. */
+const FRESH_MILLISECONDS = 50_000;
+
+export class OpenDraft {
+  readonly account: string;
+  readonly tab: string;
+  key: string;
+  base: string | null;
+  private readonly content = signal("");
+  private readonly state = signal<SaveState>({ kind: "saved" });
+  private readonly copyFailure = signal<string | null>(null);
+  private savedText: string | null;
+  private sent: SentWrite | null;
+  private readonly note: string | undefined;
+  private copyTimer: unknown = null;
+  private saveTimer: unknown = null;
+  private attempt = 0;
+  private running: Promise<void> | null = null;
+  private isClosed = false;
+
+  constructor(
+    opened: OpenedDraft,
+    private readonly copies: CopyStore,
+    private readonly service: DraftService,
+    private readonly timers: Timers,
+    private readonly events: DraftEvents,
+  ) {
+    this.account = opened.account;
+    this.tab = opened.tab;
+    this.key = opened.key;
+    this.base = opened.base;
+    this.sent = opened.sent ?? null;
+    this.note = opened.note;
+    this.content.value = opened.content;
+    this.savedText = opened.isSaved ? opened.content : null;
+    this.state.value = { kind: opened.isSaved ? "saved" : "changed" };
+  }
+
+  get text(): ReadonlySignal<string> {
+    return this.content;
+  }
+
+  get saving(): ReadonlySignal<SaveState> {
+    return this.state;
+  }
+
+  /** Why the latest change is not kept in this browser, or null. */
+  get keeping(): ReadonlySignal<string | null> {
+    return this.copyFailure;
+  }
+
+  get isUnsaved(): boolean {
+    return this.content.value !== this.savedText;
+  }
+
+  /** The author has typed. */
+  change(content: string): void {
+    if (content === this.content.value) return;
+    this.content.value = content;
+    const { kind } = this.state.value;
+    if (kind === "saved" || kind === "changed" || kind === "refused") this.settleState();
+    this.copyTimer ??= this.timers.set(() => void this.keep(), COPY_DELAY);
+    this.saveSoon(SAVE_DELAY);
+  }
+
+  /** Write the copy of this browser now. */
+  async keep(): Promise<void> {
+    this.timers.clear(this.copyTimer);
+    this.copyTimer = null;
+    try {
+      await this.copies.put(this.copy());
+      this.copyFailure.value = null;
+    } catch (error) {
+      this.copyFailure.value =
+        error instanceof StorageFull
+          ? "This browser has no room for a copy of your text. Save it now, or free some space."
+          : "This browser cannot keep a copy of your text. Save it often.";
+    }
+    this.events.onCopies();
+  }
+
+  /** Save. With `isAsked` the wallet may prompt; without, only a writing session signs. */
+  save({ isAsked }: { isAsked: boolean }): Promise<void> {
+    this.timers.clear(this.saveTimer);
+    this.saveTimer = null;
+    if (this.running)
+      return this.running.then(() => (isAsked ? this.save({ isAsked }) : undefined));
+    if (!this.maySave(isAsked)) return Promise.resolve();
+    this.running = this.saveOnce(isAsked).finally(() => {
+      this.running = null;
+      if (this.is("changed")) this.saveSoon(SAVE_DELAY);
+    });
+    return this.running;
+  }
+
+  /** Look whether the service has another version, and take or show it. */
+  async look(): Promise<void> {
+    if (this.base === null || this.running || this.isClosed) return;
+    const base = this.base;
+    const head = await this.service.head(this.key, base);
+    if (this.base !== base || this.running || this.isClosed) return;
+    await this.meet(head, null);
+  }
+
+  /** Save my text as the next version after theirs. */
+  async keepMine(): Promise<void> {
+    if (this.state.value.kind !== "conflict") return;
+    this.base = this.state.value.theirs.cid;
+    this.savedText = null;
+    this.state.value = { kind: "changed" };
+    await this.keep();
+    await this.save({ isAsked: true });
+  }
+
+  /** Go on with their text; mine becomes a draft of its own, whose key is returned. */
+  async takeTheirs(note: string): Promise<string | null> {
+    if (this.state.value.kind !== "conflict") return null;
+    const { theirs } = this.state.value;
+    const kept = await this.setAside(note);
+    await this.take(theirs);
+    return kept;
+  }
+
+  /** The draft is gone: go on with its text as a new one. */
+  async becomeNew(): Promise<void> {
+    const before = this.copy();
+    this.key = newLocalKey();
+    this.base = null;
+    this.savedText = null;
+    this.sent = null;
+    this.state.value = { kind: "changed" };
+    await this.keep();
+    await this.copies.remove(before);
+    this.events.onKey(this.key);
+    this.events.onCopies();
+  }
+
+  /** The network is back, or the page is: what waits is sent. */
+  wake(): void {
+    if (this.state.value.kind === "waiting") void this.save({ isAsked: false });
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.timers.clear(this.saveTimer);
+    if (this.copyTimer !== null) await this.keep();
+  }
+
+  /** Whether this tab would lose something that neither the service nor this browser has. */
+  get isAtRisk(): boolean {
+    return this.isUnsaved && (this.copyTimer !== null || this.copyFailure.value !== null);
+  }
+
+  private maySave(isAsked: boolean): boolean {
+    const { kind } = this.state.value;
+    if (kind === "conflict" || kind === "gone") return false;
+    if (!this.isUnsaved && !this.sent) return false;
+    if (isAsked) return true;
+    // Something that waits is sent as it was signed, or is looked for.
+    return this.service.canSignSilently() || this.sent !== null;
+  }
+
+  private async saveOnce(isAsked: boolean): Promise<void> {
+    if (this.sent && !(await this.settleSent(this.sent))) return;
+    if (!this.isUnsaved) {
+      this.state.value = { kind: "saved" };
+      return;
+    }
+    if (!isAsked && !this.service.canSignSilently()) {
+      this.state.value = { kind: "changed" };
+      return;
+    }
+    const content = this.content.value;
+    const { base } = this;
+    try {
+      this.state.value = { kind: "signing" };
+      const signed = await this.service.sign(content, base, isAsked);
+      this.sent = { signed, content, base, sentAt: this.timers.now() };
+      await this.keep();
+      this.state.value = { kind: "sending" };
+      await this.send(this.sent, isAsked);
+    } catch (error) {
+      await this.fail(error, isAsked);
+    }
+  }
+
+  private async send(sent: SentWrite, isAsked: boolean): Promise<void> {
+    try {
+      await this.saved(await this.service.send(sent.signed, sent.content, sent.base), sent.content);
+    } catch (error) {
+      await this.fail(error, isAsked);
+    }
+  }
+
+  /** Find out whether an earlier write took effect; true if another one may be signed. */
+  private async settleSent(sent: SentWrite): Promise<boolean> {
+    this.state.value = { kind: "sending" };
+    if (this.timers.now() - sent.sentAt < FRESH_MILLISECONDS) {
+      await this.send(sent, false);
+      return this.is("changed");
+    }
+    try {
+      if (sent.base === null) {
+        const made = await this.service.findCreated(sent.content, sent.sentAt);
+        if (made) await this.saved(made, sent.content);
+      } else {
+        await this.meet(await this.service.head(this.key, sent.base), sent);
+      }
+    } catch (error) {
+      await this.fail(error, false);
+      return false;
+    }
+    if (this.is("conflict", "gone")) return false;
+    this.sent = null;
+    this.settleState();
+    return true;
+  }
+
+  /** Compare the service's version with mine. */
+  private async meet(head: Head, sent: SentWrite | null): Promise<void> {
+    if (head.kind === "gone") {
+      this.state.value = head;
+      return;
+    }
+    const { version } = head;
+    if (version.cid === this.base) return;
+    const content = await this.service.read(version.cid);
+    if (sent && content === sent.content) return this.saved(version, content);
+    const theirs = { cid: version.cid, content, savedAt: version.savedAt };
+    if (!this.isUnsaved || content === this.content.value) await this.take(theirs);
+    else {
+      this.sent = null;
+      this.state.value = { kind: "conflict", theirs };
+    }
+  }
+
+  private async take(theirs: Theirs): Promise<void> {
+    this.base = theirs.cid;
+    this.savedText = theirs.content;
+    this.sent = null;
+    const isOther = this.content.value !== theirs.content;
+    this.content.value = theirs.content;
+    this.state.value = { kind: "saved" };
+    if (isOther) this.events.onText(theirs.content);
+    await this.keep();
+  }
+
+  private async saved(version: Version, content: string): Promise<void> {
+    const before = this.copy();
+    this.base = version.cid;
+    this.key = version.groupId;
+    this.savedText = content;
+    this.sent = null;
+    this.attempt = 0;
+    this.settleState();
+    await this.keep();
+    // The copy under the key of a draft that is new to the service has done its duty.
+    if (before.key !== this.key && this.copyFailure.value === null)
+      await this.copies.remove(before).catch(() => undefined);
+    if (before.key !== this.key) this.events.onKey(this.key);
+    this.events.onSaved(version);
+  }
+
+  private async fail(error: unknown, isAsked: boolean): Promise<void> {
+    if (this.service.isRefusedForSession(error)) {
+      const sentence = "Sign in again, so that the Studio can see what the service has.";
+      this.state.value = { kind: "refused", sentence, action: "sign-in" };
+      return;
+    }
+    const verdict = judge(error, this.context());
+    switch (verdict.kind) {
+      case "saved": {
+        const { cid, groupId, at } = verdict;
+        return this.saved({ cid, groupId, savedAt: at }, this.sent?.content ?? this.content.value);
+      }
+      case "again":
+        this.attempt += 1;
+        this.state.value = { kind: "waiting", sentence: verdict.sentence };
+        return this.saveSoon(verdict.seconds ?? delayOf(this.attempt));
+      case "stale":
+        return this.signAnew(verdict.now, isAsked);
+      case "look":
+        return this.lookAfterRefusal();
+      case "session-ended":
+        this.sent = null;
+        this.service.sessionEnded();
+        this.state.value = { kind: "refused", sentence: verdict.sentence, action: "session" };
+        return this.keep();
+      case "refused":
+        this.sent = null;
+        this.state.value = verdict;
+        return this.keep();
+    }
+  }
+
+  private async signAnew(now: number | null, isAsked: boolean): Promise<void> {
+    // A write that may have arrived before is looked for, not signed a second time.
+    if (this.attempt > 0 && this.sent) {
+      this.sent = { ...this.sent, sentAt: this.sent.sentAt - FRESH_MILLISECONDS };
+      if (!(await this.settleSent(this.sent))) return;
+    }
+    this.sent = null;
+    if (now !== null) this.service.setClock(now);
+    this.attempt += 1;
+    if (this.service.canSignSilently() && this.attempt < 3) return this.saveOnce(false);
+    const sentence = "The signature came too late. Save again: your wallet has a minute to sign.";
+    this.state.value = isAsked
+      ? { kind: "refused", sentence, action: "save" }
+      : { kind: "changed" };
+  }
+
+  private async lookAfterRefusal(): Promise<void> {
+    const { sent } = this;
+    this.sent = null;
+    if (sent?.base === null || this.base === null) {
+      const sentence = "The service did not take this save. Save again.";
+      this.state.value = { kind: "refused", sentence, action: "save" };
+      return;
+    }
+    try {
+      const head = await this.service.head(this.key, this.base);
+      if (head.kind === "draft" && head.version.cid === this.base) {
+        const sentence = "The service did not take this save. Save again.";
+        this.state.value = { kind: "refused", sentence, action: "save" };
+      } else await this.meet(head, sent);
+    } catch (error) {
+      this.sent = sent;
+      if (this.service.isRefusedForSession(error)) return this.fail(error, false);
+      this.attempt += 1;
+      const sentence = judge(error, this.context());
+      this.state.value = {
+        kind: "waiting",
+        sentence: "sentence" in sentence ? sentence.sentence : "",
+      };
+      this.saveSoon(delayOf(this.attempt));
+    }
+  }
+
+  /** Keep my text as a draft of its own in this browser. */
+  private async setAside(note: string): Promise<string> {
+    const key = newLocalKey();
+    const aside: LocalCopy = {
+      account: this.account,
+      key,
+      tab: this.tab,
+      base: null,
+      content: this.content.value,
+      isSaved: false,
+      changedAt: this.timers.now(),
+      note: note || `Your version of “${titleOf(this.content.value) || "Untitled"}”`,
+    };
+    await this.copies.put(aside);
+    this.events.onCopies();
+    return key;
+  }
+
+  private saveSoon(seconds: number): void {
+    if (this.isClosed) return;
+    const isDue = this.service.canSignSilently() || this.state.value.kind === "waiting";
+    if (!isDue) return;
+    this.timers.clear(this.saveTimer);
+    this.saveTimer = this.timers.set(() => void this.save({ isAsked: false }), seconds);
+  }
+
+  private is(...kinds: SaveState["kind"][]): boolean {
+    return kinds.includes(this.state.value.kind);
+  }
+
+  private settleState(): void {
+    this.state.value = { kind: this.isUnsaved ? "changed" : "saved" };
+  }
+
+  private context(): SaveContext {
+    return {
+      action: (this.sent?.base ?? this.base) === null ? "create" : "update",
+      contentLimit: this.service.contentLimit,
+      explain: (error) => this.service.explain(error),
+    };
+  }
+
+  private copy(): LocalCopy {
+    return {
+      account: this.account,
+      key: this.key,
+      tab: this.tab,
+      base: this.base,
+      content: this.content.value,
+      isSaved: !this.isUnsaved && !isLocalKey(this.key),
+      changedAt: this.timers.now(),
+      ...(this.sent && { sent: this.sent }),
+      ...(this.note && isLocalKey(this.key) && { note: this.note }),
+    };
+  }
+}

@@ -1,0 +1,86 @@
+/** Opening a draft: from this browser if it has unsaved changes, else from the service. */
+
+import { imprint } from "../page/service.ts";
+import { draftServiceOf } from "./draft-service.ts";
+import {
+  author,
+  findHead,
+  isSignedIn,
+  keepSummary,
+  localCopies,
+  refreshCopies,
+  reloadDrafts,
+  summaryOf,
+} from "./drafts-store.ts";
+import { chooseCopy, isLocalKey, newLocalKey, prune } from "./local-copies.ts";
+import { type DraftEvents, OpenDraft, type OpenedDraft, type Timers } from "./open-draft.ts";
+import { livingTabs, tellTabs, thisTab } from "./tabs.ts";
+
+const timers: Timers = {
+  set: (run, seconds) => setTimeout(run, seconds * 1000),
+  clear: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
+  now: () => Date.now(),
+};
+
+/** The draft cannot be opened before the author signs in. */
+export class SessionNeeded extends Error {}
+
+/** The service has no such draft, and this browser neither. */
+export class NoSuchDraft extends Error {}
+
+/** Open a draft of the account. Throws `SessionNeeded` or `NoSuchDraft`. */
+export async function openDraft(
+  key: string,
+  events: Pick<DraftEvents, "onText" | "onKey">,
+): Promise<OpenDraft> {
+  const account = author.value;
+  if (!account) throw new SessionNeeded("Connect your wallet first.");
+  const opened = (await findCopy(account, key)) ?? (await readVersion(account, key));
+  const draft = new OpenDraft(opened, localCopies, draftServiceOf(account), timers, {
+    ...events,
+    onCopies: () => {
+      void refreshCopies();
+      tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab });
+    },
+    onSaved(version) {
+      keepSummary(summaryOf(version.cid, draft.text.value));
+      tellTabs({ kind: "saved", account, key: draft.key, tab: draft.tab, cid: version.cid });
+      void reloadDrafts();
+      void prune(localCopies, account).catch(() => undefined);
+    },
+  });
+  tellTabs({ kind: "opened", account, key, tab: draft.tab });
+  return draft;
+}
+
+/** The copy that this tab goes on with. What other tabs left becomes drafts of their own. */
+async function findCopy(account: string, key: string): Promise<OpenedDraft | null> {
+  const [tab, living] = await Promise.all([thisTab(), livingTabs()]);
+  const all = await localCopies.list(account).catch(() => []);
+  const own = all.filter((copy) => copy.key === key);
+  const { mine, left } = chooseCopy(own, tab, (name) => living.has(name));
+  for (const copy of left) {
+    const note = "Unsaved text of another tab";
+    await localCopies.put({ ...copy, key: newLocalKey(), base: null, note });
+    await localCopies.remove(copy);
+  }
+  if (!mine) {
+    if (!isLocalKey(key)) return null;
+    return { account, key, tab, base: null, content: "", isSaved: true };
+  }
+  const adopted = { ...mine, tab };
+  if (mine.tab !== tab) {
+    await localCopies.put(adopted);
+    await localCopies.remove(mine);
+  }
+  return adopted;
+}
+
+async function readVersion(account: string, key: string): Promise<OpenedDraft> {
+  if (!isSignedIn.value) throw new SessionNeeded("Sign in first.");
+  const head = await findHead(key);
+  if (!head) throw new NoSuchDraft("There is no such draft.");
+  const { content } = await imprint.readDraft(head.cid);
+  keepSummary(summaryOf(head.cid, content));
+  return { account, key, tab: await thisTab(), base: head.cid, content, isSaved: true };
+}

@@ -1,0 +1,102 @@
+/** The geometry of a crop: which part of a picture, in its own pixels, becomes the thumbnail. */
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The part of the picture that is kept; its height follows from its width. */
+export interface Crop {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+}
+
+export interface PictureLimits {
+  readonly pixels: number;
+  readonly side: number;
+}
+
+/** Width to height of every thumbnail: cards of Farcaster and of the lists are 3:2. */
+export const RATIO = 3 / 2;
+
+/** The width of a thumbnail, if the picture has so many pixels. */
+const FULL_WIDTH = 1200;
+
+/** How far one can zoom in. */
+const MOST_ZOOM = 8;
+
+export const cropHeight = (crop: Crop): number => crop.width / RATIO;
+
+/** The largest part of the right shape. */
+const widest = (size: Size): number => Math.min(size.width, size.height * RATIO);
+
+/** The largest part of the right shape, from the middle. */
+export function fullCrop(size: Size): Crop {
+  const width = widest(size);
+  return { x: (size.width - width) / 2, y: (size.height - width / RATIO) / 2, width };
+}
+
+/** The same part, moved by so many pixels of the picture and kept within it. */
+export function moveCrop(crop: Crop, size: Size, dx: number, dy: number): Crop {
+  return within({ ...crop, x: crop.x + dx, y: crop.y + dy }, size);
+}
+
+/** How far a crop is zoomed in: 1 is everything that fits, `MOST_ZOOM` the closest. */
+export const zoomOf = (crop: Crop, size: Size): number => widest(size) / crop.width;
+
+/** Zoom so far in; the point at `anchor` (0 to 1 across and down the crop) stays where it is. */
+export function zoomCrop(
+  crop: Crop,
+  size: Size,
+  zoom: number,
+  anchor: { x: number; y: number } = { x: 0.5, y: 0.5 },
+): Crop {
+  const width = widest(size) / Math.min(Math.max(zoom, 1), MOST_ZOOM);
+  const less = crop.width - width;
+  const moved = { x: crop.x + less * anchor.x, y: crop.y + (less / RATIO) * anchor.y, width };
+  return within(moved, size);
+}
+
+function within(crop: Crop, size: Size): Crop {
+  const between = (value: number, most: number) => Math.min(Math.max(value, 0), Math.max(most, 0));
+  return {
+    x: between(crop.x, size.width - crop.width),
+    y: between(crop.y, size.height - cropHeight(crop)),
+    width: crop.width,
+  };
+}
+
+/** The size of the thumbnail in whole pixels: never enlarged, and within the service's limits. */
+export function thumbnailSize(crop: Crop, limits: PictureLimits): Size {
+  const most = Math.min(FULL_WIDTH, limits.side, Math.sqrt(limits.pixels * RATIO), crop.width);
+  // A multiple of three, so that the height is whole as well.
+  const width = Math.max(3, Math.floor(most / 3) * 3);
+  return { width, height: (width / 3) * 2 };
+}
+
+/** What a key does to a crop, or null if it does nothing. A step is a twentieth; Shift makes it four. */
+export function cropByKey(crop: Crop, size: Size, key: string, shift: boolean): Crop | null {
+  const step = (crop.width / 20) * (shift ? 4 : 1);
+  const zoom = zoomOf(crop, size);
+  switch (key) {
+    case "ArrowLeft":
+      return moveCrop(crop, size, -step, 0);
+    case "ArrowRight":
+      return moveCrop(crop, size, step, 0);
+    case "ArrowUp":
+      return moveCrop(crop, size, 0, -step);
+    case "ArrowDown":
+      return moveCrop(crop, size, 0, step);
+    case "+":
+    case "=":
+      return zoomCrop(crop, size, zoom * 1.1);
+    case "-":
+      return zoomCrop(crop, size, zoom / 1.1);
+    case "0":
+    case "Home":
+      return fullCrop(size);
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,137 @@
+/** The fields of the form: texts that are counted in bytes, hashtags, and the price. */
+
+import { useState } from "preact/hooks";
+import { COIN } from "../../page/format.ts";
+import { type Measure, priceProblem } from "./limits.ts";
+import { addTags, type TagLimits } from "./tags.ts";
+
+interface TextProps {
+  id: string;
+  label: string;
+  value: string;
+  measure: Measure;
+  isLong?: boolean;
+  onChange(value: string): void;
+}
+
+/** A text with its count of bytes, which says when there are too many. */
+export function TextField({ id, label, value, measure, isLong, onChange }: TextProps) {
+  const { used, limit, problem } = measure;
+  const shared = {
+    id,
+    value,
+    "aria-describedby": `${id}-count ${id}-problem`,
+    "aria-invalid": used > limit,
+    onInput: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
+  };
+  return (
+    <div class="publish-field">
+      <div class="publish-label">
+        <label for={id}>{label}</label>
+        <span id={`${id}-count`} class="publish-count" data-over={used > limit ? "" : undefined}>
+          {used} of {limit} bytes
+        </span>
+      </div>
+      {isLong ? <textarea {...shared} rows={4} /> : <input {...shared} type="text" />}
+      <p id={`${id}-problem`} class="publish-problem" aria-live="polite">
+        {used > limit || (problem && used > 0) ? problem : ""}
+      </p>
+    </div>
+  );
+}
+
+interface TagsProps {
+  tags: readonly string[];
+  limits: TagLimits;
+  onChange(tags: readonly string[]): void;
+}
+
+/** Hashtags as chips; Enter, a comma or a space adds what is typed. */
+export function TagsField({ tags, limits, onChange }: TagsProps) {
+  const [text, setText] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+  const add = (typed: string) => {
+    const added = addTags(tags, typed, limits);
+    setText(added.rest);
+    setProblem(added.problem);
+    if (added.tags !== tags) onChange(added.tags);
+  };
+  return (
+    <div class="publish-field">
+      <div class="publish-label">
+        <label for="publish-tags">Hashtags</label>
+        <span class="publish-count">
+          {tags.length} of {limits.count}
+        </span>
+      </div>
+      <div class="publish-tags">
+        {tags.map((tag) => (
+          <button
+            type="button"
+            class="publish-tag"
+            key={tag}
+            aria-label={`Remove #${tag}`}
+            onClick={() => onChange(tags.filter((each) => each !== tag))}
+          >
+            #{tag} <span aria-hidden="true">×</span>
+          </button>
+        ))}
+        <input
+          id="publish-tags"
+          type="text"
+          value={text}
+          autocomplete="off"
+          aria-describedby="publish-tags-problem"
+          onInput={(event) => {
+            const { value } = event.currentTarget;
+            if (/[\s,]$/u.test(value)) add(value);
+            else setText(value);
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") {
+              event.preventDefault();
+              add(text);
+            } else if (event.key === "Backspace" && text === "") onChange(tags.slice(0, -1));
+          }}
+          onBlur={() => add(text)}
+        />
+      </div>
+      <p id="publish-tags-problem" class="publish-problem" aria-live="polite">
+        {problem}
+      </p>
+    </div>
+  );
+}
+
+interface PriceProps {
+  id?: string;
+  value: string;
+  onChange(value: string): void;
+}
+
+/** The price in the coin; nothing or 0 is free. */
+export function PriceField({ id = "publish-price", value, onChange }: PriceProps) {
+  const problem = priceProblem(value);
+  return (
+    <div class="publish-field">
+      <label for={id}>Price in {COIN}</label>
+      <input
+        id={id}
+        type="text"
+        inputMode="decimal"
+        placeholder="0"
+        autocomplete="off"
+        value={value}
+        aria-invalid={problem !== null}
+        aria-describedby={`${id}-problem ${id}-hint`}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+      <p id={`${id}-hint`} class="publish-hint">
+        0 is free for all; at most 1. You can change it later.
+      </p>
+      <p id={`${id}-problem`} class="publish-problem" aria-live="polite">
+        {problem}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,211 @@
+/** The form of a post, with the card as readers will see it and what publishing costs. */
+
+import { createPostCall } from "imprint-press";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { balance, coin, short } from "../../page/format.ts";
+import { imprint } from "../../page/service.ts";
+import type { Account } from "../../wallet/index.ts";
+import { formatRoute } from "../routes.ts";
+import { type Crop, fullCrop } from "./crop.ts";
+import { PriceField, TagsField, TextField } from "./fields.tsx";
+import { type Form, keepForm, keepPictures, type Pictures } from "./kept-publication.ts";
+import {
+  cleanDescription,
+  cleanTitle,
+  measureDescription,
+  measureTitle,
+  parsePrice,
+  priceProblem,
+} from "./limits.ts";
+import { estimateFee } from "./marketplace-entries.ts";
+import { decodePicture, drawCrop, drawTitle, renderCrop, renderTitle } from "./pictures.ts";
+import type { PostDetails } from "./progress.ts";
+import { ThumbnailField } from "./thumbnail-field.tsx";
+
+interface Props {
+  by: Account;
+  draftKey: string;
+  form: Form;
+  pictures: Pictures;
+  suggested: string;
+  onStart(details: PostDetails, pictures: Pictures): Promise<void>;
+}
+
+const { limits, chain } = imprint.facts;
+const TAG_LIMITS = { count: Math.min(limits.hashtags, 10), length: limits.hashtag_length };
+const PICTURE_LIMITS = {
+  bytes: limits.thumbnail_bytes,
+  pixels: limits.thumbnail_pixels,
+  side: limits.thumbnail_side,
+};
+
+/** A cid of the usual length, for an estimate before the real one is known. */
+const ANY_CID = `bafkrei${"a".repeat(52)}`;
+
+const detailsOf = (form: Form): PostDetails => ({
+  title: cleanTitle(form.title),
+  description: cleanDescription(form.description),
+  price: parsePrice(form.price).toString(),
+  hashtags: form.tags,
+});
+
+/** What keeps a form from being published, or null. */
+const problemOf = (form: Form): string | null =>
+  measureTitle(form.title).problem ??
+  measureDescription(form.description).problem ??
+  priceProblem(form.price);
+
+export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Props) {
+  const [form, setForm] = useState(given);
+  const [source, setSource] = useState(pictures.source);
+  const [picture, setPicture] = useState<ImageBitmap | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [isStarting, setStarting] = useState(false);
+  const change = (part: Partial<Form>) =>
+    setForm((before) => {
+      const next = { ...before, ...part };
+      keepForm(by.address, draftKey, next);
+      return next;
+    });
+  useEffect(() => {
+    if (pictures.source) decodePicture(pictures.source).then(setPicture, () => undefined);
+  }, [pictures]);
+  const take = (chosen: Blob, decoded: ImageBitmap) => {
+    setSource(chosen);
+    setPicture(decoded);
+    change({ picture: "own", crop: fullCrop(decoded) });
+    // Without a copy in this browser, only a reload forgets the picture.
+    keepPictures(by.address, draftKey, { source: chosen, thumbnail: null }).catch(() => undefined);
+  };
+  const publish = async (event: Event) => {
+    event.preventDefault();
+    const wrong = problemOf(form);
+    setProblem(wrong);
+    if (wrong) return;
+    setStarting(true);
+    try {
+      const isOwn = form.picture === "own" && picture !== null && source !== null;
+      const thumbnail = isOwn
+        ? await renderCrop(picture, form.crop ?? fullCrop(picture), PICTURE_LIMITS, source.type)
+        : await renderTitle(cleanTitle(form.title), PICTURE_LIMITS);
+      await onStart(detailsOf(form), { source, thumbnail });
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : "The picture cannot be made.");
+      setStarting(false);
+    }
+  };
+  return (
+    <form class="publish" onSubmit={publish} noValidate>
+      <h1>Publish</h1>
+      <div class="publish-fields">
+        <TextField
+          id="publish-title"
+          label="Title"
+          value={form.title}
+          measure={measureTitle(form.title)}
+          onChange={(title) => change({ title })}
+        />
+        <TextField
+          id="publish-description"
+          label="Description"
+          isLong
+          value={form.description}
+          measure={measureDescription(form.description)}
+          onChange={(description) => change({ description })}
+        />
+        <TagsField tags={form.tags} limits={TAG_LIMITS} onChange={(tags) => change({ tags })} />
+        <PriceField value={form.price} onChange={(price) => change({ price })} />
+        <ThumbnailField
+          title={cleanTitle(form.title)}
+          kind={form.picture}
+          picture={picture}
+          crop={form.crop}
+          onKind={(kind) => change({ picture: kind })}
+          onPicture={take}
+          onCrop={(crop) => change({ crop })}
+        />
+      </div>
+      <aside class="publish-side">
+        <h2>As readers see it</h2>
+        <CardPreview by={by} form={form} picture={picture} />
+        <Cost by={by} form={form} />
+        {problem && (
+          <p class="publish-problem" role="alert">
+            {problem}
+          </p>
+        )}
+        <button type="submit" class="primary" disabled={isStarting}>
+          Publish
+        </button>
+        <a href={formatRoute({ view: "draft", key: draftKey })}>Back to the text</a>
+      </aside>
+    </form>
+  );
+}
+
+function CardPreview({ by, form, picture }: { by: Account; form: Form; picture: ImageBitmap | null }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const title = cleanTitle(form.title);
+  const crop: Crop | null = form.picture === "own" && picture ? (form.crop ?? fullCrop(picture)) : null;
+  useEffect(() => {
+    if (!canvas.current) return;
+    if (picture && crop) drawCrop(canvas.current, picture, crop);
+    else void drawTitle(canvas.current, title);
+  });
+  const price = priceProblem(form.price) === null ? parsePrice(form.price) : null;
+  return (
+    <article class="card publish-card">
+      <div class="card-picture">
+        <canvas ref={canvas} class="publish-canvas" width={600} height={400} aria-hidden="true" />
+      </div>
+      <p class="card-title">{title || "Untitled"}</p>
+      <p class="card-text">{cleanDescription(form.description)}</p>
+      <p class="card-foot">
+        {short(by.address)} ·{" "}
+        <span class={price === 0n ? "card-price free" : "card-price"}>
+          {price === null ? "?" : price === 0n ? "Free" : coin(price)}
+        </span>
+        {form.tags.map((tag) => ` #${tag}`)}
+      </p>
+    </article>
+  );
+}
+
+/** What happens next, and the network's fee as the node estimates it now. */
+function Cost({ by, form }: { by: Account; form: Form }) {
+  const [fee, setFee] = useState<bigint | null>(null);
+  const isFine = problemOf(form) === null;
+  const details = isFine ? JSON.stringify(detailsOf(form)) : null;
+  useEffect(() => {
+    if (!details) return;
+    let isShown = true;
+    const { price, hashtags, ...texts } = JSON.parse(details) as PostDetails;
+    const post = { ...texts, cid: ANY_CID, thumbnailCid: ANY_CID, hashtags: [...hashtags] };
+    const call = createPostCall(chain.marketplace, { ...post, price: BigInt(price) });
+    const timer = setTimeout(
+      () =>
+        estimateFee(by.provider, by.address, call).then(
+          (wei) => isShown && setFee(wei),
+          () => isShown && setFee(null),
+        ),
+      500,
+    );
+    return () => {
+      isShown = false;
+      clearTimeout(timer);
+    };
+  }, [by, details]);
+  return (
+    <div class="publish-next">
+      <h2>What happens next</h2>
+      <p>
+        Your wallet signs once, which is free, and then sends one transaction to the marketplace.
+        The text and its picture cannot be changed afterwards; the price can.
+      </p>
+      <p>
+        Network fee: {fee === null ? "shown by your wallet" : `about ${balance(fee)}`}. Imprint takes
+        nothing: sales are paid to you directly.
+      </p>
+    </div>
+  );
+}

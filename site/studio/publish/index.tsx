@@ -1,0 +1,136 @@
+/** Publish: the form of a post, and then its steps up to the chain. */
+
+import { useEffect, useState } from "preact/hooks";
+import { type Account, account } from "../../wallet/index.ts";
+import { findDraft, isSignedIn, markPublication, readContent } from "../drafts-store.ts";
+import { go } from "../routes.ts";
+import { SignInAgain } from "../sign-in.tsx";
+import { titleOf } from "../draft-text.ts";
+import { PublishForm } from "./form.tsx";
+import { fitBytes } from "./limits.ts";
+import {
+  type Form,
+  keepForm,
+  keepPictures,
+  keepProgress,
+  type Pictures,
+  recallForm,
+  recallPictures,
+  recallProgress,
+} from "./kept-publication.ts";
+import { beginProgress, needsAuthor, nextTask, type PostDetails, type Progress } from "./progress.ts";
+import { Publication } from "./publication.ts";
+import { Running } from "./running.tsx";
+import { worldOf } from "./studio-world.ts";
+
+/** Publications of this page, which go on while another view is shown. */
+const publications = new Map<string, Publication>();
+
+const placeOf = (address: string, key: string): string => `${address.toLowerCase()} ${key}`;
+
+/** The publication of a draft that is under way here or was before a reload; null if none is. */
+function resume(by: Account, key: string): Publication | null {
+  const known = publications.get(placeOf(by.address, key));
+  if (known) return known;
+  const progress = recallProgress(by.address, key);
+  return progress && open(by, key, progress);
+}
+
+function open(by: Account, key: string, progress: Progress): Publication {
+  const { address } = by;
+  let current = key;
+  const world = worldOf(address, key, async (next) => {
+    // The first save of a draft gives it another key: everything moves there.
+    current = next;
+    publications.set(placeOf(address, next), publication);
+    keepForm(address, next, recallForm(address, key));
+    keepForm(address, key, null);
+    keepProgress(address, key, null);
+    markPublication(key, null);
+    await move(address, key, next);
+    go({ view: "publish", key: next }, { replace: true });
+  });
+  const publication = new Publication(progress, {
+    ...world,
+    keep(next) {
+      world.keep(next);
+      const state = next.step === "done" ? "published" : "publishing";
+      markPublication(current, { state, ...(next.postId && { postId: next.postId }) });
+    },
+  });
+  publications.set(placeOf(address, key), publication);
+  return publication;
+}
+
+async function move(address: string, from: string, to: string): Promise<void> {
+  await keepPictures(address, to, await recallPictures(address, from));
+  await keepPictures(address, from, null);
+}
+
+interface Opened {
+  readonly form: Form;
+  readonly pictures: Pictures;
+  readonly suggested: string;
+}
+
+export function PublishView({ draftKey }: { draftKey: string }) {
+  const by = account.value;
+  const [opened, setOpened] = useState<Opened | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
+  const [publication, setPublication] = useState<Publication | null>(null);
+  const isReady = isSignedIn.value;
+  useEffect(() => {
+    if (!by) return;
+    setOpened(null);
+    const found = resume(by, draftKey);
+    setPublication(found);
+    if (found && !needsAuthor(nextTask(found.progress.value))) void found.run();
+  }, [by, draftKey]);
+  useEffect(() => {
+    if (!by || !isReady || publication) return;
+    let isShown = true;
+    load(by.address, draftKey).then(
+      (value) => isShown && setOpened(value),
+      (error) => isShown && setFailure(error instanceof Error ? error.message : String(error)),
+    );
+    return () => {
+      isShown = false;
+    };
+  }, [by, draftKey, isReady, publication]);
+  if (!by) return null;
+  const edit = () => {
+    keepProgress(by.address, draftKey, null);
+    markPublication(draftKey, null);
+    publications.delete(placeOf(by.address, draftKey));
+    setPublication(null);
+  };
+  const start = async (details: PostDetails, pictures: Pictures) => {
+    await keepPictures(by.address, draftKey, pictures);
+    const begun = beginProgress(by.address, draftKey, details);
+    keepProgress(by.address, draftKey, begun);
+    const made = open(by, draftKey, begun);
+    setPublication(made);
+    void made.run();
+  };
+  if (publication) return <Running publication={publication} onEdit={edit} />;
+  if (!isReady) return <SignInAgain reason="to publish this text" />;
+  if (failure) return <p role="alert">{failure}</p>;
+  if (!opened) return <p role="status">Opening the text…</p>;
+  return <PublishForm key={draftKey} by={by} draftKey={draftKey} {...opened} onStart={start} />;
+}
+
+async function load(address: string, key: string): Promise<Opened> {
+  const draft = await findDraft(key);
+  if (!draft) throw new Error("There is no such draft. It may be published or deleted already.");
+  const content = await readContent(draft);
+  const suggested = fitBytes(titleOf(content), 100);
+  const form = recallForm(address, key) ?? {
+    title: suggested,
+    description: "",
+    price: "",
+    tags: [],
+    picture: "made" as const,
+    crop: null,
+  };
+  return { form, pictures: await recallPictures(address, key), suggested };
+}

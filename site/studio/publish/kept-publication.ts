@@ -1,0 +1,87 @@
+/** What this browser keeps of a publication: its form and progress at once, its pictures beside. */
+
+import { recall, remember } from "../../page/storage.ts";
+import type { Crop } from "./crop.ts";
+import type { Progress } from "./progress.ts";
+
+/** What the author has filled in, as it was typed. */
+export interface Form {
+  readonly title: string;
+  readonly description: string;
+  readonly price: string;
+  readonly tags: readonly string[];
+  /** Whether the picture is the author's own or made from the title. */
+  readonly picture: "own" | "made";
+  readonly crop: Crop | null;
+}
+
+export interface Pictures {
+  /** The picture as it was chosen. */
+  readonly source: Blob | null;
+  /** What is uploaded; gone once it is. */
+  readonly thumbnail: Blob | null;
+}
+
+const DATABASE = "imprint-publishing";
+const STORE = "pictures";
+
+const placeOf = (account: string, key: string): string => `${account.toLowerCase()}.${key}`;
+const formKey = (place: string): string => `imprint.publication.form.${place}`;
+const progressKey = (place: string): string => `imprint.publication.${place}`;
+
+export const recallForm = (account: string, key: string): Form | null =>
+  recall<Form>(formKey(placeOf(account, key)));
+
+export const keepForm = (account: string, key: string, form: Form | null): void =>
+  remember(formKey(placeOf(account, key)), form);
+
+export const recallProgress = (account: string, key: string): Progress | null =>
+  recall<Progress>(progressKey(placeOf(account, key)));
+
+/** Written before this returns: nothing can come between a hash and its record. */
+export const keepProgress = (account: string, key: string, progress: Progress | null): void =>
+  remember(progressKey(placeOf(account, key)), progress);
+
+export async function recallPictures(account: string, key: string): Promise<Pictures> {
+  const none = { source: null, thumbnail: null };
+  try {
+    return (await use("readonly", (store) => store.get(placeOf(account, key)))) ?? none;
+  } catch {
+    return none;
+  }
+}
+
+/** Keep pictures, or forget them if null. Throws if this browser keeps nothing. */
+export async function keepPictures(
+  account: string,
+  key: string,
+  pictures: Pictures | null,
+): Promise<void> {
+  const place = placeOf(account, key);
+  if (pictures) await use("readwrite", (store) => store.put(pictures, place));
+  else await use("readwrite", (store) => store.delete(place));
+}
+
+function use<T>(
+  mode: IDBTransactionMode,
+  act: (store: IDBObjectStore) => IDBRequest<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open(DATABASE, 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      const database = opening.result;
+      const transaction = database.transaction(STORE, mode);
+      const request = act(transaction.objectStore(STORE));
+      transaction.oncomplete = () => {
+        database.close();
+        resolve(request.result);
+      };
+      transaction.onabort = () => {
+        database.close();
+        reject(transaction.error);
+      };
+    };
+  });
+}

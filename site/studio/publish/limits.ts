@@ -1,0 +1,83 @@
+/** What a post may have, as the contract and the service limit it, counted while the author types. */
+
+import { POST_LIMITS, parseCoin, formatCoin } from "imprint-press";
+
+const encoder = new TextEncoder();
+
+/** The bytes of a text in UTF-8, which is how the contract measures it. */
+export const byteLength = (text: string): number => encoder.encode(text).length;
+
+/** How full a field is, and a sentence if what is written cannot be published. */
+export interface Measure {
+  readonly used: number;
+  readonly limit: number;
+  readonly problem: string | null;
+}
+
+/** A title as it goes to the chain: one line, without space around it. */
+export const cleanTitle = (text: string): string => text.replace(/\s+/g, " ").trim();
+
+/** A description as it goes to the chain: without space around it. */
+export const cleanDescription = (text: string): string => text.trim();
+
+export function measureTitle(text: string): Measure {
+  const measure = measureText("title", cleanTitle(text), POST_LIMITS.titleBytes);
+  return measure.used === 0 ? { ...measure, problem: "Give the post a title." } : measure;
+}
+
+export function measureDescription(text: string): Measure {
+  return measureText("description", cleanDescription(text), POST_LIMITS.descriptionBytes);
+}
+
+function measureText(name: string, text: string, limit: number): Measure {
+  const used = byteLength(text);
+  if (/\p{Surrogate}/u.test(text)) {
+    return { used, limit, problem: `The ${name} has half of a character in it. Write it again.` };
+  }
+  const over = used - limit;
+  const problem =
+    over > 0 ? `Shorten the ${name} by ${over} ${over === 1 ? "byte" : "bytes"}.` : null;
+  return { used, limit, problem };
+}
+
+/** Cut a text to so many bytes, at the end of a word if there is one in the last third. */
+export function fitBytes(text: string, limit: number): string {
+  if (byteLength(text) <= limit) return text;
+  let kept = "";
+  let used = byteLength("…");
+  for (const character of text) {
+    used += byteLength(character);
+    if (used > limit) break;
+    kept += character;
+  }
+  const space = kept.lastIndexOf(" ");
+  return `${(space > kept.length * 0.66 ? kept.slice(0, space) : kept).trimEnd()}…`;
+}
+
+/** The price in wei that somebody wrote in the coin; nothing written is free.
+ *
+ * Throws `RangeError` with a sentence for them.
+ */
+export function parsePrice(text: string): bigint {
+  const written = text.trim();
+  if (written === "") return 0n;
+  if (written.includes(",")) {
+    throw new RangeError("Write the price with a point, such as 0.05, and without commas.");
+  }
+  const price = parseCoin(written.startsWith(".") ? `0${written}` : written.replace(/\.$/, ""));
+  if (price > POST_LIMITS.priceWei) {
+    throw new RangeError(`The price can be at most ${formatCoin(POST_LIMITS.priceWei)}.`);
+  }
+  return price;
+}
+
+/** The sentence of what is wrong with a price, or null. */
+export function priceProblem(text: string): string | null {
+  try {
+    parsePrice(text);
+    return null;
+  } catch (error) {
+    if (error instanceof RangeError) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,160 @@
+/** Thumbnails: pictures that are chosen and cropped, or made from the title. */
+
+import { type Crop, cropHeight, RATIO, type Size, thumbnailSize } from "./crop.ts";
+
+export interface ThumbnailLimits {
+  readonly bytes: number;
+  readonly pixels: number;
+  readonly side: number;
+}
+
+/** Larger files are refused before the browser decodes them. */
+const LARGEST_SOURCE = 60_000_000;
+
+/** A drawing, line by line, stays a PNG up to this size. */
+const LARGEST_PNG = 1_000_000;
+
+const QUALITIES = [0.92, 0.85, 0.75, 0.6, 0.4];
+
+/** Decode a picture. Throws `RangeError` with a sentence for the author. */
+export async function decodePicture(source: Blob): Promise<ImageBitmap> {
+  if (source.size > LARGEST_SOURCE) {
+    throw new RangeError("This picture is larger than 60 MB. Choose a smaller one.");
+  }
+  try {
+    return await createImageBitmap(source);
+  } catch {
+    throw new RangeError("This file is no picture that your browser can show. Try a PNG or JPEG.");
+  }
+}
+
+/** Draw the part of a picture onto the whole canvas. */
+export function drawCrop(canvas: HTMLCanvasElement, picture: ImageBitmap, crop: Crop): void {
+  const context = contextOf(canvas);
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.imageSmoothingQuality = "high";
+  const { x, y, width } = crop;
+  const height = cropHeight(crop);
+  context.drawImage(picture, x, y, width, height, 0, 0, canvas.width, canvas.height);
+}
+
+/** The thumbnail of a crop, within the limits. Throws `RangeError` with a sentence. */
+export async function renderCrop(
+  picture: ImageBitmap,
+  crop: Crop,
+  limits: ThumbnailLimits,
+  mediaType: string,
+): Promise<Blob> {
+  const canvas = canvasOf(thumbnailSize(crop, limits));
+  drawCrop(canvas, picture, crop);
+  return encode(canvas, limits, mediaType === "image/png");
+}
+
+/** The thumbnail that is made from a title, within the limits. */
+export async function renderTitle(title: string, limits: ThumbnailLimits): Promise<Blob> {
+  const canvas = canvasOf(thumbnailSize({ x: 0, y: 0, width: 1200 }, limits));
+  await drawTitle(canvas, title);
+  return encode(canvas, limits, true);
+}
+
+/** Pairs of ground and ink that read well together. */
+const PALETTES = [
+  ["#24479e", "#f4f1e8"],
+  ["#7a2e22", "#f8efe2"],
+  ["#19533f", "#eef3e6"],
+  ["#3d2f5b", "#f3ecf5"],
+  ["#8a5a00", "#fff6e0"],
+  ["#28363d", "#e9f0f2"],
+] as const;
+
+/** The same title always gets the same colours. */
+export function paletteOf(title: string): readonly [string, string] {
+  let sum = 7;
+  for (const character of title) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 65_521;
+  return PALETTES[sum % PALETTES.length] ?? PALETTES[0];
+}
+
+/** Break a text into lines; a word that is too wide is broken, too. */
+export function breakLines(
+  text: string,
+  width: number,
+  measure: (line: string) => number,
+): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    const longer = line ? `${line} ${word}` : word;
+    if (measure(longer) <= width) {
+      line = longer;
+      continue;
+    }
+    if (line) lines.push(line);
+    line = "";
+    for (const character of word) {
+      if (line && measure(line + character) > width) {
+        lines.push(line);
+        line = "";
+      }
+      line += character;
+    }
+  }
+  return line ? [...lines, line] : lines;
+}
+
+/** Draw a title as a picture: one colour, a rule, and the words in the face of the posts. */
+export async function drawTitle(canvas: HTMLCanvasElement, title: string): Promise<void> {
+  const context = contextOf(canvas);
+  const { width, height } = canvas;
+  const [ground, ink] = paletteOf(title);
+  await document.fonts.load('600 40px "Source Serif 4"').catch(() => undefined);
+  context.fillStyle = ground;
+  context.fillRect(0, 0, width, height);
+  context.fillStyle = ink;
+  const margin = width / 12;
+  context.fillRect(margin, margin, width / 10, Math.max(2, width / 200));
+  const inner = width - 2 * margin;
+  let size = width / 10;
+  let lines: string[] = [];
+  for (; size > width / 40; size *= 0.9) {
+    context.font = `600 ${size}px "Source Serif 4", Georgia, serif`;
+    lines = breakLines(title || "Untitled", inner, (line) => context.measureText(line).width);
+    if (lines.length * size * 1.18 <= height - 2.6 * margin) break;
+  }
+  context.textBaseline = "alphabetic";
+  const bottom = height - margin;
+  for (const [index, line] of lines.entries()) {
+    context.fillText(line, margin, bottom - (lines.length - 1 - index) * size * 1.18);
+  }
+}
+
+function canvasOf({ width, height }: Size): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  canvas.width = width;
+  canvas.height = height || width / RATIO;
+  return canvas;
+}
+
+function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const context = canvas.getContext("2d");
+  if (!context) throw new RangeError("This browser cannot draw pictures.");
+  return context;
+}
+
+async function encode(
+  canvas: HTMLCanvasElement,
+  limits: ThumbnailLimits,
+  isDrawing: boolean,
+): Promise<Blob> {
+  const make = (type: string, quality?: number) =>
+    new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, type, quality));
+  if (isDrawing) {
+    const png = await make("image/png");
+    if (png && png.size <= Math.min(LARGEST_PNG, limits.bytes)) return png;
+  }
+  for (const quality of QUALITIES) {
+    const jpeg = await make("image/jpeg", quality);
+    if (jpeg && jpeg.size <= limits.bytes) return jpeg;
+  }
+  throw new RangeError("This picture does not become small enough. Choose another one.");
+}

@@ -1,0 +1,169 @@
+/** How far the publication of a draft has come: a pure state machine that survives a reload.
+ *
+ * Its one rule: while a transaction may be on its way, nothing goes back to a step that could make
+ * a second one for the same text.
+ */
+
+import type { Address, Hex } from "imprint-press";
+
+/** What the author sees, in order. */
+export const STEPS = ["text", "upload", "transaction", "mined", "listed"] as const;
+
+export type Step = (typeof STEPS)[number];
+
+/** What goes to the chain beside the text and its picture. */
+export interface PostDetails {
+  readonly title: string;
+  readonly description: string;
+  /** In wei, as a decimal text. */
+  readonly price: string;
+  readonly hashtags: readonly string[];
+}
+
+export interface Progress {
+  readonly account: Address;
+  readonly draftKey: string;
+  readonly details: PostDetails;
+  readonly step: Step | "done";
+  /** The version that is published; known once the newest text is saved. */
+  readonly cid: string | null;
+  readonly thumbnailCid: string | null;
+  /** Set before the wallet is asked to send, with the number of the account's next transaction. */
+  readonly asked: { readonly nonce: number } | null;
+  readonly transaction: Hex | null;
+  readonly postId: string | null;
+}
+
+export type ProgressEvent =
+  | { readonly type: "saved"; readonly cid: string }
+  | { readonly type: "uploaded"; readonly thumbnailCid: string }
+  /** The version is no longer a draft of this author: it was replaced or deleted elsewhere. */
+  | { readonly type: "replaced" }
+  | { readonly type: "asked"; readonly nonce: number }
+  /** The wallet has sent nothing: rejected, no funds, or the author knows it. */
+  | { readonly type: "declined" }
+  | { readonly type: "sent"; readonly transaction: Hex }
+  /** The wallet sent another transaction in place of this one, to the same end. */
+  | { readonly type: "resent"; readonly transaction: Hex }
+  /** The transaction failed, or was replaced by one that does something else. */
+  | { readonly type: "ended" }
+  /** The marketplace has the author's post with this cid. */
+  | { readonly type: "found"; readonly postId: string }
+  /** Somebody else published this cid: the text needs a version of its own. */
+  | { readonly type: "taken" }
+  | { readonly type: "listed" };
+
+/** What has to be done now. */
+export type Task = "save" | "upload" | "send" | "search" | "follow" | "wait" | null;
+
+export function beginProgress(
+  account: Address,
+  draftKey: string,
+  details: PostDetails,
+): Progress {
+  return {
+    account,
+    draftKey,
+    details,
+    step: "text",
+    cid: null,
+    thumbnailCid: null,
+    asked: null,
+    transaction: null,
+    postId: null,
+  };
+}
+
+/** The progress after an event. Throws `TypeError` for one that cannot happen in this state. */
+export function advance(progress: Progress, event: ProgressEvent): Progress {
+  const { step } = progress;
+  switch (event.type) {
+    case "saved":
+      if (step === "text") return { ...progress, step: "upload", cid: event.cid };
+      break;
+    case "uploaded":
+      if (step === "upload") {
+        return { ...progress, step: "transaction", thumbnailCid: event.thumbnailCid };
+      }
+      break;
+    case "replaced":
+    case "taken":
+      if (!mayBeSent(progress) && step !== "done") return anew(progress);
+      break;
+    case "asked":
+      if (step === "transaction" && !mayBeSent(progress)) {
+        return { ...progress, asked: { nonce: event.nonce } };
+      }
+      break;
+    case "declined":
+      if (step === "transaction") return { ...progress, asked: null };
+      break;
+    case "sent":
+      if (step === "transaction" && progress.asked) {
+        return { ...progress, step: "mined", transaction: event.transaction };
+      }
+      break;
+    case "resent":
+      if (step === "mined") return { ...progress, transaction: event.transaction };
+      break;
+    case "ended":
+      if (step === "mined") {
+        return { ...progress, step: "transaction", asked: null, transaction: null };
+      }
+      break;
+    case "found":
+      if (step !== "done") return { ...progress, step: "listed", postId: event.postId };
+      break;
+    case "listed":
+      if (step === "listed") return { ...progress, step: "done" };
+      break;
+  }
+  throw new TypeError(`A publication at “${step}” cannot be “${event.type}”.`);
+}
+
+/** Whether a transaction for this text may be on its way. */
+export const mayBeSent = (progress: Progress): boolean =>
+  progress.asked !== null || progress.transaction !== null;
+
+/** Whether the author may still change what is published. */
+export const canBeChanged = (progress: Progress): boolean =>
+  !mayBeSent(progress) && progress.step !== "listed" && progress.step !== "done";
+
+export function nextTask(progress: Progress): Task {
+  switch (progress.step) {
+    case "text":
+      return "save";
+    case "upload":
+      return "upload";
+    case "transaction":
+      return progress.asked ? "search" : "send";
+    case "mined":
+      return "follow";
+    case "listed":
+      return "wait";
+    case "done":
+      return null;
+  }
+}
+
+/** Whether a task asks the wallet for something: after a reload, the author starts it. */
+export const needsAuthor = (task: Task): boolean =>
+  task === "save" || task === "upload" || task === "send";
+
+export type StepState = "ahead" | "now" | "failed" | "done";
+
+/** The state of each step, in order. */
+export function stepStates(progress: Progress, failed: boolean): Map<Step, StepState> {
+  const at = progress.step === "done" ? STEPS.length : STEPS.indexOf(progress.step);
+  const state = (index: number): StepState => {
+    if (index < at) return "done";
+    if (index > at) return "ahead";
+    return failed ? "failed" : "now";
+  };
+  return new Map(STEPS.map((step, index) => [step, state(index)]));
+}
+
+/** The same publication of a later version of the text. */
+function anew(progress: Progress): Progress {
+  return beginProgress(progress.account, progress.draftKey, progress.details);
+}

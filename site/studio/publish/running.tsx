@@ -1,0 +1,106 @@
+/** A publication under way: its steps, and the link to the post at their end. */
+
+import { useState } from "preact/hooks";
+import { announce } from "../../page/notices.ts";
+import { formatRoute, go } from "../routes.ts";
+import { canBeChanged, STEPS, type Step, stepStates } from "./progress.ts";
+import type { Publication } from "./publication.ts";
+import { Steps } from "./steps.tsx";
+
+const NAMES: Readonly<Record<Step, string>> = {
+  text: "Save the newest text",
+  upload: "Sign and upload the picture",
+  transaction: "Send the transaction",
+  mined: "Mined",
+  listed: "On chain and listed",
+};
+
+const NOTES: Readonly<Record<Step, string>> = {
+  text: "The service gets the text as it stands now.",
+  upload: "Confirm the signature in your wallet. It costs nothing.",
+  transaction: "Confirm the transaction in your wallet. Its network fee is shown there.",
+  mined: "The chain is working on it. You may close this page: it goes on without you.",
+  listed: "The chain has your post. The service is about to see it.",
+};
+
+export function Running({
+  publication,
+  onEdit,
+}: {
+  publication: Publication;
+  onEdit(): void;
+}) {
+  const progress = publication.progress.value;
+  const failure = publication.failure.value;
+  const states = stepStates(progress, failure !== null);
+  const steps = STEPS.map((step) => ({
+    name: NAMES[step],
+    state: states.get(step) ?? "ahead",
+    note: NOTES[step],
+  }));
+  const edit = canBeChanged(progress) ? onEdit : undefined;
+  const toText = () => go({ view: "draft", key: progress.draftKey });
+  return (
+    <section class="publish-running">
+      <h1>{progress.step === "done" ? "Published" : "Publishing"}</h1>
+      <p class="publish-what">{progress.details.title}</p>
+      <Steps
+        steps={steps}
+        failure={failure}
+        isRunning={publication.isRunning.value}
+        continueLabel="Continue publishing"
+        onContinue={() => void publication.run()}
+        onAskAgain={() => void publication.askAgain()}
+        onNewVersion={() => void publication.publishNewVersion()}
+        onEdit={edit ?? toText}
+      />
+      {!publication.isRunning.value && edit && (
+        <button type="button" class="quiet" onClick={edit}>
+          Back to the form
+        </button>
+      )}
+      {progress.transaction && progress.step !== "done" && (
+        <p class="publish-hint">
+          Transaction <code>{progress.transaction}</code>
+        </p>
+      )}
+      {progress.step === "done" && progress.postId && <Share postId={progress.postId} />}
+    </section>
+  );
+}
+
+function Share({ postId }: { postId: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const address = `${location.origin}/p/${postId}`;
+  const share = async () => {
+    try {
+      if (navigator.share) await navigator.share({ url: address });
+      else {
+        await navigator.clipboard.writeText(address);
+        setCopied(true);
+        announce("The link is copied.");
+      }
+    } catch {
+      // Closed without sharing, or not allowed to copy: the link is there to be selected.
+    }
+  };
+  return (
+    <div class="publish-done">
+      <p>
+        <a class="button primary" href={`/p/${postId}`}>
+          See the post
+        </a>{" "}
+        <button type="button" class="quiet" onClick={share}>
+          {isCopied ? "Link copied" : "Share the link"}
+        </button>
+      </p>
+      <p>
+        <code>{address}</code>
+      </p>
+      <p>
+        <a href={formatRoute({ view: "income" })}>Your income</a> shows who buys it, and lets you
+        change the price.
+      </p>
+    </div>
+  );
+}

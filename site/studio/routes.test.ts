@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatRoute, parseRoute, type Route } from "./routes.ts";
+
+test("a route is what its hash says", () => {
+  const routes: Route[] = [
+    { view: "drafts" },
+    { view: "draft", key: "6f0c/ä" },
+    { view: "publish", key: "6f0c" },
+    { view: "income" },
+  ];
+  for (const route of routes) assert.deepEqual(parseRoute(formatRoute(route)), route);
+});
+
+test("an unknown hash is the list of drafts", () => {
+  for (const hash of ["", "#", "#/", "#/nothing", "#/draft/", "#/draft/a/b", "#/draft/%E0%A4%A"]) {
+    assert.deepEqual(parseRoute(hash), { view: "drafts" }, hash);
+  }
+});

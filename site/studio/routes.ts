@@ -1,0 +1,53 @@
+/** Where one is in the Studio, as the part of the address after `#`. */
+
+import { type ReadonlySignal, signal } from "@preact/signals";
+
+export type Route =
+  | { readonly view: "drafts" }
+  | { readonly view: "draft"; readonly key: string }
+  | { readonly view: "publish"; readonly key: string }
+  | { readonly view: "income" };
+
+/** The route of a hash; what is unknown is the list of drafts. */
+export function parseRoute(hash: string): Route {
+  const [view, key, ...rest] = hash.replace(/^#?\/?/, "").split("/");
+  if (view === "income" && key === undefined) return { view };
+  if ((view === "draft" || view === "publish") && key && rest.length === 0) {
+    try {
+      return { view, key: decodeURIComponent(key) };
+    } catch {
+      return { view: "drafts" };
+    }
+  }
+  return { view: "drafts" };
+}
+
+/** The hash of a route, for links. */
+export function formatRoute(route: Route): string {
+  if (route.view === "drafts") return "#/";
+  if (route.view === "income") return "#/income";
+  return `#/${route.view}/${encodeURIComponent(route.key)}`;
+}
+
+const current = signal<Route>({ view: "drafts" });
+
+/** The route that is shown. */
+export const route: ReadonlySignal<Route> = current;
+
+/** Follow the address from now on. */
+export function followAddress(): void {
+  const read = () => {
+    current.value = parseRoute(location.hash);
+  };
+  addEventListener("hashchange", read);
+  read();
+}
+
+/** Go there; with `replace` the way back skips the present place. */
+export function go(next: Route, { replace = false } = {}): void {
+  const hash = formatRoute(next);
+  if (replace) {
+    history.replaceState(history.state, "", hash);
+    current.value = next;
+  } else location.hash = hash;
+}

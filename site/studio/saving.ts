@@ -1,0 +1,112 @@
+/** How a save stands, and what a failure of it means. */
+
+import { Refusal, Unreachable, WalletNeeded } from "imprint-press";
+
+/** Another version of the draft, which the service has. */
+export interface Theirs {
+  readonly cid: string;
+  readonly content: string;
+  /** When it was saved, ISO 8601. */
+  readonly savedAt: string;
+}
+
+export type SaveState =
+  /** The service has exactly this text. */
+  | { readonly kind: "saved" }
+  /** This browser has it, the service does not. */
+  | { readonly kind: "changed" }
+  | { readonly kind: "signing" }
+  | { readonly kind: "sending" }
+  /** It is sent again by itself, as soon as the service can be reached. */
+  | { readonly kind: "waiting"; readonly sentence: string }
+  | { readonly kind: "refused"; readonly sentence: string; readonly action: RefusedAction }
+  | { readonly kind: "conflict"; readonly theirs: Theirs }
+  /** The service has no such draft any more. */
+  | { readonly kind: "gone"; readonly postId: string | null };
+
+/** What helps: to save again, to sign in, to let the key write again, or to change the text. */
+export type RefusedAction = "save" | "sign-in" | "session" | "edit";
+
+/** What to do after a failed save. */
+export type Verdict =
+  /** An earlier attempt took effect; this is its cid and group. */
+  | { readonly kind: "saved"; readonly cid: string; readonly groupId: string; readonly at: string }
+  /** The same signed write may be sent again after so many seconds. */
+  | { readonly kind: "again"; readonly seconds: number | null; readonly sentence: string }
+  /** The clock of this computer is wrong, or the wallet took too long: sign anew. */
+  | { readonly kind: "stale"; readonly now: number | null }
+  /** Somebody has changed, published or deleted the draft: look what the service has. */
+  | { readonly kind: "look" }
+  /** The key of the writing session no longer signs. */
+  | { readonly kind: "session-ended"; readonly sentence: string }
+  | { readonly kind: "refused"; readonly sentence: string; readonly action: RefusedAction };
+
+export interface SaveContext {
+  readonly action: "create" | "update";
+  /** In bytes; what the service accepts. */
+  readonly contentLimit: number;
+  /** A sentence for what is not of the service: the wallet's refusals. */
+  readonly explain: (error: unknown) => string;
+}
+
+const KEPT = "Your text is kept in this browser.";
+
+/** Decide what a failed save means. */
+export function judge(error: unknown, context: SaveContext): Verdict {
+  if (error instanceof WalletNeeded) return sessionEnded();
+  if (error instanceof Unreachable) {
+    const sentence = `The service cannot be reached. ${KEPT} It is saved when the network is back.`;
+    return { kind: "again", seconds: error.retryAfter, sentence };
+  }
+  if (error instanceof Refusal) return judgeRefusal(error, context);
+  return { kind: "refused", sentence: `${context.explain(error)} ${KEPT}`, action: "save" };
+}
+
+function judgeRefusal(refusal: Refusal, { action, contentLimit, explain }: SaveContext): Verdict {
+  const { code, problem, retryAfter } = refusal;
+  switch (code) {
+    case "nonce_used": {
+      const { file } = problem;
+      if (problem.action !== action || !file) return { kind: "look" };
+      return { kind: "saved", cid: file.cid, groupId: file.group_id, at: file.created_at };
+    }
+    case "signature_stale":
+      return { kind: "stale", now: problem.now ?? null };
+    case "not_pending":
+    case "not_found":
+      return { kind: "look" };
+    case "writing_session_expired":
+    case "writing_session_invalid":
+    case "writing_session_scope":
+      return sessionEnded();
+    case "quota_exceeded": {
+      const sentence =
+        "Your drafts take up all the space that the service gives you. Delete or publish some, then save again.";
+      return { kind: "refused", sentence: `${sentence} ${KEPT}`, action: "save" };
+    }
+    case "too_large": {
+      const sentence = `The text is too large: the service takes ${formatBytes(contentLimit)}. Remove or shrink a picture.`;
+      return { kind: "refused", sentence: `${sentence} ${KEPT}`, action: "edit" };
+    }
+    default:
+  }
+  if (refusal.status === 429 || refusal.status === 503) {
+    const sentence = `The service is busy or not well. ${KEPT} It is saved in a moment.`;
+    return { kind: "again", seconds: retryAfter, sentence };
+  }
+  return { kind: "refused", sentence: `${explain(refusal)} ${KEPT}`, action: "save" };
+}
+
+function sessionEnded(): Verdict {
+  const sentence = `Writing without prompts has ended. ${KEPT} Save with your wallet, or allow another 24 hours.`;
+  return { kind: "session-ended", sentence };
+}
+
+/** `4.2 MB`, `380 KB`: sizes as people read them. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024 * 1024) return `${Math.ceil(bytes / 1024)} KB`;
+  return `${(bytes / 1024 / 1024).toFixed(1).replace(/\.0$/, "")} MB`;
+}
+
+/** Seconds before the next attempt: more each time, one minute at most. */
+export const delayOf = (attempt: number): number => Math.min(60, 2 ** attempt);

@@ -1,0 +1,60 @@
+/** Asking the author to connect a wallet, or to sign in with it. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { explain, signIn } from "../wallet/index.ts";
+
+/** What somebody sees who has no wallet connected. */
+export function Welcome() {
+  return (
+    <section class="studio-empty">
+      <h1>Write here</h1>
+      <p>
+        Your wallet is your account: it says that the words are yours, and it is paid when somebody
+        buys them. Nothing else is needed.
+      </p>
+      <SignInButton label="Connect your wallet" />
+    </section>
+  );
+}
+
+/** Offer to sign in, because something cannot be shown without a session. */
+export function SignInAgain({ reason }: { reason: string }) {
+  return (
+    <div class="studio-note" role="status">
+      <p>Sign in {reason}. Your wallet signs a message; this costs nothing.</p>
+      <SignInButton label="Sign in" />
+    </div>
+  );
+}
+
+export function SignInButton({ label }: { label: string }) {
+  const [isAsked, setAsked] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
+  const isThere = useRef(true);
+  useEffect(
+    () => () => {
+      isThere.current = false;
+    },
+    [],
+  );
+  const ask = async () => {
+    setAsked(true);
+    setFailure(null);
+    try {
+      await signIn();
+    } catch (error) {
+      const { sentence, isCancelled } = explain(error);
+      if (isThere.current) setFailure(isCancelled ? null : sentence);
+    } finally {
+      if (isThere.current) setAsked(false);
+    }
+  };
+  return (
+    <>
+      <button type="button" class="primary" disabled={isAsked} onClick={ask}>
+        {isAsked ? "Look at your wallet…" : label}
+      </button>
+      {failure && <p role="alert">{failure}</p>}
+    </>
+  );
+}

@@ -1,0 +1,354 @@
+"""Pages over HTTP: every page and state, their heads and headers, and what is refused."""
+
+import json
+from collections.abc import AsyncIterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    folder = tmp_path_factory.mktemp("town")
+    async with open_world(folder, FEDIVERSE_CREATOR="@ink@example.social") as opened:
+        yield opened
+
+
+async def publish(
+    world: World,
+    wallet: int,
+    *tags: str,
+    price: int = 0,
+    title: str = "A title",
+    about: str = "About it",
+    content: str = "Some *words*.",
+) -> str:
+    """The id of a new post that the index knows."""
+    author = world.wallet(wallet)
+    file = await world.create(author, content)
+    thumbnail = await world.publish(author, file["cid"], ",".join(tags))
+    entry = (file["cid"], title, thumbnail, about, price, list(tags))
+    (event,) = (await world.deliver_a(world.create_post_with(author, entry))).json()["events"]
+    await world.index()
+    return str(event["postId"])
+
+
+async def page(world: World, path: str, status: int = 200, **headers: str) -> str:
+    response = await world.client.get(path, headers={**BROWSER, **headers})
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    return response.text
+
+
+def facts_of(text: str) -> dict[str, Any]:
+    data = text.partition('id="facts">')[2].partition("</script>")[0]
+    found: dict[str, Any] = json.loads(data)
+    return found
+
+
+async def test_an_empty_place_says_what_to_do(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.index()
+        text = await page(world, "/")
+    assert "Nothing is published here yet" in text
+    assert 'href="/studio"' in text
+
+
+async def test_an_index_that_is_being_filled_is_a_page_to_load_again(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        response = await world.client.get("/", headers=BROWSER)
+        assert response.status_code == 503
+        assert response.headers["retry-after"]
+        assert "load the page again" in response.text
+        assert problem(await world.client.get("/")) == (503, "index_unavailable")
+
+
+async def test_the_front_page_has_posts_totals_hashtags_and_what_is_bought_most(
+    town: World,
+) -> None:
+    post_id = await publish(town, 1, "essay", price=DEFAULT_PRICE, title="On tides")
+    town.buy(town.wallet(2), int(post_id))
+    await town.index()
+    text = await page(town, "/")
+    assert f'<article class="card" data-id="{post_id}"' in text
+    assert 'href="/t/essay"' in text
+    assert "Bought most" in text
+    assert "Paid to authors" in text
+    assert facts_of(text)["service"] == ORIGIN
+
+
+async def test_lists_go_on_by_links(town: World) -> None:
+    for number in range(21):
+        await publish(town, 3, "serial", title=f"Part {number}")
+    text = await page(town, "/t/serial")
+    link = unescape(text.partition('rel="next" href="')[2].partition('"')[0])
+    assert link.startswith("/t/serial?next_page_token=")
+    following = await page(town, link)
+    assert ">Part 0</a>" in following
+    assert 'rel="next"' not in following
+    assert '<meta name="robots" content="noindex">' in following
+
+
+async def test_a_hashtag_without_posts_says_so_and_is_not_indexed(town: World) -> None:
+    await publish(town, 1)
+    text = await page(town, "/t/nobody-uses-this")
+    assert "No post has this hashtag" in text
+    assert '<meta name="robots" content="noindex">' in text
+
+
+async def test_the_page_of_an_author_has_their_facts_posts_and_feed(town: World) -> None:
+    post_id = await publish(town, 4, title="By four")
+    address = town.wallet(4).address.lower()
+    text = await page(town, f"/a/{address}")
+    assert f'href="/p/{post_id}"' in text
+    assert f'href="/feeds/authors/{address}.atom"' in text
+    assert address in text
+    assert f'href="{ORIGIN}/a/{address}"' in text
+
+
+async def test_a_search_shows_what_was_found_with_marks(town: World) -> None:
+    await publish(town, 5, title="About <lanterns>", content="A lantern that burns.")
+    text = await page(town, "/search?q=lantern")
+    assert "About &lt;lanterns&gt;" in text
+    assert "<mark>" in text
+    assert '<meta name="robots" content="noindex">' in text
+    assert 'value="lantern"' in text
+
+
+async def test_a_search_for_nothing_explains_itself(town: World) -> None:
+    await publish(town, 5)
+    assert "Type words above" in await page(town, "/search")
+    assert "Nothing found" in await page(town, "/search?q=zzzzunheardof")
+
+
+async def test_a_search_that_is_too_long_is_refused_on_its_page(town: World) -> None:
+    text = await page(town, "/search?q=" + "a+" * 300, 400)
+    assert "Please search for less" in text
+
+
+async def test_a_free_post_can_be_read_without_scripts(town: World) -> None:
+    post_id = await publish(town, 6, "essay", title="Free", content="# Free\n\nSome *words*.")
+    text = await page(town, f"/p/{post_id}")
+    assert "<p>Some <em>words</em>.</p>" in text
+    assert 'data-free="true"' in text
+    assert 'id="gate"' not in text
+    assert '<details id="proof"' in text
+
+
+async def test_a_paid_post_shows_its_price_and_no_word_of_its_text(town: World) -> None:
+    post_id = await publish(town, 6, price=DEFAULT_PRICE, content="Secret words.")
+    text = await page(town, f"/p/{post_id}")
+    assert "Secret" not in text
+    assert 'id="gate"' in text
+    assert f"subscribePost({post_id})" in text
+    assert f'data-price="{DEFAULT_PRICE}"' in text
+    assert '<div id="text" class="text" hidden></div>' in text
+
+
+async def test_a_post_that_is_not_stored_here_says_so(town: World) -> None:
+    town.create_post(town.wallet(6), "bafkreielsewhere", 0)
+    await town.index()
+    newest = (await town.client.get("/posts")).json()["posts"][0]["id"]
+    text = await page(town, f"/p/{newest}")
+    assert "its text is not stored at this service" in text
+    assert 'data-hosted="false"' in text
+
+
+async def test_a_post_that_is_not_free_any_more_shows_no_text(town: World) -> None:
+    post_id = await publish(town, 6, content="Once free words.")
+    assert "Once free words" in await page(town, f"/p/{post_id}")
+    town.set_price(town.wallet(6), int(post_id), DEFAULT_PRICE)
+    town.clock.advance(60)
+    text = await page(town, f"/p/{post_id}")
+    assert "Once free words" not in text
+    assert "not free any more" in text
+
+
+async def test_texts_of_strangers_are_escaped_everywhere(town: World) -> None:
+    post_id = await publish(
+        town, 7, "hostile", title=HOSTILE, about=HOSTILE, content=HOSTILE, price=0
+    )
+    paths = ("/", "/t/hostile", f"/p/{post_id}", f"/a/{town.wallet(7).address}", "/search?q=alert")
+    for path in paths:
+        text = await page(town, path)
+        assert "<script>alert" not in text
+        assert "49" not in text.partition("alert(1)")[2][:40]
+    text = (await town.client.get("/search", params={"q": HOSTILE})).text
+    assert "<script>alert" not in text
+
+
+async def test_the_head_of_a_post_has_its_card_and_feeds(town: World) -> None:
+    post_id = await publish(town, 8, "essay", title='Ink & "paper"', about="How.")
+    text = await page(town, f"/p/{post_id}")
+    thumbnail = (await town.client.get(f"/posts/{post_id}")).json()["thumbnailCid"]
+    assert f'<link rel="canonical" href="{ORIGIN}/p/{post_id}">' in text
+    assert '<meta property="og:title" content="Ink &amp; &#34;paper&#34;">' in text
+    assert f'<meta property="og:image" content="{ORIGIN}/ipfs/{thumbnail}">' in text
+    assert '<meta property="article:published_time" content="20' in text
+    assert '<meta name="fediverse:creator" content="@ink@example.social">' in text
+    card = unescape(text.partition('name="fc:miniapp" content="')[2].partition('"')[0])
+    assert json.loads(card)["button"]["action"]["url"] == f"{ORIGIN}/p/{post_id}"
+    assert 'type="application/atom+xml"' in text
+    assert '<link rel="license" href="/license.xml" type="application/rsl+xml">' in text
+
+
+async def test_pages_have_a_strict_policy_and_run_nothing_inline(town: World) -> None:
+    post_id = await publish(town, 8)
+    for path in ("/", f"/p/{post_id}", "/library", "/studio", "/search"):
+        response = await town.client.get(path, headers=BROWSER)
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert " style=" not in response.text
+        assert " onclick=" not in response.text
+        if path != "/studio":
+            assert 'rel="license"' in response.headers["link"]
+
+
+async def test_a_page_that_a_client_has_is_not_sent_again(town: World) -> None:
+    post_id = await publish(town, 8)
+    for path in ("/", f"/p/{post_id}", "/t/essay"):
+        first = await town.client.get(path)
+        again = await town.client.get(path, headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert first.headers["cache-control"] == "public, max-age=5"
+
+
+async def test_a_page_is_compressed_for_those_who_accept_it(town: World) -> None:
+    for accepted, encoding in (("gzip, br", "gzip"), ("gzip;q=0", None), ("identity", None)):
+        response = await town.client.get("/", headers={"Accept-Encoding": accepted})
+        assert response.headers.get("content-encoding") == encoding
+        assert "Accept-Encoding" in response.headers["vary"]
+        assert response.text.startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/p/999999", 404, "not_found"),
+        ("/p/x", 400, "invalid_post_id"),
+        ("/a/0x12", 400, "invalid_address"),
+        ("/t/a,b", 400, "invalid_tags"),
+        ("/?next_page_token=x", 400, "invalid_page_token"),
+        ("/?unknown=1", 400, "invalid_request"),
+        ("/nothing/here", 404, "not_found"),
+    ],
+)
+async def test_a_problem_is_a_page_for_browsers_and_json_for_programs(
+    town: World, path: str, status: int, code: str
+) -> None:
+    text = await page(town, path, status)
+    assert 'href="/"' in text
+    assert '<meta name="robots" content="noindex">' in text
+    assert problem(await town.client.get(path)) == (status, code)
+
+
+async def test_browsers_are_sent_from_json_to_pages(town: World) -> None:
+    post_id, address = await publish(town, 9), town.wallet(9).address.lower()
+    for path, target in (
+        (f"/posts/{post_id}", f"/p/{post_id}"),
+        (f"/authors/{address}", f"/a/{address}"),
+    ):
+        response = await town.client.get(path, headers=BROWSER)
+        assert (response.status_code, response.headers["location"]) == (303, target)
+        assert (await town.client.get(path)).status_code == 200
+
+
+async def test_the_text_of_a_paid_post_is_for_those_who_hold_it(town: World) -> None:
+    post_id = await publish(town, 9, price=DEFAULT_PRICE, content="Paid *words*.")
+    reader = town.wallet(2)
+    path = f"/p/{post_id}/text"
+    assert problem(await town.client.get(path)) == (401, "session_missing")
+    session = await town.login(reader)
+    assert problem(await town.client.get(path, headers=session)) == (403, "not_entitled")
+    town.buy(reader, int(post_id))
+    town.clock.advance(60)
+    response = await town.client.get(path, headers=session)
+    assert response.text == "<p>Paid <em>words</em>.</p>\n"
+    assert response.headers["cache-control"] == "private, no-store"
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+
+
+async def test_a_preview_is_what_the_page_will_show(town: World) -> None:
+    response = await town.client.post("/studio/preview", json={"content": "a *b* <script>"})
+    assert response.text == "<p>a <em>b</em> &lt;script&gt;</p>\n"
+    assert response.headers["cache-control"] == "private, no-store"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, "invalid_json"),
+        (b"{}", 400, "invalid_request"),
+        (b'{"content": 1}', 400, "invalid_request"),
+    ],
+)
+async def test_a_preview_of_something_else_is_refused(
+    town: World, body: bytes, status: int, code: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    response = await town.client.post("/studio/preview", content=body, headers=headers)
+    assert problem(response) == (status, code)
+
+
+async def test_a_preview_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    async with open_world(tmp_path, MAX_CONTENT_BYTES="1000") as world:
+        response = await world.client.post("/studio/preview", json={"content": "a" * 1001})
+        assert problem(response) == (413, "too_large")
+        response = await world.client.post("/studio/preview", json={"content": "a" * 200_000})
+        assert problem(response) == (413, "too_large")
+
+
+async def test_the_studio_has_another_nonce_each_time(town: World) -> None:
+    nonces = set()
+    for _ in range(2):
+        response = await town.client.get("/studio", headers=BROWSER)
+        nonce = response.text.partition('name="style-nonce" content="')[2].partition('"')[0]
+        assert f"'nonce-{nonce}'" in response.headers["content-security-policy"]
+        nonces.add(nonce)
+    assert len(nonces) == 2
+
+
+@pytest.mark.parametrize(("decided", "prohibited"), [("permit", False), ("prohibit", True)])
+async def test_the_licence_says_whether_models_may_be_trained(
+    tmp_path: Path, decided: str, *, prohibited: bool
+) -> None:
+    async with open_world(tmp_path, AI_TRAINING=decided) as world:
+        response = await world.client.get("/license.xml")
+    assert response.headers["content-type"] == "application/rsl+xml"
+    assert ('<prohibits type="usage">ai-train</prohibits>' in response.text) is prohibited
+
+
+async def test_assets_are_kept_for_ever(town: World) -> None:
+    text = await page(town, "/")
+    name = text.partition('<link rel="stylesheet" href="')[2].partition('"')[0]
+    response = await town.client.get(name)
+    assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert response.headers["content-type"] == "text/css; charset=utf-8"
+    assert problem(await town.client.get("/assets/none.css")) == (404, "not_found")
+
+
+async def test_the_icon_and_the_manifest_are_there(town: World) -> None:
+    assert (await town.client.get("/icon.svg")).headers["content-type"] == "image/svg+xml"
+    assert (await town.client.get("/site.webmanifest")).json()["name"] == "Imprint"
+
+
+async def test_without_the_site_there_are_no_pages(tmp_path: Path) -> None:
+    async with open_world(tmp_path, SITE="off") as world:
+        post_id = await publish(world, 1)
+        for path in ("/", "/t/a", "/search", "/library", "/studio", "/license.xml", "/icon.svg"):
+            assert problem(await world.client.get(path, headers=BROWSER)) == (404, "not_found")
+        response = await world.client.get(f"/p/{post_id}", headers=BROWSER)
+        assert response.headers["location"] == f"/posts/{post_id}.md"
+        author = f"/authors/{world.wallet(1).address.lower()}"
+        assert (await world.client.get(author, headers=BROWSER)).status_code == 200
