@@ -1,5 +1,7 @@
 /** A request as it was sent and the response to it, recorded where the client fetches. */
 
+import { Unreachable } from "imprint-press";
+
 export interface Exchange {
   method: string;
   address: string;
@@ -27,13 +29,15 @@ const SHOWN = [
 /** The most characters of a body that are shown. */
 export const MOST_SHOWN = 20_000;
 
-/** A fetch that keeps the last exchange. */
+/** A fetch that keeps the last exchange. Throws `Unreachable`. */
 export class Recorder {
   last: Exchange | null = null;
 
   fetch = async (address: string, init: RequestInit = {}): Promise<Response> => {
     const started = performance.now();
-    const response = await fetch(address, init);
+    const response = await fetch(address, init).catch((error: unknown) => {
+      throw new Unreachable("The service does not respond.", null, null, { cause: error });
+    });
     const bytes = await response.clone().arrayBuffer();
     const milliseconds = performance.now() - started;
     this.last = {

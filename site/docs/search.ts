@@ -6,12 +6,12 @@ import { type Entry, findEntries, readEntries } from "./search-index.ts";
 export function addSearch(): void {
   const dialog = new SearchDialog();
   const open = button(
-    "Search ",
+    h("span", null, "Search"),
     () => dialog.open(),
-    { class: "open-search" },
-    h("kbd", null, "/"),
+    { class: "open-search", "aria-label": "Search", "aria-keyshortcuts": "/" },
+    h("kbd", { "aria-hidden": "true" }, "/"),
   );
-  document.getElementById("tools")?.append(open);
+  document.getElementById("search")?.append(open);
   document.addEventListener("keydown", (event) => {
     const isTyping =
       event.target instanceof Element && event.target.closest("input,textarea,select");
@@ -101,6 +101,8 @@ class SearchDialog {
   private go(entry: Entry | undefined): void {
     if (!entry) return;
     this.dialog.close();
+    // Where one has been before, too: the same fragment twice would not scroll.
+    location.hash = "";
     location.hash = entry.anchor;
   }
 

@@ -1,6 +1,6 @@
 /** Sends the request of a form: reads as they are, writes signed freshly by the account's wallet. */
 
-import { Imprint, Refusal } from "imprint-press";
+import { BrowserKeyStore, Imprint, Refusal, type WritingAction } from "imprint-press";
 import { imprint, keepSession } from "../page/service.ts";
 import { connect, signIn } from "../wallet/index.ts";
 import { type Exchange, Recorder } from "./exchange.ts";
@@ -59,7 +59,11 @@ async function sendSigned(
       return;
     }
     case "openWritingSession":
-      await client.openWritingSession(wallet);
+      await client.openWritingSession(wallet, {
+        actions: (values.actions ?? "create,update").split(",") as WritingAction[],
+        seconds: Number(values.seconds ?? "3600"),
+        ...(values.key === "keep" && { keyStore: new BrowserKeyStore() }),
+      });
       return;
     default:
       throw new Error(`This page does not know how to sign ${name}.`);

@@ -255,7 +255,9 @@ def _routes(
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     openapi = describe_interface(facts.service["version"])
-    docs = PageAssets(assets.url("docs.css"), assets.url("docs.js"))
+    docs = PageAssets(
+        assets.url("docs.css"), assets.url("docs.js"), assets.url("theme.js"), site is not None
+    )
     about = AboutRoutes(
         msgspec.json.encode(facts.service).removesuffix(b"}"),
         msgspec.json.encode(facts.marketplace),

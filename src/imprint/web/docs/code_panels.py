@@ -5,6 +5,7 @@ from typing import Any
 
 from imprint.web.docs.client_examples import has_client, python_example, typescript_example
 from imprint.web.docs.commands import curl_command
+from imprint.web.docs.delivery_commands import delivery_command
 from imprint.web.docs.html import Markup, element, join, render_code
 
 LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
@@ -21,12 +22,13 @@ def code_block(source: str) -> Markup:
 
 def request_panels(method: str, path: str, operation: Json) -> Markup:
     """The request in every language; without scripts, radio buttons choose one."""
-    sources = {"curl": curl_command(method, path, operation)}
-    if has_client(operation):
-        sources["typescript"] = typescript_example(operation)
-        sources["python"] = python_example(operation)
-    if len(sources) == 1:
-        return code_block(sources["curl"])
+    if not has_client(operation):
+        return code_block(delivery_command(path, operation))
+    sources = {
+        "curl": curl_command(method, path, operation),
+        "typescript": typescript_example(operation),
+        "python": python_example(operation),
+    }
     name = operation["operationId"]
     choices = [_choice(f"{name}-language", language) for language in sources]
     panels = [

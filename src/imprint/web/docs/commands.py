@@ -44,12 +44,12 @@ def _words(method: str, path: str, operation: Json) -> Iterator[str]:
         yield f'-H "Authorization: Bearer {SESSION}"'
     for parameter in parameters:
         if parameter["in"] == "header" and "example" in parameter:
-            yield f"-H {_shell_quote(parameter['name'] + ': ' + parameter['example'])}"
+            yield f"-H {shell_quote(parameter['name'] + ': ' + parameter['example'])}"
     for media_type, media in operation.get("requestBody", {}).get("content", {}).items():
         if media_type == "multipart/form-data":
             yield from _form_options(media)
         else:
-            yield f"-H {_shell_quote('Content-Type: ' + media_type)}"
+            yield f"-H {shell_quote('Content-Type: ' + media_type)}"
             yield f"-d {_quote_body(first_example(media), is_signed(operation))}"
 
 
@@ -72,13 +72,13 @@ def _form_options(media: Json) -> Iterator[str]:
         elif name in SIGNED:
             yield f'--form-string "{name}={SIGNED[name]}"'
         else:
-            yield f"--form-string {_shell_quote(name + '=' + value)}"
+            yield f"--form-string {shell_quote(name + '=' + value)}"
 
 
 def _quote_body(example: Any, signed: bool) -> str:
     if not signed:
-        return _shell_quote(json.dumps(example, indent=2, ensure_ascii=False))
-    text = _shell_quote(json.dumps({**example, **SIGNED}, indent=2, ensure_ascii=False))
+        return shell_quote(json.dumps(example, indent=2, ensure_ascii=False))
+    text = shell_quote(json.dumps({**example, **SIGNED}, indent=2, ensure_ascii=False))
     for name, variable in SIGNED.items():
         # The shell fills in variables between double quotes only; the salt is JSON already.
         open_, close = ("", "") if name == "salt" else ('"', '"')
@@ -86,5 +86,6 @@ def _quote_body(example: Any, signed: bool) -> str:
     return text
 
 
-def _shell_quote(text: str) -> str:
+def shell_quote(text: str) -> str:
+    """A text as one word of the shell."""
     return "'" + text.replace("'", "'\\''") + "'"

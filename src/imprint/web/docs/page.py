@@ -8,6 +8,7 @@ from typing import Any
 from imprint.web.docs.client_examples import has_client
 from imprint.web.docs.code_panels import code_block, request_panels
 from imprint.web.docs.commands import BASE, SESSION
+from imprint.web.docs.delivery_commands import SECRET_NOTE
 from imprint.web.docs.error_list import error_section, link_codes
 from imprint.web.docs.fields import Field, list_fields, name_kind, resolve
 from imprint.web.docs.guide import CURL_SIGNING
@@ -20,6 +21,7 @@ from imprint.web.docs.html import (
     render_text,
 )
 from imprint.web.docs.tryable import can_be_tried, describe_request
+from imprint.web.site.icon import MARK
 from imprint.web.site.templates import script_data
 
 LONG_KIND = 40
@@ -42,10 +44,14 @@ PlacedOperation = tuple[str, str, Json]
 
 @dataclass(frozen=True, slots=True)
 class PageAssets:
-    """The addresses of the style sheet and of the script."""
+    """The addresses of the style sheet and of the scripts."""
 
     style: str
     script: str
+    theme: str
+    """Applies the colours that the reader chose, before anything is painted."""
+    has_site: bool
+    """Whether this service has pages for readers, to which the name leads back."""
 
 
 def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
@@ -65,16 +71,20 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Markup('<meta name="color-scheme" content="light dark">'),
         element("title", f"{info['title']} — interface {info['version']}"),
+        element("script", src=assets.theme),
         Markup(f'<link rel="stylesheet" href="{assets.style}">'),
+        # Without a site there is no icon; this keeps browsers from asking for one.
+        Markup(f'<link rel="icon" href="{"/icon.svg" if assets.has_site else "data:,"}">'),
         _data("facts", facts),
         _data("operations", requests),
         element("script", type="module", src=assets.script),
     ]
     body = [
         element("a", "Skip to the text", class_="skip", href="#main"),
-        _bar(info, topics),
+        _bar(info, topics, "/" if assets.has_site else "#top"),
         _contents(info, topics),
         _main(openapi, topics, facts),
+        element("footer", element("span", f"{info['title']} {info['version']}"), class_="bottom"),
     ]
     page = element("html", element("head", *head), element("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
@@ -85,8 +95,8 @@ def _data(name: str, value: object) -> Markup:
     return element("script", Markup(script_data(value)), type="application/json", id=name)
 
 
-def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
-    """The line at the top: name, a place for the search, and on phones a menu."""
+def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]], home: str) -> Markup:
+    """The line at the top: name, places for search and account, and on phones a menu."""
     groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
     items = [
         element("li", element("a", title, href=f"#{anchor}"))
@@ -98,10 +108,11 @@ def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
         element("nav", element("ul", *items), aria_label="Topics"),
         class_="menu",
     )
-    brand = element("a", info["title"], href="#top", class_="brand")
-    version = element("span", info["version"], class_="version")
-    tools = element("div", class_="tools", id="tools")
-    return element("header", element("p", brand, version), tools, menu, class_="bar")
+    name = element("span", info["title"], class_="brand-name")
+    brand = element("a", Markup(MARK), name, href=home, class_="brand", aria_label=info["title"])
+    title = element("a", "Interface", href="#top", class_="bar-title")
+    places = [element("div", id="search"), element("div", id="account")]
+    return element("header", brand, title, *places, menu, class_="bar")
 
 
 def _operations_of(topic: str, openapi: Json) -> Iterator[PlacedOperation]:
@@ -150,9 +161,7 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Jso
     guide = info["description"] + _NOTE
     return element(
         "main",
-        element("h1", info["title"], id="top"),
-        element("p", info["summary"], class_="lead"),
-        _elsewhere(),
+        _opening(info, facts),
         element(
             "section",
             render_text(guide),
@@ -166,6 +175,23 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Jso
         id="main",
         tabindex="-1",
     )
+
+
+def _opening(info: Json, facts: Json) -> Markup:
+    """Title, links, and beside them what a first request needs."""
+    words = element(
+        "div",
+        element("h1", f"The interface of {info['title']}", id="top"),
+        element("p", info["summary"], class_="lead"),
+        _elsewhere(),
+    )
+    start = element(
+        "div",
+        element("h2", "First request"),
+        code_block(f'{BASE[1:]}={facts["service"]}\n\ncurl "{BASE}/posts"'),
+        class_="start",
+    )
+    return element("div", words, start, class_="opening")
 
 
 def _elsewhere() -> Markup:
@@ -304,7 +330,7 @@ def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
     yield element("h4", "Request")
     yield request_panels(method, path, operation)
     if not has_client(operation):
-        yield element("p", "Only the provider, which has the secret, can sign it.", class_="hint")
+        yield element("p", render_line(SECRET_NOTE), class_="hint")
     media = next(iter(_bodies(operation)), {})
     if "example" in media:
         example = media["example"]
