@@ -75,7 +75,7 @@ class Trial {
 
   /** What became of the key of a writing session, and the way to end it. */
   private aftermath(operation: Operation, values: Values, exchange: Exchange): HTMLElement | null {
-    const { revoke } = this;
+    const revoke = this.revoke;
     if (operation.name !== "openWritingSession" || exchange.status >= 400 || !revoke) return null;
     const { id } = (JSON.parse(exchange.text) as { session: { id: string } }).session;
     const said =
