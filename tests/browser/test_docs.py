@@ -19,6 +19,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "publish_a_post.py"
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 320, "height": 640}
 
+expect.set_options(timeout=30_000)
+
 
 @pytest.fixture(scope="module")
 def published(service: Service) -> str:
