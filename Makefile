@@ -21,7 +21,9 @@ test: $(READY) ## Run the tests that need Python alone
 fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
 	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/web/test_schemathesis.py
 
-check: $(READY) ## Lint, formatting, types, import contracts and house rules
+check: $(READY) ## Lint, formatting, types, import contracts and house rules (with Node: of the pages, too)
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory check-site; \
+		else echo "Node is not here, so the scripts of the pages are not checked."; fi
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -45,6 +47,10 @@ scale: $(READY) ## Say what a large deployment needs, from the last measurements
 
 simulate: $(READY) ## Run random histories against a model (SEEDS=25); SEED=7 replays one
 	SEEDS=$(or $(SEEDS),25) SEED=$(SEED) $(BIN)/pytest -q -n $(if $(SEED),0,2) --dist worksteal tests/simulation
+
+check-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Lint, types and tests of the pages' scripts, and whether their build is committed
+	npm --prefix site run check
+	npm --prefix site test
 
 site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Build the scripts and styles of the pages into the package (needs Node)
 	npm --prefix site run build
@@ -91,6 +97,25 @@ test-deploy: $(READY) tests/clients/node_modules/.ready examples/viem/node_modul
 test-generators: $(READY) tests/generators/node_modules/.ready tests/generators/.venv/ready ## Generate clients from the description and use them (needs Node)
 	$(BIN)/pytest -q tests/generators
 
+test-browser: $(READY) .venv/browser tests/browser/node_modules/.ready ## Use the pages in a real browser (Debian; needs Node)
+	tools/install-browser
+	$(BIN)/pytest -q -rs -n 2 --dist loadfile tests/browser
+
+screenshots: $(READY) .venv/browser ## Take a picture of every page into docs/pictures (Debian)
+	tools/install-browser
+	$(BIN)/python -m tests.browser.screenshots
+
+.venv/browser: tests/browser/requirements.lock | $(READY)
+	@flags="--quiet --require-hashes --no-deps --only-binary :all: -r tests/browser/requirements.lock"; \
+		UV_HTTP_RETRIES=1 $(BIN)/uv pip install --python $(BIN)/python $$flags || \
+		$(BIN)/python -m pip install --disable-pip-version-check $$flags
+	@touch $@
+
+lock-browser: $(READY) ## Resolve the driver of the browser anew and write tests/browser/requirements.lock
+	$(BIN)/uv pip compile tests/browser/requirements.in --quiet --upgrade --universal --python-version 3.11 \
+		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock-browser" --output-file tests/browser/requirements.lock
+
 # An environment of their own: what generators depend on must not decide what the service runs with.
 tests/generators/.venv/ready: tests/generators/requirements.lock | $(READY)
 	$(BIN)/python -m venv --clear tests/generators/.venv
@@ -130,5 +155,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators release lock lock-generators clean
+.PHONY: help run site check-site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators test-browser screenshots release lock lock-generators lock-browser clean
 .SECONDARY:

@@ -46,7 +46,7 @@ async function bundle() {
     entryNames: "[name]-[hash]",
     chunkNames: "part-[hash]",
     assetNames: "[name]-[hash]",
-    loader: Object.fromEntries(FILES.map((ending) => [ending, "file"])),
+    loader: { ...Object.fromEntries(FILES.map((ending) => [ending, "file"])), ".md": "text" },
     // One copy of viem, whichever of the two folders imports it.
     alias: { viem: join(HERE, "../clients/typescript/node_modules/viem") },
   });

@@ -24,6 +24,7 @@ try {
     jsx: "automatic",
     jsxImportSource: "preact",
     sourcemap: "inline",
+    loader: { ".md": "text" },
     logLevel: "warning",
     alias: { viem: join(HERE, "../clients/typescript/node_modules/viem") },
   });

@@ -8,7 +8,7 @@ export const COIN = "ETH";
 /** Digits after the point of amounts that need not be exact, such as balances. */
 const BALANCE_DIGITS = 4;
 
-const DATE = new Intl.DateTimeFormat("en", { dateStyle: "long" });
+const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "long" });
 const NUMBER = new Intl.NumberFormat("en");
 
 /** An amount in wei, exactly: `0.01 ETH`. */
@@ -23,7 +23,7 @@ export function balance(wei: bigint): string {
   return `${NUMBER.format(BigInt(whole))}${kept && `.${kept}`} ${COIN}`;
 }
 
-/** A day: `November 16, 2026`. */
+/** A day: `16 November 2026`. */
 export const day = (time: string | Date): string => DATE.format(new Date(time));
 
 /** The two ends of an address, a cid or a hash, for where its full form does not fit. */

@@ -7,6 +7,7 @@ import { type Purchase, purchaseKey } from "../chain/purchase.ts";
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { facts } from "../page/facts.ts";
 import { coin } from "../page/format.ts";
+import { notify } from "../page/notices.ts";
 import { imprint } from "../page/service.ts";
 import { recall } from "../page/storage.ts";
 import { readChain } from "../wallet/chains.ts";
@@ -58,6 +59,10 @@ async function show(gate: Gate, connected: Account | null, isSignedIn: boolean):
     try {
       return await openText(gate, false);
     } catch (error) {
+      if (!(error instanceof Refusal)) return showFailure(gate, error);
+      // The end of the session draws the gate anew; here it is only told.
+      if (error.code.startsWith("session_"))
+        return void notify({ kind: "info", text: explain(error).sentence });
       if (!(error instanceof Refusal && error.code === "not_entitled"))
         return showFailure(gate, error);
     }

@@ -329,12 +329,14 @@ export class OpenDraft {
     this.savedText = content;
     this.sent = null;
     this.attempt = 0;
-    this.settleState();
     await this.keep();
     // The copy under the key of a draft that is new to the service has done its duty.
-    if (before.key !== this.key && this.copyFailure.value === null)
+    if (before.key !== this.key && this.copyFailure.value === null) {
       await this.copies.remove(before).catch(() => undefined);
+      this.events.onCopies();
+    }
     if (before.key !== this.key) this.events.onKey(this.key);
+    this.settleState();
     this.events.onSaved(version);
   }
 

@@ -60,8 +60,9 @@ export function chooseAccount(): Promise<Account> {
           h("h2", { id: "chooser-title" }, "Who are you?"),
           button("×", () => dialog.close(), { class: "close", "aria-label": "Close" }),
         ),
-        ...places,
+        places[0],
         status,
+        places[1],
       ),
     );
     document.body.append(dialog);

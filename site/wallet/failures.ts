@@ -196,6 +196,8 @@ function explainWallet(error: unknown): Explanation {
       "The marketplace refuses this transaction. Reload to see how things stand now.",
       "reload",
     );
+  if (/failed to fetch|network error|timed? ?out|ECONN/i.test(text))
+    return explain(new NodeUnreachable());
   if (/locked/i.test(text))
     return say("Your wallet is locked. Unlock it, then try again.", "unlock");
   const [first] = causes(error);

@@ -200,7 +200,7 @@ def test_a_picture_is_sent_with_a_publication(open_page: OpenPage, tmp_path: Pat
     )
     publish.send()
     publish.expect_status("200")
-    assert publish.body()["uploadThumbnail"]
+    assert publish.body()["thumbnailCid"]
 
 
 def test_the_search_opens_by_a_key_and_leads_to_what_was_chosen(open_page: OpenPage) -> None:

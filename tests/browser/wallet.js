@@ -4,7 +4,10 @@
   const provider = {
     async request({ method, params }) {
       const said = await window.__walletRequest(method, JSON.stringify(params ?? []));
-      if (said.error) throw Object.assign(new Error(said.error.message), { code: said.error.code });
+      if (said.error) {
+        const { code, data, message } = said.error;
+        throw Object.assign(new Error(message), { code, data });
+      }
       return said.result;
     },
     on(event, listener) {

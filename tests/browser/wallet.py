@@ -28,9 +28,10 @@ SCRIPT = (Path(__file__).parent / "wallet.js").read_text(encoding="utf-8")
 class WalletError(Exception):
     """An error as EIP-1193 has it."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
         self.code = code
+        self.data = data
 
 
 @dataclass(slots=True)
@@ -59,7 +60,8 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
-        context.expose_binding("__walletRequest", self._answer)
+        # Not the bound method: Playwright sets attributes on its object, which has slots.
+        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
@@ -84,7 +86,7 @@ class BrowserWallet:
         try:
             return {"result": self._respond(method, json.loads(parameters))}
         except WalletError as error:
-            return {"error": {"code": error.code, "message": str(error)}}
+            return {"error": {"code": error.code, "message": str(error), "data": error.data}}
 
     def _respond(self, method: str, parameters: Any) -> Any:
         if method in PROMPTS:
@@ -126,5 +128,6 @@ class BrowserWallet:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters or []}
         said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
         if "error" in said:
-            raise WalletError(said["error"]["code"], said["error"]["message"])
+            error = said["error"]
+            raise WalletError(error["code"], error["message"], error.get("data"))
         return said["result"]

@@ -28,7 +28,16 @@ LABELS = [
     if path is not None
 ]
 
-UNPROMISED = ["/filesByNextPageToken", "/posts", "/me/library", "/me/sales"]
+UNPROMISED = [
+    "/filesByNextPageToken",
+    "/posts",
+    "/me/library",
+    "/me/sales",
+    "/",
+    "/t/{tag}",
+    "/a/{address}",
+    "/search",
+]
 """No pattern makes up a page token, and a limit of a table is refused without `text/csv`."""
 
 UNREAD = ["/webhook/provider-b/publish", "/webhook/quicknode/publish"]

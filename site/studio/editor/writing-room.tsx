@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { short } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { Conflict } from "../conflict.tsx";
-import { countBytes, countWords, readingMinutes } from "../draft-text.ts";
+import { countBytes, countWords, readingMinutes, titleOf } from "../draft-text.ts";
 import { author, isSignedIn } from "../drafts-store.ts";
 import { isLocalKey } from "../local-copies.ts";
 import type { OpenDraft } from "../open-draft.ts";
@@ -67,6 +67,7 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
   };
   return (
     <article class="writing" data-shown={shown}>
+      <h1 class="unseen">{titleOf(draft.text.value) || "New draft"}</h1>
       <header class="writing-bar">
         <a class="back" href="#/">
           Drafts

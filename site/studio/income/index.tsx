@@ -39,7 +39,6 @@ function Income({ by }: { by: Account }) {
       else setFailure(explain(error).sentence);
     });
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: loaded once for each account
   useEffect(load, []);
   if (failure) {
     return (
@@ -106,7 +105,6 @@ function Sales({ total }: { total: number }) {
     setFailure(null);
     loadSales(from, period).then(setSold, (error) => setFailure(explain(error).sentence));
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another period may need more pages
   useEffect(() => load(sold), [period]);
   if (failure) {
     return (

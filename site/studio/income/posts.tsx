@@ -24,7 +24,6 @@ export function Posts({ by }: { by: Account }) {
       setFailure(explain(error).sentence);
     }
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: loaded once for each account
   useEffect(() => void load(), [by.address]);
   const changed = (post: Post) =>
     setPosts((before) => before.map((each) => (each.id === post.id ? post : each)));
@@ -67,9 +66,8 @@ function History({ by, post }: { by: Account; post: Post }) {
   const [failure, setFailure] = useState<string | null>(null);
   const read = () => {
     setFailure(null);
-    readPriceHistory(by.provider, imprint.facts.chain.marketplace, post).then(
-      setHistory,
-      (error) => setFailure(explain(error).sentence),
+    readPriceHistory(by.provider, imprint.facts.chain.marketplace, post).then(setHistory, (error) =>
+      setFailure(explain(error).sentence),
     );
   };
   if (failure) return <p role="alert">{failure}</p>;

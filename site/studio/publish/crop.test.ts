@@ -43,7 +43,10 @@ test("zooming out at an edge moves the crop back into the picture", () => {
 });
 
 test("a thumbnail is exactly 3:2, never enlarged and at most 1200 wide", () => {
-  assert.deepEqual(thumbnailSize({ x: 0, y: 0, width: 5000 }, LIMITS), { width: 1200, height: 800 });
+  assert.deepEqual(thumbnailSize({ x: 0, y: 0, width: 5000 }, LIMITS), {
+    width: 1200,
+    height: 800,
+  });
   assert.deepEqual(thumbnailSize({ x: 0, y: 0, width: 500 }, LIMITS), { width: 498, height: 332 });
 });
 

@@ -143,10 +143,19 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
   );
 }
 
-function CardPreview({ by, form, picture }: { by: Account; form: Form; picture: ImageBitmap | null }) {
+function CardPreview({
+  by,
+  form,
+  picture,
+}: {
+  by: Account;
+  form: Form;
+  picture: ImageBitmap | null;
+}) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const title = cleanTitle(form.title);
-  const crop: Crop | null = form.picture === "own" && picture ? (form.crop ?? fullCrop(picture)) : null;
+  const crop: Crop | null =
+    form.picture === "own" && picture ? (form.crop ?? fullCrop(picture)) : null;
   useEffect(() => {
     if (!canvas.current) return;
     if (picture && crop) drawCrop(canvas.current, picture, crop);
@@ -155,8 +164,8 @@ function CardPreview({ by, form, picture }: { by: Account; form: Form; picture: 
   const price = priceProblem(form.price) === null ? parsePrice(form.price) : null;
   return (
     <article class="card publish-card">
-      <div class="card-picture">
-        <canvas ref={canvas} class="publish-canvas" width={600} height={400} aria-hidden="true" />
+      <div class="card-picture" aria-hidden="true">
+        <canvas ref={canvas} class="publish-canvas" width={600} height={400} />
       </div>
       <p class="card-title">{title || "Untitled"}</p>
       <p class="card-text">{cleanDescription(form.description)}</p>
@@ -203,8 +212,8 @@ function Cost({ by, form }: { by: Account; form: Form }) {
         The text and its picture cannot be changed afterwards; the price can.
       </p>
       <p>
-        Network fee: {fee === null ? "shown by your wallet" : `about ${balance(fee)}`}. Imprint takes
-        nothing: sales are paid to you directly.
+        Network fee: {fee === null ? "shown by your wallet" : `about ${balance(fee)}`}. Imprint
+        takes nothing: sales are paid to you directly.
       </p>
     </div>
   );

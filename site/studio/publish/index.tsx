@@ -2,12 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { type Account, account } from "../../wallet/index.ts";
+import { titleOf } from "../draft-text.ts";
 import { findDraft, isSignedIn, markPublication, readContent } from "../drafts-store.ts";
 import { go } from "../routes.ts";
 import { SignInAgain } from "../sign-in.tsx";
-import { titleOf } from "../draft-text.ts";
 import { PublishForm } from "./form.tsx";
-import { fitBytes } from "./limits.ts";
 import {
   type Form,
   keepForm,
@@ -18,7 +17,14 @@ import {
   recallPictures,
   recallProgress,
 } from "./kept-publication.ts";
-import { beginProgress, needsAuthor, nextTask, type PostDetails, type Progress } from "./progress.ts";
+import { fitBytes } from "./limits.ts";
+import {
+  beginProgress,
+  needsAuthor,
+  nextTask,
+  type PostDetails,
+  type Progress,
+} from "./progress.ts";
 import { Publication } from "./publication.ts";
 import { Running } from "./running.tsx";
 import { worldOf } from "./studio-world.ts";

@@ -1,6 +1,6 @@
 /** What a post may have, as the contract and the service limit it, counted while the author types. */
 
-import { POST_LIMITS, parseCoin, formatCoin } from "imprint-press";
+import { formatCoin, POST_LIMITS, parseCoin } from "imprint-press";
 
 const encoder = new TextEncoder();
 

@@ -105,7 +105,8 @@ export function refusalSentence(error: unknown): string | null {
       isRevert ||= /revert/i.test(value);
       return (selector && REFUSALS[selector]) ?? null;
     }
-    if (typeof value !== "object" || value === null || seen.has(value) || seen.size > 8) return null;
+    if (typeof value !== "object" || value === null || seen.has(value) || seen.size > 8)
+      return null;
     seen.add(value);
     const { data, message, cause, originalError, error: inner } = value as Record<string, unknown>;
     isRevert ||= (value as { code?: unknown }).code === 3;

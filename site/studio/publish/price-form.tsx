@@ -62,7 +62,6 @@ export function PriceForm({ by, post, onChanged }: Props) {
       setRunning(false);
     }
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what a reload interrupted goes on once
   useEffect(() => {
     if (change?.transaction) void run(change);
   }, []);

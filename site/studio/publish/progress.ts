@@ -56,11 +56,7 @@ export type ProgressEvent =
 /** What has to be done now. */
 export type Task = "save" | "upload" | "send" | "search" | "follow" | "wait" | null;
 
-export function beginProgress(
-  account: Address,
-  draftKey: string,
-  details: PostDetails,
-): Progress {
+export function beginProgress(account: Address, draftKey: string, details: PostDetails): Progress {
   return {
     account,
     draftKey,

@@ -1,8 +1,8 @@
 /** Publishing a draft: runs the tasks of its progress, one after the other, and keeps each result. */
 
 import { type ReadonlySignal, signal } from "@preact/signals";
-import { createdPostId, type Receipt } from "imprint-press";
 import type { Address, Call, Hex } from "imprint-press";
+import { createdPostId, type Receipt } from "imprint-press";
 import type { Entry } from "./marketplace-entries.ts";
 import { advance, nextTask, type Progress, type ProgressEvent, type Task } from "./progress.ts";
 

@@ -23,13 +23,7 @@ const NOTES: Readonly<Record<Step, string>> = {
   listed: "The chain has your post. The service is about to see it.",
 };
 
-export function Running({
-  publication,
-  onEdit,
-}: {
-  publication: Publication;
-  onEdit(): void;
-}) {
+export function Running({ publication, onEdit }: { publication: Publication; onEdit(): void }) {
   const progress = publication.progress.value;
   const failure = publication.failure.value;
   const states = stepStates(progress, failure !== null);

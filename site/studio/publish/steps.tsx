@@ -65,22 +65,18 @@ export function Steps(props: Props) {
 function FailureNote(props: Props & { failure: Failure }) {
   const { failure, onContinue, onAskAgain, onNewVersion, onEdit } = props;
   const first = useRef<HTMLButtonElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each failure takes the focus once
   useEffect(() => first.current?.focus(), [failure]);
-  const buttons = failure.actions.flatMap((action) => {
-    switch (action) {
-      case "retry":
-        return [{ label: "Try again", run: onContinue }];
-      case "ask-again":
-        return onAskAgain ? [{ label: "Ask the wallet again", run: onAskAgain }] : [];
-      case "new-version":
-        return onNewVersion ? [{ label: "Save as a new version", run: onNewVersion }] : [];
-      case "sign-in":
-        return [{ label: "Sign in", run: () => void signIn().then(onContinue, () => undefined) }];
-      case "edit":
-        return onEdit ? [{ label: "Back to the form", run: onEdit }] : [];
-    }
-  });
+  const known: Record<
+    Failure["actions"][number],
+    { label: string; run?: (() => void) | undefined }
+  > = {
+    retry: { label: "Try again", run: onContinue },
+    "ask-again": { label: "Ask the wallet again", run: onAskAgain },
+    "new-version": { label: "Save as a new version", run: onNewVersion },
+    "sign-in": { label: "Sign in", run: () => void signIn().then(onContinue, () => undefined) },
+    edit: { label: "Back to the form", run: onEdit },
+  };
+  const buttons = failure.actions.map((action) => known[action]).filter(({ run }) => run);
   return (
     <div class="steps-failure" role="alert">
       <p>{failure.sentence}</p>

@@ -18,7 +18,18 @@ test("letters of all scripts, digits, _ and - make hashtags", () => {
 });
 
 test("what the service refuses is refused with a sentence", () => {
-  const refused = ["", "#", "##a", "a b", "a.b", "<b>", "\u0301a", "1\u0301", "a\u200db", "a\ufe0f"];
+  const refused = [
+    "",
+    "#",
+    "##a",
+    "a b",
+    "a.b",
+    "<b>",
+    "\u0301a",
+    "1\u0301",
+    "a\u200db",
+    "a\ufe0f",
+  ];
   for (const text of refused) assert.throws(() => normalizeTag(text, LIMITS), RangeError, text);
 });
 

@@ -7,7 +7,8 @@ export interface TagLimits {
 }
 
 /** Combining marks that are not displayed: two hashtags that look the same would differ. */
-const INVISIBLE = /[\u034f\u17b4\u17b5\u180b-\u180d\u180f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
+const INVISIBLE =
+  /\u034f|\u17b4|\u17b5|[\u180b-\u180d]|\u180f|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/u;
 
 /** Letters with their combining marks, digits, `_` and `-`. */
 const WORD = /^(?:\p{L}\p{M}*|[\p{N}_-])+$/u;

@@ -144,20 +144,18 @@ function CropStage({ picture, crop: given, onCrop }: Props & { picture: ImageBit
       const apart = (point: typeof now) => Math.hypot(point.x - other.x, point.y - other.y);
       onCrop(zoomCrop(crop, picture, (zoom * apart(now)) / Math.max(apart(before), 1)));
     } else {
-      onCrop(
-        moveCrop(crop, picture, (before.x - now.x) * scale, (before.y - now.y) * scale),
-      );
+      onCrop(moveCrop(crop, picture, (before.x - now.x) * scale, (before.y - now.y) * scale));
     }
   };
   const release = (event: PointerEvent) => pointers.current.delete(event.pointerId);
   return (
     <>
+      {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: arrows move the picture */}
       <canvas
         ref={canvas}
         class="publish-canvas publish-crop"
         width={900}
         height={600}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows move the picture
         tabIndex={0}
         role="application"
         aria-label="Part of the picture that is shown"
@@ -184,9 +182,7 @@ function CropStage({ picture, crop: given, onCrop }: Props & { picture: ImageBit
           max={8}
           step={0.05}
           value={zoom}
-          onInput={(event) =>
-            onCrop(zoomCrop(crop, picture, Number(event.currentTarget.value)))
-          }
+          onInput={(event) => onCrop(zoomCrop(crop, picture, Number(event.currentTarget.value)))}
         />
       </label>
       <p class="publish-hint" id="publish-crop-keys">

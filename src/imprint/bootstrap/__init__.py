@@ -1,6 +1,7 @@
 """The composition root: settings in, a service out."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -27,6 +28,7 @@ from imprint.bootstrap.background import (
     build_monitors,
     build_stray_scan,
 )
+from imprint.bootstrap.operations import build_operations
 from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
 from imprint.bootstrap.well_known import accepted_forms, describe_marketplace, describe_service
 from imprint.domain.files import Quota
@@ -128,6 +130,9 @@ def build_service(
             LibrarySearch(index, catalog, reads),
         ),
     )
+    if settings.site.enabled and settings.site.operator_secret is not None:
+        operations = build_operations(settings, adapters, services.readiness)
+        services = replace(services, operations=operations)
     watched = [*monitors.values()]
     check = services.readiness.check
     usage = UsageMonitor(catalog, check, adapters.monotonic) if measures else None
@@ -146,7 +151,13 @@ def build_service(
 
 def _facts(settings: Settings, rpc_url: str | None) -> Facts:
     chain, server = settings.chain, settings.server
-    links = FeedLinks(server.public_url, chain.id, chain.marketplace, server.websub_hub)
+    links = FeedLinks(
+        server.public_url,
+        chain.id,
+        chain.marketplace,
+        server.websub_hub,
+        settings.site.enabled,
+    )
     return Facts(
         describe_service(settings, rpc_url), describe_marketplace(settings), links, _site(settings)
     )

@@ -16,6 +16,11 @@ from imprint.adapters.catalog.ended_session_store import CatalogEndedSessions
 from imprint.adapters.catalog.feed_index import CatalogFeedIndex
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
+from imprint.adapters.catalog.operations import (
+    POSTGRESQL_VERSION,
+    SQLITE_VERSION,
+    CatalogOperations,
+)
 from imprint.adapters.catalog.private_feeds import CatalogPrivateFeeds
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.search_index import (
@@ -60,6 +65,7 @@ from imprint.ports.content import DocumentCipher, Inventory
 from imprint.ports.contract_wallets import ContractWallets
 from imprint.ports.ended_sessions import EndedSessions
 from imprint.ports.feed_index import FeedIndex, Hub
+from imprint.ports.operations import OperationsStore
 from imprint.ports.post_index import PostIndexReader, PostIndexWriter
 from imprint.ports.private_feeds import PrivateFeeds
 from imprint.ports.search import SearchIndex
@@ -105,6 +111,7 @@ class Adapters:
     clock: Clock
     disk: LocalDiskSpace
     index_writer: PostIndexWriter
+    operations: OperationsStore
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
     hub: Hub | None = None
@@ -171,6 +178,7 @@ def open_adapters(
         clock=clock,
         disk=open_disk(settings),
         index_writer=CatalogIndexWriter(catalog),
+        operations=open_operations(catalog),
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
         hub=_open_hub(settings.server.websub_hub),
@@ -181,6 +189,13 @@ def open_search(catalog: CatalogBase) -> SearchIndex:
     """The search index in the database of a catalog."""
     is_sqlite = isinstance(catalog, SqliteCatalog)
     return CatalogSearch(catalog, find_in_sqlite if is_sqlite else find_in_postgresql)
+
+
+def open_operations(catalog: CatalogBase) -> OperationsStore:
+    """What the database of a catalog knows about the operation of the service."""
+    if isinstance(catalog, SqliteCatalog):
+        return CatalogOperations(catalog, "SQLite", SQLITE_VERSION)
+    return CatalogOperations(catalog, "PostgreSQL", POSTGRESQL_VERSION)
 
 
 def _open_hub(address: str | None) -> Hub | None:

@@ -55,7 +55,10 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
             open_backup_writer(out, report_progress) as (writer, scratch),
             show_progress("Saving documents") as progress,
         ):
-            return await service.run(writer, scratch, progress)
+            manifest = await service.run(writer, scratch, progress)
+        # Only now is the backup complete: it has its final name.
+        await installation.adapters.operations.note_backup(read_instant(manifest.made_at))
+        return manifest
 
 
 @click.command()

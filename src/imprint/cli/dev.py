@@ -143,13 +143,31 @@ async def _welcome(service: HttpServer, settings: Settings, chain: "DevChain", u
     tables: list[Table | str] = [_list_places(settings, chain, url), "", _list_steps(url)]
     if chain.accounts:
         tables[1:1] = ["", _list_accounts(chain)]
-    content = Group(*tables)
-    Console(stderr=True).print(Panel(content, title="Imprint is running", expand=False))
+    console = Console(stderr=True)
+    console.print(Panel(Group(*tables), title="Imprint is running", expand=False))
+    for line in _invite(settings, chain, url):
+        # Neither wrapped nor highlighted: terminals make a link of an address on one line.
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def _invite(settings: Settings, chain: "DevChain", url: str) -> list[Text]:
+    """What to try, and where; the address comes last, on a line of its own."""
+    if not settings.site.enabled:
+        return [Text.assemble("Open ", (f"{url}/docs", "bold cyan"))]
+    steps = (
+        *(["Fill it with sample posts from the account menu."] if chain.accounts else []),
+        "Write and publish in the Studio.",
+        "Buy as another account, and read.",
+    )
+    return [
+        *(Text(f"  {number}. {step}") for number, step in enumerate(steps, 1)),
+        Text.assemble("Open ", (url, "bold cyan")),
+    ]
 
 
 def _list_places(settings: Settings, chain: "DevChain", url: str) -> Table:
     places = Table.grid(padding=(0, 2))
-    places.add_row("Service", Text(url, style="bold cyan"))
+    places.add_row("Service", url)
     places.add_row("Interface", f"{url}/docs")
     places.add_row("For clients", f"{url}/.well-known/imprint.json")
     places.add_row("Chain", f"{chain.url}  (id {settings.chain.id}, JSON-RPC)")

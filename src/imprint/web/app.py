@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from imprint.auth.operator_sessions import OperatorSessions
 from imprint.domain.errors import Code, Problem, Unavailable
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
 from imprint.ports import Clock, Monotonic
@@ -17,6 +18,7 @@ from imprint.services.drafts import Drafts
 from imprint.services.feeds import Feeds
 from imprint.services.lists import Lists
 from imprint.services.login import Login
+from imprint.services.operations import Operations
 from imprint.services.pages import Pages
 from imprint.services.posts import Posts
 from imprint.services.readiness import Readiness
@@ -46,6 +48,7 @@ from imprint.web.routes.assets import AssetRoutes
 from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
+from imprint.web.routes.operator import OperatorRoutes
 from imprint.web.routes.posts import PostRoutes
 from imprint.web.routes.reads import ReadRoutes
 from imprint.web.routes.site import SiteRoutes, SiteSources
@@ -82,6 +85,8 @@ class Services:
     sitemap: Sitemap
     totals: Totals
     posts: Posts
+    operations: Operations | None = None
+    """None if the service has no page for its operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +277,7 @@ def _routes(
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),
         Route(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
+        *_operator_routes(services, facts, site, clock),
         *_index_routes(posts, reads, machines),
         *(
             Route(f"/webhook/{name}/publish", webhooks.receiver(provider), methods=["POST"])
@@ -330,6 +336,25 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Route("/license.xml", site.license)
     yield Route("/icon.svg", site.icon)
     yield Route("/site.webmanifest", site.manifest)
+
+
+def _operator_routes(
+    services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
+) -> Iterator[Route]:
+    """The operator's page; without a secret, or without pages for people, there is none."""
+    secret = None if facts.site is None else facts.site.operator_secret
+    if secret is None or site is None or services.operations is None:
+        return
+    operator = OperatorRoutes(
+        OperatorSessions(secret),
+        services.operations,
+        site.templates,
+        site.bodies,
+        facts.links.service,
+        clock,
+    )
+    yield Route("/operator", operator.page, methods=["GET", "POST"])
+    yield Route("/operator/sign-out", operator.sign_out, methods=["POST"])
 
 
 def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes) -> Iterator[Route]:

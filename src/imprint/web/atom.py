@@ -31,7 +31,8 @@ def _document(feed: Feed, links: FeedLinks) -> Iterator[str]:
     yield f'<link rel="self" type="{MEDIA_TYPE}" href="{self_link}"/>\n'
     if (next_page := links.next_address(feed, "atom")) is not None:
         yield f'<link rel="next" type="{MEDIA_TYPE}" href="{xml_text(next_page)}"/>\n'
-    yield f'<link rel="alternate" type="text/markdown" href="{xml_text(links.home)}"/>\n'
+    home = xml_text(links.home)
+    yield f'<link rel="alternate" type="{links.home_type}" href="{home}"/>\n'
     if (hub := links.hub_of(feed)) is not None:
         yield f'<link rel="hub" href="{xml_text(hub)}"/>\n'
     yield "<generator>Imprint</generator>\n"

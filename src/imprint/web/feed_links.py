@@ -16,11 +16,17 @@ class FeedLinks:
     chain_id: int
     contract: Address
     hub: str | None = None
+    has_site: bool = False
 
     @property
     def home(self) -> str:
-        """Where a stranger begins."""
-        return f"{self.service}/llms.txt"
+        """Where a stranger begins: the front page, or what stands for it without pages."""
+        return f"{self.service}/" if self.has_site else f"{self.service}/llms.txt"
+
+    @property
+    def home_type(self) -> str:
+        """The media type of what stands there."""
+        return "text/html" if self.has_site else "text/markdown"
 
     def address(self, feed: Feed, ending: str) -> str:
         """The address of a feed, or of this page of it, in one of its formats."""

@@ -98,8 +98,8 @@ class MachinePages:
             f"- [Sitemap]({at}/sitemap.xml)",
             "",
             "A post is Markdown at `/posts/{id}.md`, JSON at `/posts/{id}` and a page for people "
-            "at `/p/{id}`. Feeds of a hashtag are at `/feeds/tags/{tag}.atom`, those of an author at "
-            "`/feeds/authors/{address}.atom`; both exist as `.json`, too.",
+            "at `/p/{id}`. Feeds of a hashtag are at `/feeds/tags/{tag}.atom`, those of an author "
+            "at `/feeds/authors/{address}.atom`; both exist as `.json`, too.",
             "",
             "## Documentation",
             "",

@@ -130,7 +130,7 @@ async def read_mark(tx: Transaction, chain_id: int, kind: str) -> BlockRef | Non
 async def known_events(tx: Transaction, chain_id: int, first: int, last: int) -> list[KnownEvent]:
     """The canonical events between two heights."""
     rows = await tx.fetchall(sql.KNOWN_EVENTS, chain_id=chain_id, first=first, last=last)
-    return [_known_event_of(row) for row in rows]
+    return [known_event_of(row) for row in rows]
 
 
 async def newest_event_block(tx: Transaction, chain_id: int, last: int) -> BlockRef | None:
@@ -148,7 +148,7 @@ async def oldest_event_block(tx: Transaction, chain_id: int) -> BlockRef | None:
 async def unconfirmed_events(tx: Transaction, chain_id: int, limit: int) -> list[KnownEvent]:
     """Canonical events that the follower has not read itself, the oldest first."""
     rows = await tx.fetchall(sql.UNCONFIRMED_EVENTS, chain_id=chain_id, limit=limit)
-    return [_known_event_of(row) for row in rows]
+    return [known_event_of(row) for row in rows]
 
 
 async def report_events(tx: Transaction, limit: int) -> EventReport:
@@ -162,13 +162,13 @@ async def report_events(tx: Transaction, limit: int) -> EventReport:
     found = {}
     for status in (EventStatus.AUTHOR_MISMATCH, EventStatus.UNKNOWN_FILE):
         rows = await tx.fetchall(sql.EVENTS_OF_STATUS, status=status.value, limit=limit)
-        found[status] = tuple(map(_known_event_of, rows))
+        found[status] = tuple(map(known_event_of, rows))
     letters = await tx.fetchall(sql.DEAD_LETTERS, limit=limit)
     return EventReport(
         counts,
         found[EventStatus.AUTHOR_MISMATCH],
         found[EventStatus.UNKNOWN_FILE],
-        tuple(map(_letter_of, letters)),
+        tuple(map(letter_of, letters)),
     )
 
 
@@ -472,11 +472,13 @@ def _values(event: PostCreated) -> dict[str, Value]:
     }
 
 
-def _known_event_of(row: Row) -> KnownEvent:
+def known_event_of(row: Row) -> KnownEvent:
+    """The event of a row, and whether it is confirmed. Raises `Damaged`."""
     return KnownEvent(event_of(row), _seen_at(row), bool(row["confirmed"]))
 
 
-def _letter_of(row: Row) -> KeptLetter:
+def letter_of(row: Row) -> KeptLetter:
+    """The dead letter of a row."""
     seen_at = _seen_at(row)
     return KeptLetter(row["identity"], row["reason"], row["payload"], row["source"], seen_at)
 

@@ -433,7 +433,8 @@ SELECT 1, CAST(:id AS TEXT), CASE WHEN EXISTS (SELECT 1 FROM files) THEN 1
 WHERE true ON CONFLICT DO NOTHING"""
 NOTE_CLAIM = "UPDATE installation SET claimed = 1 WHERE only_row = 1"
 RENAME_INSTALLATION = """
-UPDATE installation SET id = :id, claimed = 0, owns_unnamed = 0 WHERE only_row = 1"""
+UPDATE installation SET id = :id, claimed = 0, owns_unnamed = 0, backed_up_at = NULL
+WHERE only_row = 1"""
 MASTER_KEYS = "SELECT master_keys FROM installation WHERE only_row = 1"
 SET_MASTER_KEYS = "UPDATE installation SET master_keys = :ids WHERE only_row = 1"
 KNOWN_DOCUMENT = """

@@ -24,6 +24,7 @@ from imprint.domain.marketplace import GET_POST_INFO, Log, decode_post_details
 from imprint.domain.posts import BlockRef, LogPlace, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
 from imprint.ports.chain import ReceiptLogs, Unproved
+from imprint.ports.operations import NodeStatus
 
 Read = TypeVar("Read")
 
@@ -92,6 +93,10 @@ class JsonRpcChainReader:
     def highest_shown(self) -> int:
         """The highest block that the node of the last `head` has shown since the start."""
         return self._rpc.heads.highest.get(self._serving, -1)
+
+    def nodes(self) -> list[NodeStatus]:
+        """What this process knows about its nodes, in the order of preference."""
+        return self._rpc.report_nodes()
 
     async def head_time(self) -> datetime:
         """The timestamp of the newest block."""

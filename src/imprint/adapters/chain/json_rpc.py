@@ -14,6 +14,7 @@ from imprint.adapters.chain.http_client import HttpClient, NodeFailure, NodeRefu
 from imprint.adapters.chain.node_heads import REFRESH_SECONDS, Head, NodeHeads
 from imprint.domain.errors import Unavailable
 from imprint.domain.hexadecimal import NotHexadecimal, parse_hash, parse_hex_number
+from imprint.ports.operations import NodeStatus
 
 log = logging.getLogger(__name__)
 
@@ -242,6 +243,22 @@ class JsonRpc:
     def check_head(self, node: int, head: Head) -> None:
         """Remember the head of a node; raises `NodeFailure` if it is too far behind another's."""
         self.heads.check(node, head, asyncio.get_running_loop().time())
+
+    def report_nodes(self) -> list[NodeStatus]:
+        """What is known about each node, in the order of the addresses."""
+        now = asyncio.get_running_loop().time()
+        found = []
+        for node, address in enumerate(self._addresses):
+            head, shown_at = self.heads.shown.get(node, (None, now))
+            found.append(
+                NodeStatus(
+                    mask_address(address),
+                    node in self._failing,
+                    None if head is None else head.number,
+                    None if head is None else now - shown_at,
+                )
+            )
+        return found
 
     async def close(self) -> None:
         """Close connections; later exchanges are `Unavailable`."""

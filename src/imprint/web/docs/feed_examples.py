@@ -55,7 +55,7 @@ _POST = IndexedPost(
     0,
 )
 _FEED = Feed("posts", "Posts", "/feeds/posts", (FeedEntry(_POST, MOMENT, CONTENT),))
-_LINKS = FeedLinks(_SERVICE, _CHAIN_ID, OWNER)
+_LINKS = FeedLinks(_SERVICE, _CHAIN_ID, OWNER, has_site=True)
 _PAGES = MachinePages(_LINKS)
 _ADDRESS = f"{_SERVICE}/feeds/private/{FEED_TOKEN}"
 

@@ -168,11 +168,11 @@ class SiteRoutes:
         query = check_parameters(request, _TOKENS | {"q"})
         text, token = (_one(query, "q") or "").strip(), _one(query, TOKEN)
         card = self.cards.page("/search", "Search", "Search in all posts.", indexed=False)
-        if not text:
+        if not text and token is None:
             page = self._rendered("search.html", card, q="", listed=None, problem=None)
             return self._respond(request, page)
         try:
-            listed = await self.sources.posts.list(ListRequest({}, token, None, text))
+            listed = await self.sources.posts.list(ListRequest({}, token, None, text or None))
         except Refusal as refusal:
             if token is not None:
                 raise
@@ -339,7 +339,7 @@ def _one(query: QueryParams, name: str) -> str | None:
     values = query.getlist(name)
     if len(values) > 1:
         raise Refusal(Code.INVALID_REQUEST, f"The parameter '{name}' is given more than once.")
-    return values[0] if values and values[0] else None
+    return values[0] if values else None
 
 
 def _preview_content(body: bytes, most: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.web.responses import is_current
+from imprint.web.responses import entity_tag, is_current
 from imprint.web.validators import content_tag
 
 HTML_TYPE = "text/html; charset=utf-8"
@@ -26,7 +26,7 @@ _OVERHEAD = 1_024
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page and its entity tag, which is weak: it is the same for the compressed page."""
+    """A page and its entity tag; compressed it has another one, because its bytes differ."""
 
     body: bytes
     compressed: bytes | None
@@ -46,10 +46,15 @@ class RenderedPage:
         """About the bytes that this takes in memory."""
         return _OVERHEAD + len(self.body) + len(self.compressed or b"")
 
+    @property
+    def compressed_tag(self) -> str:
+        """The entity tag of the compressed page."""
+        return entity_tag(f"{self.tag[1:-1]}.gz")
+
     def headers(self, policy: str, cache: str) -> dict[str, str]:
         """The headers of a response with this page."""
         return {
-            "ETag": f"W/{self.tag}",
+            "ETag": self.tag,
             "Content-Security-Policy": policy,
             "Cache-Control": cache,
             "Vary": "Accept-Encoding",
@@ -58,13 +63,14 @@ class RenderedPage:
 
     def is_current(self, request: Request) -> bool:
         """Whether the client has this page."""
-        return is_current(request, self.tag)
+        return is_current(request, self.tag) or is_current(request, self.compressed_tag)
 
     def encoded(self, request: Request, headers: dict[str, str]) -> bytes:
         """The bytes for this client; notes in the headers that they are compressed."""
         if self.compressed is None or not accepts_gzip(request):
             return self.body
         headers["Content-Encoding"] = "gzip"
+        headers["ETag"] = self.compressed_tag
         return self.compressed
 
     def response(

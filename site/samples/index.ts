@@ -1,0 +1,31 @@
+/** Sample posts for `imprint dev`; loaded when somebody asks for them. */
+
+import { facts } from "../page/facts.ts";
+import { imprint } from "../page/service.ts";
+import { recall, remember } from "../page/storage.ts";
+import { developmentAccounts, developmentNode } from "../wallet/development.ts";
+import { type DraftMemory, type Filled, fill, type Progress } from "./filling.ts";
+import { renderPicture } from "./pictures.ts";
+import { SAMPLES } from "./posts.ts";
+
+export type { Filled, Progress } from "./filling.ts";
+
+/** Where the drafts of an interrupted run are remembered, for this chain and contract. */
+const keyOf = (title: string): string => `imprint.sample.${facts.chain.marketplace}.${title}`;
+
+const drafts: DraftMemory = {
+  recall: (title) => recall<string>(keyOf(title)),
+  keep: (title, cid) => remember(keyOf(title), cid),
+};
+
+/** Publish a dozen posts by several accounts of the development chain, and buy some of them.
+ *
+ *  What exists already stays as it is. Throws if this is not `imprint dev`, or if its node does not
+ *  respond. */
+export async function fillWithSamples(onProgress: (progress: Progress) => void): Promise<Filled> {
+  const node = developmentNode;
+  if (node === null) throw new Error("Sample posts are for imprint dev only.");
+  const people = await developmentAccounts();
+  const draw = ({ picture }: (typeof SAMPLES)[number]) => renderPicture(picture);
+  return fill({ imprint, node, people, drafts, draw }, SAMPLES, onProgress);
+}

@@ -1,0 +1,5 @@
+/** Texts in Markdown, which the build puts into scripts. */
+declare module "*.md" {
+  const text: string;
+  export default text;
+}

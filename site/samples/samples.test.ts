@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { POST_LIMITS, parseCoin } from "imprint-press";
+import { drawPicture } from "./pictures.ts";
+import { SAMPLES, titleOf } from "./posts.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text).length;
+
+test("every sample fits the limits of the contract", () => {
+  for (const sample of SAMPLES) {
+    const title = titleOf(sample);
+    assert.ok(title.length > 0 && bytes(title) <= POST_LIMITS.titleBytes, title);
+    assert.ok(bytes(sample.description) <= POST_LIMITS.descriptionBytes, title);
+    assert.ok(parseCoin(sample.price) <= POST_LIMITS.priceWei, title);
+    assert.ok(sample.hashtags.length >= 2 && sample.hashtags.length <= 4, title);
+  }
+});
+
+test("there are a dozen samples with different titles, free and paid, by several authors", () => {
+  assert.equal(new Set(SAMPLES.map(titleOf)).size, 12);
+  const free = SAMPLES.filter((sample) => sample.price === "0");
+  assert.ok(free.length >= 4 && free.length <= 8);
+  assert.ok(new Set(SAMPLES.map((sample) => sample.author)).size >= 3);
+});
+
+test("every sample has something to read", () => {
+  for (const sample of SAMPLES) {
+    const words = sample.text.split(/\s+/).length;
+    assert.ok(words >= 140 && words <= 500, `${titleOf(sample)} has ${words} words`);
+  }
+});
+
+test("nobody buys what is free or their own", () => {
+  for (const sample of SAMPLES) {
+    assert.ok(!sample.buyers.includes(sample.author), titleOf(sample));
+    if (sample.price === "0") assert.deepEqual(sample.buyers, []);
+  }
+});
+
+test("every picture is another one, and the same each time", () => {
+  const drawn = SAMPLES.map((sample) => drawPicture(sample.picture));
+  assert.equal(new Set(drawn).size, SAMPLES.length);
+  assert.deepEqual(
+    drawn,
+    SAMPLES.map((sample) => drawPicture(sample.picture)),
+  );
+});
+
+test("a picture names no other place than the vocabulary of SVG", () => {
+  for (const sample of SAMPLES) {
+    const addresses = drawPicture(sample.picture).match(/\w+:\/\/[^"]+/g);
+    assert.deepEqual(addresses, ["http://www.w3.org/2000/svg"]);
+  }
+});

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Hex, Receipt } from "imprint-press";
+import { beginProgress, type Progress } from "./progress.ts";
+import { Publication, type PublicationWorld } from "./publication.ts";
+
+const AUTHOR = "0x00000000000000000000000000000000000000aa";
+const MARKET = "0x00000000000000000000000000000000000000bb";
+const CREATED = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77";
+const DETAILS = { title: "A title", description: "", price: "0", hashtags: [] };
+
+const mined = (status: Receipt["status"]): Receipt => ({
+  status,
+  blockNumber: 9,
+  logs: status === "success" ? [{ address: MARKET, topics: [CREATED, "0x07"], data: "0x" }] : [],
+});
+
+/** A chain and a service in memory; what happens is counted, and each part can be replaced. */
+function makeWorld(other: Partial<PublicationWorld> = {}) {
+  const kept: Progress[] = [];
+  const calls = { sent: 0, uploaded: 0, saved: 0 };
+  const world: PublicationWorld = {
+    marketplace: MARKET,
+    async save() {
+      calls.saved += 1;
+      return { cid: `bafy${calls.saved}` };
+    },
+    async upload() {
+      calls.uploaded += 1;
+      return "bafythumb";
+    },
+    call: () => ({ to: MARKET, data: "0x" }),
+    findEntry: async () => null,
+    check: async () => undefined,
+    countTransactions: async () => 3,
+    async send(): Promise<Hex> {
+      calls.sent += 1;
+      return "0x11";
+    },
+    hasSentNothing: () => true,
+    findReceipt: async () => mined("success"),
+    knowsTransaction: async () => true,
+    findRefusal: async () => null,
+    isListed: async () => true,
+    keep: (progress) => kept.push(progress),
+    explain: (error) => ({ sentence: String(error), actions: ["retry"] }),
+    pause: async () => undefined,
+    ...other,
+  };
+  const begun = beginProgress(AUTHOR, "key", DETAILS);
+  return { world, kept, calls, publication: new Publication(begun, world) };
+}
+
+test("a publication runs from the text to the list, and keeps every step", async () => {
+  const { publication, kept } = makeWorld();
+  await publication.run();
+  assert.equal(publication.failure.value, null);
+  assert.equal(publication.progress.value.postId, "7");
+  assert.deepEqual(
+    kept.map(({ step }) => step),
+    ["upload", "transaction", "transaction", "mined", "listed", "done"],
+  );
+});
+
+test("a page that is loaded again after any step sends one transaction in all", async () => {
+  const { kept } = await (async () => {
+    const made = makeWorld();
+    await made.publication.run();
+    return made;
+  })();
+  for (const progress of kept) {
+    const entry = { postId: "7", author: AUTHOR } as const;
+    const wasAsked = progress.asked !== null;
+    const again = makeWorld(wasAsked ? { findEntry: async () => entry } : {});
+    const resumed = new Publication(progress, again.world);
+    await resumed.run();
+    assert.equal(resumed.progress.value.step, "done");
+    assert.equal(again.calls.sent, wasAsked ? 0 : 1);
+  }
+});
+
+test("a rejected transaction is asked for again, without another upload", async () => {
+  let refuses = true;
+  const { publication, calls } = makeWorld({
+    async send() {
+      if (refuses) throw new Error("rejected");
+      return "0x12";
+    },
+  });
+  await publication.run();
+  assert.match(publication.failure.value?.sentence ?? "", /rejected/);
+  assert.equal(publication.progress.value.asked, null);
+  refuses = false;
+  await publication.run();
+  assert.equal(publication.progress.value.step, "done");
+  assert.equal(calls.uploaded, 1);
+});
+
+test("a wallet whose response was lost is not asked again by itself", async () => {
+  const { world, calls } = makeWorld({ countTransactions: async () => 4 });
+  const lost: Progress = {
+    ...beginProgress(AUTHOR, "key", DETAILS),
+    step: "transaction",
+    cid: "bafy1",
+    thumbnailCid: "bafythumb",
+    asked: { nonce: 4 },
+  };
+  const publication = new Publication(lost, world);
+  await publication.run();
+  assert.deepEqual(publication.failure.value?.actions, ["retry", "ask-again"]);
+  assert.equal(calls.sent, 0);
+  await publication.askAgain();
+  assert.equal(calls.sent, 1);
+  assert.equal(publication.progress.value.step, "done");
+});
+
+test("a cid of somebody else is never sent, and a new version is", async () => {
+  const stranger = { postId: "5", author: MARKET } as const;
+  const { publication, calls } = makeWorld({
+    findEntry: async (cid) => (cid === "bafy1" ? stranger : null),
+  });
+  await publication.run();
+  assert.deepEqual(publication.failure.value?.actions, ["new-version"]);
+  assert.equal(calls.sent, 0);
+  await publication.publishNewVersion();
+  assert.equal(publication.progress.value.cid, "bafy2");
+  assert.equal(publication.progress.value.step, "done");
+});
+
+test("a transaction that reverted says why and can be sent again", async () => {
+  const { publication } = makeWorld({
+    findReceipt: async () => mined("reverted"),
+    findRefusal: async () => "The marketplace wants a title.",
+  });
+  await publication.run();
+  assert.equal(publication.failure.value?.sentence, "The marketplace wants a title.");
+  assert.equal(publication.progress.value.transaction, null);
+});
+
+test("a version that was replaced elsewhere leads back to the newest text", async () => {
+  const { publication } = makeWorld({ upload: async () => null });
+  await publication.run();
+  assert.equal(publication.progress.value.step, "text");
+  assert.match(publication.failure.value?.sentence ?? "", /changed or deleted elsewhere/);
+});

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Refusal, Unreachable } from "imprint-press";
+
+const FACTS = { chain: { id: 31337 }, features: [] };
+const page = { getElementById: () => ({ textContent: JSON.stringify(FACTS) }) };
+Object.assign(globalThis, { document: page, navigator: { onLine: true } });
+const { explain, WrongChain } = await import("./failures.ts");
+
+const refusal = (code: string, more = {}) =>
+  new Refusal({ code, detail: "As the service says.", status: 400, ...more } as never);
+
+test("a rejection is no error, whichever way the wallet says it", () => {
+  const ways = [
+    { code: 4001 },
+    { code: "ACTION_REJECTED" },
+    { code: -32603, data: { originalError: { code: 4001 } } },
+    new Error("User denied transaction signature"),
+  ];
+  for (const way of ways) assert.equal(explain(way).isCancelled, true);
+});
+
+test("a pending request sends people to their wallet", () => {
+  assert.match(explain({ code: -32002 }).sentence, /already shows a request/);
+});
+
+test("a wallet on another chain is told which one to choose", () => {
+  const { sentence, action } = explain(new WrongChain(1));
+  assert.match(sentence, /chain id 1\..*chain id 31337/);
+  assert.equal(action, "switch-chain");
+});
+
+test("too little money is told as such, inside of what wallets wrap around it", () => {
+  const error = {
+    code: -32603,
+    message: "Internal",
+    data: { message: "insufficient funds for gas" },
+  };
+  assert.match(explain(error).sentence, /too little/);
+});
+
+test("an ended session leads to signing in", () => {
+  for (const code of ["session_expired", "session_ended", "session_invalid"])
+    assert.equal(explain(refusal(code)).action, "sign-in");
+});
+
+test("a refusal without a sentence of ours has that of the service", () => {
+  assert.equal(explain(refusal("not_found")).sentence, "As the service says.");
+});
+
+test("a service that does not respond loses nothing", () => {
+  assert.match(explain(new Unreachable("no")).sentence, /Nothing is lost/);
+});
+
+test("an error that contains itself is explained too", () => {
+  const error: { message: string; cause?: unknown } = { message: "odd" };
+  error.cause = error;
+  assert.match(explain(error).sentence, /odd/);
+});

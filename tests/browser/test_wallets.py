@@ -1,0 +1,54 @@
+"""Signing in, with a browser's wallet and with the accounts of the development chain."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+from tests.browser.conftest import OpenPage
+from tests.browser.wallet import BrowserWallet
+
+WalletOf = Callable[[int], BrowserWallet]
+
+
+def test_no_page_prompts_before_a_click(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(1)
+    page = open_page(wallet).visit("/library")
+    expect(page.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
+    assert wallet.prompts == []
+
+
+def test_a_rejected_connection_can_be_tried_again(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(1)
+    wallet.refuses.add("eth_requestAccounts")
+    page = open_page(wallet).visit("/library")
+    page.locator("#library").get_by_role("button", name="Sign in").click()
+    choice = page.locator("dialog .choice").first
+    choice.click()
+    expect(page.locator("dialog")).to_contain_text("because you declined")
+    wallet.refuses.clear()
+    choice.click()
+    expect(page.locator("#library")).to_contain_text("Nothing here yet")
+    assert wallet.prompts == ["eth_requestAccounts", "eth_requestAccounts", "personal_sign"]
+
+
+def test_a_development_account_signs_in_by_one_click_and_stays_after_a_reload(
+    open_page: OpenPage,
+) -> None:
+    page = open_page().visit("/library")
+    page.locator("#library").get_by_role("button", name="Sign in").click()
+    page.locator("dialog").get_by_role("button", name="Ben (reader)").click()
+    expect(page.locator("#library")).to_contain_text("Nothing here yet")
+    page.reload()
+    expect(page.locator("#library")).to_contain_text("Nothing here yet")
+
+
+def test_the_page_follows_another_account_of_the_wallet(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet, other = wallet_of(1), wallet_of(2)
+    page = open_page(wallet).visit("/library")
+    page.locator("#library").get_by_role("button", name="Sign in").click()
+    page.locator("dialog .choice").first.click()
+    expect(page.locator("#library")).to_contain_text("Nothing here yet")
+    wallet.choose(*other.accounts)
+    expect(page.locator("#account summary")).to_contain_text(other.accounts[0][-4:])
+    expect(page.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
