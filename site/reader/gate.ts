@@ -6,54 +6,64 @@ import { readStanding } from "../chain/marketplace.ts";
 import { type Purchase, purchaseKey } from "../chain/purchase.ts";
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { facts } from "../page/facts.ts";
-import { coin } from "../page/format.ts";
 import { notify } from "../page/notices.ts";
-import { imprint } from "../page/service.ts";
+import { reader } from "../page/session.ts";
 import { recall } from "../page/storage.ts";
 import { readChain } from "../wallet/chains.ts";
+import { reconnect } from "../wallet/connection.ts";
 import { type Account, account, explain, session, signIn, withSession } from "../wallet/index.ts";
 import { buy, continuePurchase } from "./buying.ts";
+import { showOffer as drawOffer, type Offer } from "./offer.ts";
 
 export interface Gate {
-  postId: string;
-  author: string;
-  /** In wei, as far as this page knows. */
-  price: bigint;
-  place: HTMLElement;
+  readonly postId: string;
+  readonly author: string;
+  readonly offer: Offer;
+  readonly place: HTMLElement;
   /** Buying is under way: a change of the session does not draw the gate anew. */
   isBusy: boolean;
   /** Who opened the text; null while it is closed. */
   openFor: string | null;
 }
 
-/** Show the gate, and follow the account and the session. */
+/** Show the gate, and follow the account and the session. `wish` is what a click asked for. */
 export async function openGate(
   post: HTMLElement,
-  place: HTMLElement,
-  isReconnected: Promise<unknown>,
+  offer: Offer,
+  wish: "buy" | "open" | null,
 ): Promise<void> {
-  const { id = "", author = "", price = "0" } = post.dataset;
-  const gate: Gate = {
-    postId: id,
-    author,
-    price: BigInt(price),
-    place,
-    isBusy: false,
-    openFor: null,
-  };
-  await isReconnected;
+  const { id = "", author = "" } = post.dataset;
+  const { place } = offer;
+  const gate: Gate = { postId: id, author, offer, place, isBusy: false, openFor: null };
+  await reconnect().catch(() => null);
+  if (wish === "buy") void buy(gate);
+  if (wish === "open") void attemptOpen(gate);
   effect(() => {
     const [connected, held] = [account.value, session.value];
-    // The text of one account is not left open for the next one, nor after signing out.
-    if (gate.openFor !== null && held?.address !== gate.openFor) closeText(gate);
+    // The text of one account is not left open for the next one, nor after signing out. It stays
+    // open when only the session ends.
+    const reader = (held ?? connected)?.address;
+    if (gate.openFor !== null && !isSame(reader, gate.openFor)) closeText(gate);
     if (!gate.isBusy && gate.openFor === null) void show(gate, connected, held !== null);
   });
 }
 
-async function show(gate: Gate, connected: Account | null, isSignedIn: boolean): Promise<void> {
+/** Show how things stand now; after a refusal by its owner, also what the wallet was asked. */
+export function redraw(gate: Gate, refusal: unknown): Promise<void> {
+  const note =
+    refusal !== null && h("p", { class: "gate-status", role: "alert" }, explain(refusal).sentence);
+  return show(gate, account.value, session.value !== null, note);
+}
+
+async function show(
+  gate: Gate,
+  connected: Account | null,
+  isSignedIn: boolean,
+  note: Child = null,
+): Promise<void> {
   const begun = connected && recall<Purchase>(purchaseKey(gate.postId, connected.address));
   if (connected && begun && begun.step !== "entitled")
-    return continuePurchase(gate, connected, begun);
+    return continuePurchase(gate, connected, begun, note);
   const isAuthor = connected?.address.toLowerCase() === gate.author.toLowerCase();
   if (isSignedIn) {
     try {
@@ -63,15 +73,14 @@ async function show(gate: Gate, connected: Account | null, isSignedIn: boolean):
       // The end of the session draws the gate anew; here it is only told.
       if (error.code.startsWith("session_"))
         return void notify({ kind: "info", text: explain(error).sentence });
-      if (!(error instanceof Refusal && error.code === "not_entitled"))
-        return showFailure(gate, error);
+      if (error.code !== "not_entitled") return showFailure(gate, error);
     }
   } else if (connected) {
     const isHolder = isAuthor || (await holds(gate, connected));
     if (account.value !== connected) return;
-    if (isHolder) return showHeld(gate, isAuthor);
+    if (isHolder) return showHeld(gate, isAuthor, note);
   }
-  showOffer(gate);
+  showOffer(gate, note);
 }
 
 /** Whether the account holds the post, as far as its wallet can tell without a prompt. */
@@ -86,22 +95,11 @@ async function holds(gate: Gate, { provider, address }: Account): Promise<boolea
 
 /** The price, and the one button. */
 export function showOffer(gate: Gate, ...notes: Child[]): void {
-  fill(
-    gate.place,
-    h("h2", null, `Read on for ${coin(gate.price)}`),
-    h("p", null, "Buy this post once, and it is yours to read from then on."),
-    ...notes,
-    h(
-      "p",
-      { class: "gate-actions" },
-      button("Buy and read", () => void buy(gate), { class: "button primary" }),
-      session.value === null &&
-        button("I have bought it: sign in", () => void attemptOpen(gate), { class: "button" }),
-    ),
-  );
+  const open = session.value === null && { open: () => void attemptOpen(gate) };
+  drawOffer(gate.offer, { buy: () => void buy(gate), ...open }, ...notes);
 }
 
-function showHeld(gate: Gate, isAuthor: boolean): void {
+function showHeld(gate: Gate, isAuthor: boolean, note: Child): void {
   fill(
     gate.place,
     h("h2", null, isAuthor ? "You wrote this" : "You hold this"),
@@ -110,6 +108,7 @@ function showHeld(gate: Gate, isAuthor: boolean): void {
       null,
       "Sign in to read it. The signature is free: it only proves that the account is yours.",
     ),
+    note,
     h(
       "p",
       { class: "gate-actions" },
@@ -152,7 +151,8 @@ async function attemptOpen(gate: Gate): Promise<void> {
     await withSession(() => openText(gate, true));
   } catch (error) {
     if (error instanceof Refusal && error.code === "not_entitled")
-      showOffer(gate, h("p", { role: "alert" }, explain(error).sentence));
+      showOffer(gate, h("p", { class: "gate-status", role: "alert" }, explain(error).sentence));
+    else if (explain(error).isCancelled) await redraw(gate, error);
     else showFailure(gate, error);
   } finally {
     gate.isBusy = false;
@@ -161,7 +161,7 @@ async function attemptOpen(gate: Gate): Promise<void> {
 
 /** Put the text in the place of the gate. Throws `Refusal` if the session may not read it. */
 export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
-  const html = await imprint.readPostHtml(gate.postId);
+  const html = await reader.readPostHtml(gate.postId);
   const text = document.getElementById("text");
   if (!text) return;
   // The service sanitised it, and a template runs and loads nothing.
@@ -180,6 +180,9 @@ export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
   text.tabIndex = -1;
   text.focus();
 }
+
+const isSame = (one: string | undefined, other: string): boolean =>
+  one?.toLowerCase() === other.toLowerCase();
 
 function closeText(gate: Gate): void {
   gate.openFor = null;
