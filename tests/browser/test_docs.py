@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
-from tests.browser.conftest import Chain, OpenPage, Opened, axe_violations
+from playwright.sync_api import Browser, Error, Locator, Page, Response, expect
+from tests.browser.conftest import Opened, OpenPage, axe_violations
 from tests.browser.wallet import BrowserWallet
 from tests.processes import PLAIN, Service, free_port, running
 
@@ -346,15 +346,19 @@ def test_a_service_without_a_site_has_the_documentation_all_the_same(
     context = browser.new_context(viewport=WIDE)
     try:
         page = context.new_page()
-        failed: list[str] = []
-        page.on("response", lambda each: each.ok or failed.append(each.url))
-        page.on("pageerror", lambda error: failed.append(str(error)))
+        responses: list[Response] = []
+        errors: list[Error] = []
+        page.on("response", responses.append)
+        page.on("pageerror", errors.append)
         page.goto(f"{without_site.url}/docs")
         trial = Trial(page, "createDraft")
         trial.send()
         be(page, "Ada (author)")
         trial.expect_status("200")
-        assert failed == []
-        assert page.goto(f"{without_site.url}/").status == 404  # type: ignore[union-attr]
+        assert [each.url for each in responses if not each.ok] == []
+        assert errors == []
+        front_page = page.goto(without_site.url)
+        assert front_page
+        assert front_page.status == 404
     finally:
         context.close()

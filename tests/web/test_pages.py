@@ -1,6 +1,7 @@
 """The /docs page: it shows every operation, and all of it can be read without its script."""
 
 import copy
+import dataclasses
 import json
 import re
 from html import unescape
@@ -18,7 +19,7 @@ from imprint.web.docs.operations import OPERATIONS
 from imprint.web.docs.page import PageAssets, docs_page
 from imprint.web.problems import HIDDEN
 
-ASSETS = PageAssets("/assets/docs-1.css", "/assets/docs-1.js")
+ASSETS = PageAssets("/assets/docs-1.css", "/assets/docs-1.js", "/assets/theme-1.js", has_site=True)
 PAGE = docs_page(DOCUMENT, FACTS, ASSETS)
 VOID = {"input", "link", "meta"}
 
@@ -100,12 +101,20 @@ def test_the_page_loads_its_script_and_style_sheet_and_nothing_else() -> None:
     assert {"img", "iframe", "form", "style"}.isdisjoint(reader.names)
     assert not any(name.startswith("on") or name == "style" for name in reader.attributes)
     assert [link for link in reader.links if not link.startswith("#")] == [
+        ASSETS.theme,
         ASSETS.style,
+        "/icon.svg",
         ASSETS.script,
+        "/",
         "openapi.json",
         ".well-known/imprint.json",
         ".well-known/marketplace.json",
     ]
+
+
+def test_a_service_without_a_site_is_not_linked_to_one() -> None:
+    page = docs_page(DOCUMENT, FACTS, dataclasses.replace(ASSETS, has_site=False))
+    assert {"/", "/icon.svg"}.isdisjoint(read(page).links)
 
 
 def test_every_error_code_is_explained_once() -> None:
@@ -196,4 +205,4 @@ async def test_the_page_is_served_with_a_policy_that_allows_own_files_only(world
 async def test_what_the_page_loads_is_served(world: World) -> None:
     page = await world.client.get("/docs")
     loaded = [link for link in read(page.text).links if link.startswith("/assets/")]
-    assert [(await world.client.get(link)).status_code for link in loaded] == [200, 200]
+    assert [(await world.client.get(link)).status_code for link in loaded] == [200] * 3
