@@ -18,7 +18,8 @@ export function addTrials(): void {
   const operations = JSON.parse(text) as Operation[];
   const revoke = operations.find(({ name }) => name === "revokeWritingSession");
   for (const operation of operations) {
-    const request = document.querySelector(`[data-try="${operation.name}"] .panels`);
+    const article = document.querySelector(`[data-try="${operation.name}"]`);
+    const request = article?.querySelector(".sample > .panels, .sample > .code");
     const trial = h("details", { class: "try" }, h("summary", null, "Try it"));
     // Some sixty forms: each is made when it is opened.
     const open = (): void => {

@@ -5,7 +5,7 @@ from typing import Any
 
 from imprint.web.docs.client_examples import has_client, python_example, typescript_example
 from imprint.web.docs.commands import curl_command
-from imprint.web.docs.delivery_commands import delivery_command
+from imprint.web.docs.delivery_commands import delivery_command, is_delivery
 from imprint.web.docs.html import Markup, element, join, render_code
 
 LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
@@ -21,9 +21,11 @@ def code_block(source: str) -> Markup:
 
 
 def request_panels(method: str, path: str, operation: Json) -> Markup:
-    """The request in every language; without scripts, radio buttons choose one."""
-    if not has_client(operation):
+    """The request, in every language that has a client; without scripts, radio buttons choose one."""
+    if is_delivery(operation):
         return code_block(delivery_command(path, operation))
+    if not has_client(operation):
+        return code_block(curl_command(method, path, operation))
     sources = {
         "curl": curl_command(method, path, operation),
         "typescript": typescript_example(operation),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from imprint.web.docs.commands import BASE, first_example, shell_quote
+from imprint.web.docs.operation import Topic
 
 SECRET_NOTE = (
     "`$SECRET` is the signing secret of the provider, as in the settings of this service. Change "
@@ -22,6 +23,11 @@ VARIABLES = {
 """Headers that are signed before the body: their variables, and how they are made."""
 
 Json = Mapping[str, Any]
+
+
+def is_delivery(operation: Json) -> bool:
+    """Whether a provider calls the operation: nobody else has the secret to sign with."""
+    return Topic.DELIVERIES in operation["tags"]
 
 
 def delivery_command(path: str, operation: Json) -> str:

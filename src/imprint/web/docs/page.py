@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from imprint.web.docs.client_examples import has_client
 from imprint.web.docs.code_panels import code_block, request_panels
 from imprint.web.docs.commands import BASE, SESSION
-from imprint.web.docs.delivery_commands import SECRET_NOTE
+from imprint.web.docs.delivery_commands import SECRET_NOTE, is_delivery
 from imprint.web.docs.error_list import error_section, link_codes
 from imprint.web.docs.fields import Field, list_fields, name_kind, resolve
 from imprint.web.docs.guide import CURL_SIGNING
@@ -329,7 +328,7 @@ def _row(field: Field) -> Markup:
 def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
     yield element("h4", "Request")
     yield request_panels(method, path, operation)
-    if not has_client(operation):
+    if is_delivery(operation):
         yield element("p", render_line(SECRET_NOTE), class_="hint")
     media = next(iter(_bodies(operation)), {})
     if "example" in media:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from imprint.web.docs.client_examples import has_client
 from imprint.web.docs.commands import first_example, is_signed
+from imprint.web.docs.delivery_commands import is_delivery
 from imprint.web.docs.fields import name_kind, resolve
 
 Json = Mapping[str, Any]
@@ -47,7 +47,7 @@ def access_of(operation: Json) -> Access:
 
 def can_be_tried(operation: Json) -> bool:
     """Whether a person can send the request; only providers can sign deliveries."""
-    return has_client(operation)
+    return not is_delivery(operation)
 
 
 def _describe_parameter(parameter: Json, openapi: Json) -> dict[str, Any]:
