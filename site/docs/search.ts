@@ -28,7 +28,9 @@ class SearchDialog {
   private readonly list = h("ul", { role: "listbox", id: "found", "aria-label": "Found" });
   private readonly status = h("p", { role: "status", class: "hint" });
   private readonly input = h("input", {
-    type: "search",
+    // Not "search": there, Escape would only empty the field.
+    type: "text",
+    enterkeyhint: "search",
     role: "combobox",
     "aria-label": "Search operations, errors, fields and the guide",
     "aria-expanded": "false",

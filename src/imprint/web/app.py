@@ -259,20 +259,7 @@ def _routes(
     posts = PostRoutes(services.login, services.posts, PostRecords(links.service), site is not None)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
-    openapi = describe_interface(facts.service["version"])
-    docs = PageAssets(
-        assets.url("docs.css"), assets.url("docs.js"), assets.url("theme.js"), site is not None
-    )
-    about = AboutRoutes(
-        msgspec.json.encode(facts.service).removesuffix(b"}"),
-        msgspec.json.encode(facts.marketplace),
-        msgspec.json.encode(openapi),
-        docs_page(openapi, facts.service, docs).encode(),
-        content_policy(facts.service["chain"].get("rpc_url")),
-        services.readiness,
-        options.security_contact,
-        clock,
-    )
+    about = _about(services, facts, options, clock, assets)
     return [
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),
@@ -292,6 +279,24 @@ def _routes(
         *_totals_routes(TotalsRoutes(services.totals)),
         *_about_routes(about),
     ]
+
+
+def _about(
+    services: Services, facts: Facts, options: WebOptions, clock: Clock, assets: Assets
+) -> AboutRoutes:
+    openapi = describe_interface(facts.service["version"])
+    scripts = (assets.url("docs.js"), assets.url("theme.js"))
+    docs = PageAssets(assets.url("docs.css"), *scripts, has_site=facts.site is not None)
+    return AboutRoutes(
+        msgspec.json.encode(facts.service).removesuffix(b"}"),
+        msgspec.json.encode(facts.marketplace),
+        msgspec.json.encode(openapi),
+        docs_page(openapi, facts.service, docs).encode(),
+        content_policy(facts.service["chain"].get("rpc_url")),
+        services.readiness,
+        options.security_contact,
+        clock,
+    )
 
 
 def _site(

@@ -21,7 +21,7 @@ def code_block(source: str) -> Markup:
 
 
 def request_panels(method: str, path: str, operation: Json) -> Markup:
-    """The request, in every language that has a client; without scripts, radio buttons choose one."""
+    """The request in every language that has a client; radio buttons choose one."""
     if is_delivery(operation):
         return code_block(delivery_command(path, operation))
     if not has_client(operation):
