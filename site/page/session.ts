@@ -36,6 +36,12 @@ class PageReader extends ImprintReader {
     // Asked for HTML, the service would give refusals as pages.
     return (await this.request(`/p/${encodeURIComponent(id)}/text`)).text();
   }
+
+  /** The stored bytes of a post that the session may read, or anybody if it is free. */
+  async readPostDocument(id: string): Promise<Uint8Array> {
+    const response = await this.request(`/p/${encodeURIComponent(id)}/document`);
+    return new Uint8Array(await response.arrayBuffer());
+  }
 }
 
 /** The client for all that readers do. It has no code for writes, so that pages load fast. */

@@ -63,7 +63,7 @@ async function show(
 ): Promise<void> {
   const begun = connected && recall<Purchase>(purchaseKey(gate.postId, connected.address));
   if (connected && begun && begun.step !== "entitled")
-    return continuePurchase(gate, connected, begun, note);
+    return continuePurchase(gate, connected, begun, note && unsigned());
   const isAuthor = connected?.address.toLowerCase() === gate.author.toLowerCase();
   if (isSignedIn) {
     try {
@@ -82,6 +82,14 @@ async function show(
   }
   showOffer(gate, note);
 }
+
+/** What is said instead of "nothing was sent" when the purchase is on the chain already. */
+const unsigned = (): HTMLElement =>
+  h(
+    "p",
+    { class: "gate-status", role: "alert" },
+    "You declined to sign in. The post stays yours: sign in whenever you want to read it.",
+  );
 
 /** Whether the account holds the post, as far as its wallet can tell without a prompt. */
 async function holds(gate: Gate, { provider, address }: Account): Promise<boolean> {

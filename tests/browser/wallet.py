@@ -23,7 +23,7 @@ PROMPTS = (
 """Requests that a person has to confirm."""
 
 BALANCE_OF = "0x00fdd58e"
-"""The selector of ERC-1155's `balanceOf`."""
+"""The selector of ERC-6909's `balanceOf`."""
 
 SCRIPT = (Path(__file__).parent / "wallet.js").read_text(encoding="utf-8")
 
@@ -61,6 +61,8 @@ class BrowserWallet:
     sent: list[str] = field(default_factory=list)
     """The hashes of the transactions that were sent."""
     pages: list[Any] = field(default_factory=list)
+    last: tuple[str, str] = ("", "")
+    """What the person was asked last: a method and its parameters as JSON."""
 
     def __post_init__(self) -> None:
         self.own_chain = self.chain_id
@@ -69,8 +71,8 @@ class BrowserWallet:
         """Announce the wallet to every page of a browser context."""
 
         # Not the bound method: Playwright sets attributes on its object, which has slots.
-        def respond(source: Any, method: str, parameters: str) -> dict[str, Any]:
-            return self._answer(source, method, parameters)
+        def respond(source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
+            return self._answer(source, method, parameters, looks)
 
         context.expose_binding("__walletRequest", respond)
         context.add_init_script(SCRIPT)
@@ -85,6 +87,11 @@ class BrowserWallet:
         self.chain_id = chain_id
         self.emit("chainChanged", hex(chain_id))
 
+    def confirm_last(self) -> None:
+        """Confirm what was asked last, also if its page is gone."""
+        method, parameters = self.last
+        self._respond(method, json.loads(parameters))
+
     def emit(self, event: str, value: object) -> None:
         """Send an event to all pages."""
         for page in self.pages:
@@ -96,6 +103,7 @@ class BrowserWallet:
     def _answer(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
         if method in PROMPTS and looks == 0:
             self.prompts.append(method)
+            self.last = method, parameters
         if method in self.undecided:
             return {"undecided": True}
         try:
@@ -125,14 +133,17 @@ class BrowserWallet:
             raise WalletError(-32603, "Failed to fetch")
         if method in PROMPTS and (self.locked or not self.connected):
             raise WalletError(4100, "The requested account has not been authorized by the user.")
-        if self.waits_for_blocks and method == "eth_getTransactionReceipt":
-            return None
-        if self.waits_for_blocks and method == "eth_call":
-            if parameters[0]["data"].startswith(BALANCE_OF):
-                return f"0x{0:064x}"
         result = self._call(method, parameters)
         if method == "eth_sendTransaction":
             self.sent.append(result)
+        return self._without_blocks(method, parameters, result) if self.waits_for_blocks else result
+
+    @staticmethod
+    def _without_blocks(method: str, parameters: Any, result: Any) -> Any:
+        if method == "eth_getTransactionReceipt":
+            return None
+        if method == "eth_call" and parameters[0]["data"].startswith(BALANCE_OF):
+            return f"0x{0:064x}"
         return result
 
     def _switch(self, chain_id: int) -> None:
@@ -144,7 +155,10 @@ class BrowserWallet:
         if method in PROMPTS and self.chain_id != self.own_chain:
             raise WalletError(-32000, "Another network is chosen.")
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters or []}
-        said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
+        try:
+            said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
+        except httpx2.TransportError as error:
+            raise WalletError(-32603, "Failed to fetch") from error
         if "error" in said:
             error = said["error"]
             raise WalletError(error["code"], error["message"], error.get("data"))

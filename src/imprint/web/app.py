@@ -335,6 +335,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Route("/search", site.search)
     yield Route("/p/{id}", site.post)
     yield Route("/p/{id}/text", site.text)
+    yield Route("/p/{id}/document", site.document)
     yield Route("/library", site.library)
     yield Route("/studio", site.studio)
     yield Route("/studio/preview", site.preview, methods=["POST"])

@@ -5,6 +5,7 @@ import secrets
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -249,6 +250,21 @@ class SiteRoutes:
         lease = await self.budget.reserve(client, PAGE_MEMORY, write)
         headers = {"Cache-Control": OWN, "Vary": "Authorization"}
         return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
+
+    async def document(self, request: Request) -> Response:
+        """`/p/{id}/document`: the stored bytes of a post, for whoever may read it to check."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        reads = self.sources.reads
+        if "authorization" in request.headers:
+            session = self.sources.login.recognize(request.headers["authorization"])
+            file = await reads.own_post(session, post_id)
+        else:
+            file = await reads.free_post(post_id)
+        write = partial(reads.document_of, file)
+        lease = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
+        headers = {"Cache-Control": OWN, "Vary": "Authorization"}
+        return LargeResponse(lease, lease.body, 200, headers, "application/octet-stream")
 
     # The library, the Studio
 
