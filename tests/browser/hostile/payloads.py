@@ -124,8 +124,9 @@ def batches(payloads: Iterable[Payload], size: int) -> list[list[Payload]]:
 
 
 def markdown_of(batch: Sequence[Payload]) -> str:
-    """One text with all these payloads."""
-    return "\n\n".join(part for each in batch for part in (each.text, in_markdown(each.text)))
+    """One text with all these payloads, less the NUL characters that no draft may have."""
+    texts = [each.text.replace("\0", "") for each in batch]
+    return "\n\n".join(part for text in texts for part in (text, in_markdown(text)))
 
 
 def blocks_of(batch: Sequence[Payload]) -> str:
