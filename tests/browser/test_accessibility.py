@@ -26,7 +26,8 @@ FOCUS = """
   const element = document.activeElement;
   if (element === null || element === document.body) return null;
   const {outlineStyle, outlineWidth, boxShadow} = getComputedStyle(element);
-  const isMarked = (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
+  const hasOutline = outlineStyle !== "none" && parseFloat(outlineWidth) > 0;
+  const isMarked = hasOutline || boxShadow !== "none";
   return [element.outerHTML.slice(0, 120), element.textContent.trim(), isMarked];
 })()
 """

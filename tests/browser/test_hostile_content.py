@@ -39,7 +39,7 @@ async (documents) => {
     const body = JSON.stringify({content});
     const response = await fetch("/studio/preview", {method: "POST", headers, body});
     if (!response.ok) found.push([name, `refused with ${response.status}`]);
-    else for (const stranger of window.__insert(await response.text())) found.push([name, stranger]);
+    else found.push(...window.__insert(await response.text()).map((stranger) => [name, stranger]));
   }
   return found;
 }
@@ -68,7 +68,8 @@ class Watched:
     def attach(self) -> None:
         context = self.opened.context
         context.add_init_script(INSPECTION)
-        context.route(lambda url: not self._is_ours(url), lambda route: self._refuse(route))
+        # Not the bound method: Playwright sets attributes on its object, which has slots.
+        context.route(lambda url: not self._is_ours(url), lambda route: self._refuse(route))  # noqa: PLW0108
         self.page.on("dialog", lambda dialog: self._note(f"a dialog: {dialog.message}", dialog))
         context.on("page", lambda page: self.found.append(f"another page: {page.url}"))
 
@@ -232,11 +233,12 @@ def test_lists_of_hostile_titles_run_nothing(
     author = page.locator(".card a[href^='/a/']").first.get_attribute("href")
     seen = 0
     for path in ("/", author, "/search?q=alert"):
-        while path is not None:
-            page = watched.visit(path)
+        following: str | None = path
+        while following is not None:
+            page = watched.visit(following)
             seen += page.locator(".card").count()
-            following = page.locator("a[rel=next]")
-            path = following.get_attribute("href") if following.count() else None
+            link = page.locator("a[rel=next]")
+            following = link.get_attribute("href") if link.count() else None
     assert seen > 2 * len(foreign_posts)
 
 

@@ -33,7 +33,9 @@ def test_the_page_works_without_scripts_and_can_be_left(open_page: OpenPage) -> 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390, 320])
-def test_the_page_fits_and_axe_finds_nothing(open_page: OpenPage, width: int, scheme: str) -> None:
+def test_the_page_fits_and_axe_finds_nothing(
+    open_page: OpenPage, width: int, scheme: str
+) -> None:
     viewport = {"width": width, "height": 800}
     page = open_page(viewport=viewport, color_scheme=scheme).visit("/operator")
     assert axe_violations(page) == []

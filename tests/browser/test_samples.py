@@ -1,5 +1,8 @@
 """The sample posts of `imprint dev`, published in a browser by the real path."""
 
+import re
+from pathlib import Path
+
 import httpx2
 from playwright.sync_api import expect
 from tests.browser.conftest import OpenPage
