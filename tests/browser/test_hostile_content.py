@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import Opened, OpenPage
 from tests.browser.hostile.payloads import (
     CORPORA,
@@ -24,6 +24,7 @@ from tests.browser.hostile.payloads import (
     markdown_of,
 )
 from tests.browser.posts import READER, ForeignPost, NewPost, buy, create_on_chain, publish
+from tests.browser.states import STATES, Place
 from tests.browser.wallet import BrowserWallet
 from tests.processes import Service, free_port, running
 
@@ -207,6 +208,41 @@ def foreign_posts(service: Service) -> list[str]:
         for number, title in enumerate(short)
     ]
     return create_on_chain(service.url, posts)
+
+
+FILE_NAMES = (
+    '"><img src=x onerror=alert(1)>.png',
+    "![x](javascript:alert(1)).png",
+    "](javascript:alert(1))[x.png",
+    "<script>alert(1)<script>.png",
+    "\n\n<iframe src=javascript:alert(1)>\n.png",
+)
+
+PASTE = """
+async (name) => {
+  const canvas = document.createElement("canvas");
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  const clipboardData = new DataTransfer();
+  clipboardData.items.add(new File([blob], name, {type: "image/png"}));
+  const paste = new ClipboardEvent("paste", {clipboardData, bubbles: true, cancelable: true});
+  document.querySelector(".cm-content").dispatchEvent(paste);
+}
+"""
+"""Pastes a picture from a file with this name."""
+
+
+def test_hostile_file_names_run_nothing_in_the_studio(watch: Watch, service: Service) -> None:
+    watched = watch()
+    page = watched.page
+    STATES["studio"](page, Place(service.url, "", ""))
+    for number, name in enumerate(FILE_NAMES, 1):
+        page.evaluate(PASTE, name)
+        pictures = page.locator(".preview .text img")
+        expect(pictures).to_have_count(number)
+    preview = page.locator(".preview .text")
+    assert preview.evaluate("(text) => window.__strangersInText(text)") == []
+    assert page.evaluate("window.__ran") == []
+    assert watched.opened.problems() == []
 
 
 def test_the_page_of_a_hostile_title_runs_nothing(watch: Watch, foreign_posts: list[str]) -> None:
