@@ -134,6 +134,8 @@ def _drafts(page: Page, place: Place) -> None:
     page.get_by_role("dialog").get_by_role("button", name=AUTHOR).click()
     page.get_by_role("heading", name="Drafts").wait_for()
     page.get_by_role("button", name="New draft").wait_for()
+    page.locator("#account summary").wait_for()
+    expect(page.get_by_text("Sign in to see the drafts")).to_have_count(0)
 
 
 def _editor(page: Page, place: Place) -> None:
@@ -142,6 +144,8 @@ def _editor(page: Page, place: Place) -> None:
     page.get_by_role("textbox", name="Text of the draft").wait_for()
     page.keyboard.insert_text(f"# On glue\n{TEXT}")
     expect(page.locator(".counts")).to_contain_text("words")
+    if page.locator(".preview").is_visible():
+        page.locator(".preview .text h2").first.wait_for()
 
 
 def _publish(page: Page, place: Place) -> None:
