@@ -30,7 +30,13 @@ from tests.processes import Service, free_port, running
 
 INSPECTION = (Path(__file__).parent / "hostile" / "inspection.js").read_text(encoding="utf-8")
 
-PICTURES = "Array.from(document.images).every(({complete}) => complete)"
+PICTURES = """
+Array.from(document.images).every((image) => {
+  image.loading = "eager";
+  return image.complete;
+})
+"""
+"""Whether all pictures are loaded, also those that nobody sees yet."""
 
 INSERT = """
 async (documents) => {
