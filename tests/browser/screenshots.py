@@ -1,4 +1,4 @@
-"""Pictures of every page and state: `python -m tests.browser.screenshots [FOLDER]`
+"""Pictures of every page and state: `python -m tests.browser.screenshots [FOLDER [STATE …]]`
 
 All of them go to a folder, and the best of them, small, to `docs/pictures`.
 """
@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx2
@@ -41,8 +42,8 @@ Promise.all([document.fonts.ready, ...Array.from(document.images, (image) => {
 """
 
 
-def main(folder: Path) -> None:
-    """Take all pictures of a service that is filled with the sample posts."""
+def main(folder: Path, states: Sequence[str]) -> None:
+    """Take pictures of a service that is filled with the sample posts."""
     folder.mkdir(parents=True, exist_ok=True)
     KEPT.mkdir(parents=True, exist_ok=True)
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -62,12 +63,12 @@ def main(folder: Path) -> None:
         flags = ["--no-sandbox", "--disable-dev-shm-usage"]
         browser = playwright.chromium.launch(executable_path=path, args=flags)
         place = _fill(browser, service.url)
-        for name in STATES:
+        for name in states:
             for size in SIZES:
                 for scheme in SCHEMES:
                     _take(browser, place, folder, (name, size, scheme))
         browser.close()
-    print(f"{len(list(folder.glob('*.png')))} pictures in {folder}, {len(BEST)} kept in {KEPT}")
+    print(f"{len(list(folder.glob('*.png')))} pictures are in {folder}, the best in {KEPT}")
 
 
 def _fill(browser: Browser, url: str) -> Place:
@@ -116,4 +117,6 @@ def _small(taken: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="pictures-")))
+    given = sys.argv[1:]
+    folder = given[0] if given else tempfile.mkdtemp(prefix="pictures-")
+    main(Path(folder), given[1:] or list(STATES))
