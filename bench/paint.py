@@ -54,7 +54,7 @@ def _paint(browser: Browser, place: Place, state: str) -> float:
     page = context.new_page()
     STATES[state](page, place)
     page.wait_for_load_state("networkidle")
-    page.wait_for_function("window.__paints.length > 0")
+    page.wait_for_function("() => window.__paints.length > 0")
     painted = float(page.evaluate("window.__paints.at(-1)"))
     context.close()
     return painted

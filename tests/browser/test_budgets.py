@@ -136,7 +136,7 @@ def test_the_largest_paint_of_a_post_is_early(open_page: OpenPage, place: Place)
         opened = open_page()
         opened.context.add_init_script(OBSERVE)
         STATES["post"](opened.page, place)
-        opened.page.wait_for_function("window.__paints.length > 0")
+        opened.page.wait_for_function("() => window.__paints.length > 0")
         paints.append(opened.page.evaluate("window.__paints.at(-1)"))
     # The best of five: other processes of this machine delay some of them.
     assert min(paints) < PAINT_MILLISECONDS

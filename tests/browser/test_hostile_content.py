@@ -31,12 +31,13 @@ from tests.processes import Service, free_port, running
 INSPECTION = (Path(__file__).parent / "hostile" / "inspection.js").read_text(encoding="utf-8")
 
 PICTURES = """
-Array.from(document.images).every((image) => {
+() => Array.from(document.images).every((image) => {
   image.loading = "eager";
   return image.complete;
 })
 """
-"""Whether all pictures are loaded, also those that nobody sees yet."""
+"""Whether all pictures are loaded, also those that nobody sees yet. A function, because the policy
+forbids the page to evaluate text."""
 
 INSERT = """
 async (documents) => {
@@ -133,7 +134,7 @@ def test_the_inspection_sees_what_runs(open_page: OpenPage) -> None:
     page = opened.visit("/library")
     hostile = "<img src=x onerror=alert(1)><iframe src=https://evil.example/></iframe>"
     strangers = page.evaluate("(html) => window.__insert(html)", hostile)
-    page.wait_for_function("window.__ran.length === 2")
+    page.wait_for_function("() => window.__ran.length === 2")
     assert len([each for each in strangers if "attribute onerror" in each]) == 2
     assert len([each for each in strangers if each.startswith("element: <iframe")]) == 2
     assert watched.found == ["a request to https://evil.example/"] * 2
@@ -146,7 +147,7 @@ def test_the_policy_reports_what_tries_to_run(open_page: OpenPage) -> None:
     watched.attach()
     page = opened.visit("/library")
     page.evaluate("(html) => window.__insert(html)", "<img src=x onerror=alert(1)>")
-    page.wait_for_function("window.__violations.length > 0")
+    page.wait_for_function("() => window.__violations.length > 0")
     assert page.evaluate("window.__ran") == []
 
 
