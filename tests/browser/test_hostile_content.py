@@ -212,7 +212,7 @@ def foreign_posts(service: Service) -> list[str]:
             long[number % len(long)],
             hashtags=[short[(number * 10 + place) % len(short)] for place in range(10)],
         )
-        for number, title in enumerate(short)
+        for number, title in enumerate(short[::2])
     ]
     return create_on_chain(service.url, posts)
 
