@@ -4,7 +4,6 @@ The time of the largest paint is measured by `python -m bench.paint`, on a machi
 else; here it has a bound that only a defect reaches.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +38,7 @@ PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFra
 
 
 @pytest.fixture(scope="module")
-def place(service: Service) -> Iterator[Place]:
+def place(service: Service) -> Place:
     return fill(service.url)
 
 
