@@ -291,7 +291,7 @@ def test_pages_of_hostile_hashtags_run_nothing(watch: Watch, foreign_posts: list
     for post_id in foreign_posts[::10]:
         page = watched.visit(f"/p/{post_id}")
         paths |= set(page.eval_on_selector_all(".tags a", "(all) => all.map((a) => a.pathname)"))
-    assert len(paths) > 100
+    assert len(paths) > 50
     for path in sorted(paths):
         assert watched.visit(path).url.startswith(watched.opened.url + "/t/")
 
