@@ -107,6 +107,8 @@ function More() {
 function DraftLine({ draft }: { draft: DraftEntry }) {
   const [step, setStep] = useState<"shown" | "asked" | "deleting">("shown");
   const title = draft.title ?? "";
+  // What is under way goes on there.
+  const view = draft.state === "publishing" ? "publish" : "draft";
   const name = title || (draft.title === null ? "Loading…" : "Untitled");
   const remove = async () => {
     setStep("deleting");
@@ -121,7 +123,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
   };
   return (
     <li class="draft-line">
-      <a class="draft-title" href={formatRoute({ view: "draft", key: draft.key })}>
+      <a class="draft-title" href={formatRoute({ view, key: draft.key })}>
         {name}
       </a>
       <p class="draft-facts">
