@@ -1,7 +1,7 @@
 /** The list of drafts, with what is only in this browser, and what is published. */
 
 import type { Post } from "imprint-press";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { coin, count } from "../page/format.ts";
 import { announce, notify } from "../page/notices.ts";
 import { imprint } from "../page/service.ts";
@@ -15,11 +15,13 @@ import {
   isSignedIn,
   listing,
   loadMoreDrafts,
+  refreshCopies,
   reloadDrafts,
 } from "./drafts-store.ts";
 import { newLocalKey } from "./local-copies.ts";
 import { formatRoute, go } from "./routes.ts";
 import { SignInAgain } from "./sign-in.tsx";
+import { requestSummary } from "./summaries.ts";
 
 const STATES: Record<DraftState, string> = {
   local: "Only in this browser",
@@ -35,6 +37,11 @@ export function DraftsView() {
   const words = query.trim().toLowerCase();
   const found = words ? all.filter(({ title }) => title?.toLowerCase().includes(words)) : all;
   const { state } = listing.value;
+  useEffect(() => void refreshCopies(), []);
+  useEffect(() => {
+    // What is sought may be in a title that was not read yet.
+    if (words) for (const { title, cid } of all) if (title === null && cid) requestSummary(cid);
+  }, [words, all]);
   const isEmpty = all.length === 0 && (state === "complete" || !isSignedIn.value);
   return (
     <section class="drafts" aria-labelledby="drafts-heading">
@@ -81,6 +88,7 @@ export function DraftsView() {
 /** The next page of the service's list, or why it is not there. */
 function More() {
   const shown = listing.value;
+  if (!isSignedIn.value) return null;
   if (shown.state === "loading")
     return (
       <p class="studio-wait" role="status">
@@ -106,8 +114,19 @@ function More() {
 
 function DraftLine({ draft }: { draft: DraftEntry }) {
   const [step, setStep] = useState<"shown" | "asked" | "deleting">("shown");
+  const line = useRef<HTMLLIElement>(null);
   const title = draft.title ?? "";
   const name = title || (draft.title === null ? "Loading…" : "Untitled");
+  const unread = draft.title === null ? draft.cid : null;
+  const { state } = listing.value;
+  useEffect(() => {
+    if (!line.current || unread === null) return;
+    const watch = new IntersectionObserver((seen) => {
+      if (seen.some(({ isIntersecting }) => isIntersecting)) requestSummary(unread);
+    });
+    watch.observe(line.current);
+    return () => watch.disconnect();
+  }, [unread, state]);
   const remove = async () => {
     setStep("deleting");
     try {
@@ -120,7 +139,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
     }
   };
   return (
-    <li class="draft-line">
+    <li class="draft-line" ref={line}>
       <a class="draft-title" href={formatRoute({ view: "draft", key: draft.key })}>
         {name}
       </a>

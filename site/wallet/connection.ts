@@ -22,7 +22,8 @@ interface Choice {
   address: Address;
 }
 
-const CHOICE_KEY = "imprint.wallet";
+/** Where the choice is kept. */
+export const CHOICE_KEY = "imprint.wallet";
 
 const current = signal<Account | null>(null);
 let stopFollowing = () => {};

@@ -7,12 +7,14 @@ import { Conflict } from "../conflict.tsx";
 import { countBytes, countWords, readingMinutes, titleOf } from "../draft-text.ts";
 import { author, isSignedIn } from "../drafts-store.ts";
 import { isLocalKey } from "../local-copies.ts";
-import type { OpenDraft } from "../open-draft.ts";
+import type { DraftEvents, OpenDraft } from "../open-draft.ts";
+import { saveOnceOpen } from "../opening.ts";
 import { UnusablePicture } from "../pictures.ts";
 import { Preview } from "../preview.tsx";
 import { formatRoute, go } from "../routes.ts";
-import { SaveButton, SaveStanding, SaveTrouble } from "../save-line.tsx";
+import { KeepTrouble, SaveButton, SaveStanding, SaveTrouble } from "../save-line.tsx";
 import { formatBytes } from "../saving.ts";
+import { SignInButton } from "../sign-in.tsx";
 import { hearTabs, tellTabs } from "../tabs.ts";
 import { WritingPanel } from "../writing-panel.tsx";
 import { TextEditor } from "./text-editor.ts";
@@ -21,7 +23,7 @@ import { Toolbar } from "./toolbar.tsx";
 interface WritingRoomProps {
   readonly draft: OpenDraft;
   readonly contentLimit: number;
-  onReplace(take: (content: string) => void): void;
+  onReplace(take: DraftEvents["onText"]): void;
 }
 
 type Shown = "text" | "preview" | "both";
@@ -50,7 +52,11 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
         notify({ kind: "bad", text });
       },
     });
-    onReplace((content) => made.replace(content));
+    onReplace((content, isAsked) => {
+      made.replace(content);
+      const text = "This draft was saved somewhere else: you see that version now.";
+      if (!isAsked) notify({ kind: "info", text });
+    });
     setEditor(made);
     if (draft.text.value === "") made.view.focus();
     return () => made.destroy();
@@ -63,7 +69,13 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
   };
   const keepBoth = async () => {
     const mine = await draft.takeTheirs("");
-    if (mine) go({ view: "draft", key: mine });
+    if (!mine) return;
+    saveOnceOpen(mine);
+    go({ view: "draft", key: mine });
+    notify({
+      kind: "info",
+      text: "Both are kept: the other version in its draft, and yours here, as a new one.",
+    });
   };
   return (
     <article class="writing" data-shown={shown}>
@@ -79,6 +91,8 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       </header>
       <OtherAccountNote draft={draft} />
       <OtherTabNote draft={draft} />
+      <SessionNote draft={draft} />
+      <KeepTrouble draft={draft} />
       <SaveTrouble draft={draft} />
       {state.kind === "gone" && <GoneNote draft={draft} postId={state.postId} />}
       {state.kind === "conflict" && (
@@ -177,6 +191,22 @@ function OtherAccountNote({ draft }: { draft: OpenDraft }) {
         kept in this browser. Switch back to {short(draft.account)} in your wallet to save it.
       </p>
       {now && <a href="#/">Drafts of {short(now)}</a>}
+    </div>
+  );
+}
+
+/** Without a session one writes and saves; what is saved elsewhere is not seen. */
+function SessionNote({ draft }: { draft: OpenDraft }) {
+  const state = draft.saving.value;
+  const isSaid = state.kind === "refused" && state.action === "sign-in";
+  if (author.value !== draft.account || isSignedIn.value || isSaid) return null;
+  return (
+    <div class="studio-note" role="status">
+      <p>
+        You are not signed in. You can write and save; sign in to be told when this draft is saved
+        somewhere else.
+      </p>
+      <SignInButton label="Sign in" />
     </div>
   );
 }
