@@ -67,7 +67,10 @@ export function DraftsView() {
         />
       )}
       {isEmpty && isSignedIn.value && (
-        <p class="studio-empty">No drafts yet. A new one opens with an empty page.</p>
+        <p class="studio-empty">
+          Nothing here yet. Begin a draft with its title, or anywhere in the middle: every word is
+          kept while you type.
+        </p>
       )}
       <ul class="draft-list">
         {found.map((draft) => (

@@ -194,6 +194,13 @@ export class OpenDraft {
     if (this.state.value.kind !== "conflict") return null;
     const { theirs } = this.state.value;
     const kept = await this.setAside(note);
+    // Before it is shown: a page that is left now does not ask a second time.
+    await this.copies.put({
+      ...this.copy(),
+      base: theirs.cid,
+      content: theirs.content,
+      isSaved: true,
+    });
     await this.take(theirs, true);
     return kept;
   }

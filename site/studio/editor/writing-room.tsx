@@ -80,14 +80,19 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
   return (
     <article class="writing" data-shown={shown}>
       <h1 class="unseen">{titleOf(draft.text.value) || "New draft"}</h1>
-      <header class="writing-bar">
-        <a class="back" href="#/">
-          Drafts
-        </a>
-        <SaveStanding draft={draft} />
-        <ViewSwitch shown={shown} onShow={setShown} />
-        <SaveButton draft={draft} />
-        <PublishLink draft={draft} />
+      <header class="writing-head">
+        <div class="writing-bar">
+          <a class="back" href="#/">
+            <span>Drafts</span>
+          </a>
+          <SaveStanding draft={draft} />
+          <SaveButton draft={draft} />
+          <PublishLink draft={draft} />
+        </div>
+        <div class="writing-tools" hidden={state.kind === "conflict"}>
+          <Toolbar editor={editor} isHidden={shown === "preview"} />
+          <ViewSwitch shown={shown} onShow={setShown} />
+        </div>
       </header>
       <OtherAccountNote draft={draft} />
       <OtherTabNote draft={draft} />
@@ -106,7 +111,6 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       )}
       <div class="writing-panes" hidden={state.kind === "conflict"}>
         <section class="writing-text" aria-label="Text" hidden={shown === "preview"}>
-          <Toolbar editor={editor} />
           <div class="text-editor" ref={place} />
         </section>
         <Preview text={draft.text} isShown={shown !== "text"} />
@@ -150,12 +154,12 @@ function PublishLink({ draft }: { draft: OpenDraft }) {
   const isReady = draft.saving.value.kind === "saved" && !isLocalKey(draft.key);
   if (!isReady)
     return (
-      <span class="button publish" aria-disabled="true" title="Save the draft first">
+      <span class="button publish-link" aria-disabled="true" title="Save the draft first">
         Publish…
       </span>
     );
   return (
-    <a class="button publish" href={formatRoute({ view: "publish", key: draft.key })}>
+    <a class="button publish-link" href={formatRoute({ view: "publish", key: draft.key })}>
       Publish…
     </a>
   );
