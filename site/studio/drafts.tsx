@@ -118,6 +118,12 @@ function More() {
 function DraftLine({ draft }: { draft: DraftEntry }) {
   const [step, setStep] = useState<"shown" | "asked" | "deleting">("shown");
   const line = useRef<HTMLLIElement>(null);
+  const deletion = useRef<HTMLButtonElement>(null);
+  const wasAsked = useRef(false);
+  useEffect(() => {
+    // The question was there in place of the button, and had the focus.
+    if (step === "shown" && wasAsked.current) deletion.current?.focus();
+  }, [step]);
   const title = draft.title ?? "";
   const name = title || (draft.title === null ? "Loading…" : "Untitled");
   const unread = draft.title === null ? draft.cid : null;
@@ -161,7 +167,11 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
           type="button"
           class="quiet draft-delete"
           aria-label={`Delete “${name}”`}
-          onClick={() => setStep("asked")}
+          ref={deletion}
+          onClick={() => {
+            wasAsked.current = true;
+            setStep("asked");
+          }}
         >
           Delete
         </button>
@@ -185,6 +195,8 @@ interface ConfirmationProps {
 }
 
 function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
+  const keep = useRef<HTMLButtonElement>(null);
+  useEffect(() => keep.current?.focus(), []);
   return (
     <div class="draft-confirm" role="alertdialog" aria-label="Delete this draft?">
       <p>
@@ -194,7 +206,7 @@ function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
       <button type="button" class="bad" disabled={isBusy} onClick={onYes}>
         {isBusy ? "Deleting…" : "Delete"}
       </button>
-      <button type="button" autofocus disabled={isBusy} onClick={onNo}>
+      <button type="button" ref={keep} disabled={isBusy} onClick={onNo}>
         Keep it
       </button>
     </div>

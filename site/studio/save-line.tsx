@@ -24,7 +24,7 @@ export function stateSentence(state: SaveState, isNew: boolean): string {
     case "refused":
       return "Not saved";
     case "conflict":
-      return "Saved somewhere else meanwhile";
+      return "Saved elsewhere";
     case "gone":
       return state.postId ? "Published" : "No longer on the service";
   }

@@ -95,7 +95,7 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
         </div>
       </header>
       <OtherAccountNote draft={draft} />
-      <OtherTabNote draft={draft} />
+      <OtherTabNote draft={draft} isHidden={state.kind === "conflict"} />
       <SessionNote draft={draft} />
       <KeepTrouble draft={draft} />
       <SaveTrouble draft={draft} />
@@ -115,7 +115,7 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
         </section>
         <Preview text={draft.text} isShown={shown !== "text"} />
       </div>
-      <footer class="writing-foot">
+      <footer class="writing-foot" hidden={state.kind === "conflict"}>
         <Counts draft={draft} limit={contentLimit} />
         <p id={HINT} class="hint">
           Tab indents. To leave the text by keyboard, press Escape, then Tab.
@@ -173,7 +173,7 @@ function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
   return (
     <p class="counts">
       {words.toLocaleString("en")} {words === 1 ? "word" : "words"}
-      {words > 0 && ` · ${readingMinutes(words)} min to read`}
+      {words > 0 && <span class="reading-time">{` · ${readingMinutes(words)} min to read`}</span>}
       {isTight && (
         <span class={bytes > limit ? "over" : "tight"} role="status">
           {` · ${formatBytes(bytes)} of ${formatBytes(limit)}`}
@@ -232,7 +232,7 @@ function GoneNote({ draft, postId }: { draft: OpenDraft; postId: string | null }
 }
 
 /** Whether another tab has the same draft open. */
-function OtherTabNote({ draft }: { draft: OpenDraft }) {
+function OtherTabNote({ draft, isHidden }: { draft: OpenDraft; isHidden: boolean }) {
   const [others, setOthers] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
     const { account, tab } = draft;
@@ -255,7 +255,7 @@ function OtherTabNote({ draft }: { draft: OpenDraft }) {
       stop();
     };
   }, [draft]);
-  if (others.size === 0) return null;
+  if (others.size === 0 || isHidden) return null;
   return (
     <div class="studio-note" role="status">
       <p>
