@@ -12,6 +12,7 @@ from tests.browser.writing import (
     begin,
     editor,
     elsewhere,
+    full_storage,
     line,
     save,
     save_without_prompts,
@@ -124,6 +125,8 @@ def test_a_reload_without_a_network_loses_nothing(open_page: OpenPage, wallet_of
     expect(standing(page)).to_have_text("Waiting for the service")
     with pytest.raises(Error, match="ERR_INTERNET_DISCONNECTED"):
         page.reload()
+    # The page that was left sends nothing any more.
+    page.goto("about:blank")
     opened.context.set_offline(False)
     page.goto(address)
     expect(editor(page)).to_contain_text("In a tunnel.")
@@ -159,16 +162,14 @@ def test_a_full_browser_says_that_it_keeps_no_copy(
 ) -> None:
     opened = open_page(wallet_of(6))
     page = opened.page
-    sign_in(opened, page)
-    begin(page, "There is no room.")
-    wait_until_kept(page, "There is no room.")
-    devtools = opened.context.new_cdp_session(page)
-    devtools.send("Storage.overrideQuotaForOrigin", {"origin": opened.url, "quotaSize": 1})
-    add(page, " Not for this either.")
-    trouble = page.get_by_text("This browser has no room for a copy of your text.")
-    expect(trouble).to_be_visible()
-    assert axe_violations(page) == []
-    save(page)
-    devtools.send("Storage.overrideQuotaForOrigin", {"origin": opened.url})
+    with full_storage(opened):
+        sign_in(opened, page)
+        begin(page, "There is no room.")
+        trouble = page.get_by_text("This browser has no room for a copy of your text.")
+        expect(trouble).to_be_visible()
+        assert axe_violations(page) == []
+        save(page)
+        expect(trouble).to_be_visible()
     add(page, " Now there is.")
     expect(trouble).to_have_count(0)
+    wait_until_kept(page, "Now there is.")

@@ -8,12 +8,12 @@ from tests.browser.writing import (
     ask_to_save,
     begin,
     editor,
+    full_storage,
     line,
     open_list,
     save,
     sign_in,
     standing,
-    wait_until_kept,
 )
 
 
@@ -47,9 +47,8 @@ def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, wallet_of: Wa
     expect(editor(one)).to_contain_text("From this tab.")
 
 
-def conflict(open_page: OpenPage, wallet_of: WalletOf, number: int) -> tuple[Opened, Opened]:
-    """Two machines of one account: the first has a text that the second has overtaken."""
-    first, second = open_page(wallet_of(number)), open_page(wallet_of(number))
+def conflict(first: Opened, second: Opened) -> None:
+    """Write on two machines of one account: the second saves before the first."""
     one, other = first.page, second.page
     sign_in(first, one)
     begin(one, "Common ground.")
@@ -62,13 +61,13 @@ def conflict(open_page: OpenPage, wallet_of: WalletOf, number: int) -> tuple[Ope
     save(other)
     ask_to_save(one)
     expect(one.get_by_role("heading", name="This draft was saved somewhere else")).to_be_visible()
-    return first, second
 
 
 def test_another_machine_that_saved_first_is_not_overwritten_unasked(
     open_page: OpenPage, wallet_of: WalletOf
 ) -> None:
-    first, second = conflict(open_page, wallet_of, 1)
+    first, second = open_page(wallet_of(1)), open_page(wallet_of(1))
+    conflict(first, second)
     one, other = first.page, second.page
     versions = one.get_by_role("region", name="Both versions")
     expect(versions.locator("ins")).to_have_text("home")
@@ -84,7 +83,8 @@ def test_another_machine_that_saved_first_is_not_overwritten_unasked(
 def test_both_versions_are_kept_as_drafts_of_the_service(
     open_page: OpenPage, wallet_of: WalletOf
 ) -> None:
-    first, second = conflict(open_page, wallet_of, 2)
+    first, second = open_page(wallet_of(2)), open_page(wallet_of(2))
+    conflict(first, second)
     one, other = first.page, second.page
     assert first.wallet is not None
     before, address = len(first.wallet.prompts), one.url
@@ -105,7 +105,8 @@ def test_both_versions_are_kept_as_drafts_of_the_service(
 def test_both_versions_are_kept_here_if_the_wallet_does_not_sign(
     open_page: OpenPage, wallet_of: WalletOf
 ) -> None:
-    first, _ = conflict(open_page, wallet_of, 3)
+    first = open_page(wallet_of(3))
+    conflict(first, open_page(wallet_of(3)))
     one = first.page
     assert first.wallet is not None
     first.wallet.refuses.add("eth_signTypedData_v4")
@@ -121,16 +122,14 @@ def test_both_versions_are_kept_here_if_the_wallet_does_not_sign(
 def test_a_full_browser_says_why_a_version_cannot_be_put_aside(
     open_page: OpenPage, wallet_of: WalletOf
 ) -> None:
-    first, _ = conflict(open_page, wallet_of, 4)
+    first = open_page(wallet_of(4))
     one = first.page
-    wait_until_kept(one, "Written at home.")
-    devtools = first.context.new_cdp_session(one)
-    devtools.send("Storage.overrideQuotaForOrigin", {"origin": first.url, "quotaSize": 1})
-    one.get_by_role("button", name="Take the other one").click()
-    expect(one.get_by_role("alert")).to_contain_text("no room to put your version aside")
-    expect(one.get_by_role("region", name="Both versions")).to_contain_text("Written at home.")
-    assert axe_violations(one) == []
-    devtools.send("Storage.overrideQuotaForOrigin", {"origin": first.url})
+    with full_storage(first):
+        conflict(first, open_page(wallet_of(4)))
+        one.get_by_role("button", name="Take the other one").click()
+        expect(one.get_by_text("no room to put your version aside")).to_be_visible()
+        expect(one.get_by_role("region", name="Both versions")).to_contain_text("Written at home.")
+        assert axe_violations(one) == []
     one.get_by_role("button", name="Take the other one").click()
     expect(editor(one)).to_contain_text("Written at work.")
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Opened
@@ -104,8 +105,20 @@ def wait_until_kept(page: Page, text: str) -> None:
     page.evaluate(KEPT, text)
 
 
+@contextmanager
+def full_storage(opened: Opened) -> Iterator[None]:
+    """Give the browser no room to keep anything for the service.
+
+    It remembers for some seconds how much room there was: begin before anything is kept.
+    """
+    devtools = opened.context.new_cdp_session(opened.page)
+    devtools.send("Storage.overrideQuotaForOrigin", {"origin": opened.url, "quotaSize": 1})
+    yield
+    devtools.send("Storage.overrideQuotaForOrigin", {"origin": opened.url})
+
+
 def elsewhere(
-    url: str, address: str, act: Callable[[Imprint, NodeWallet], Awaitable[Made]]
+    url: str, address: str, act: Callable[[Imprint, NodeWallet], Coroutine[Any, Any, Made]]
 ) -> Made:
     """Do something with the same account from another program."""
 
