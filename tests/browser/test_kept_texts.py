@@ -8,7 +8,6 @@ from tests.browser.conftest import OpenPage, axe_violations
 from tests.browser.writing import (
     WalletOf,
     add,
-    ask_to_save,
     begin,
     editor,
     elsewhere,
@@ -121,12 +120,10 @@ def test_a_reload_without_a_network_loses_nothing(open_page: OpenPage, wallet_of
     address = page.url
     opened.context.set_offline(True)
     add(page, " In a tunnel.")
-    ask_to_save(page)
-    expect(standing(page)).to_have_text("Waiting for the service")
+    wait_until_kept(page, "In a tunnel.")
     with pytest.raises(Error, match="ERR_INTERNET_DISCONNECTED"):
         page.reload()
-    # The page that was left sends nothing any more.
-    page.goto("about:blank")
+    page.wait_for_url("chrome-error://**", wait_until="commit")
     opened.context.set_offline(False)
     page.goto(address)
     expect(editor(page)).to_contain_text("In a tunnel.")
