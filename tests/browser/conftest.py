@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.browser.wallet import BrowserWallet
 from tests.processes import PLAIN, Service, free_port, running
 
@@ -27,6 +27,10 @@ window.__violations = [];
 addEventListener("securitypolicyviolation", (event) =>
   window.__violations.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
 """
+
+
+# A busy machine is slow, which is no failure; what never comes fails all the same.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session")
