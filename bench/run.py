@@ -31,6 +31,7 @@ from bench.scenarios import (
     warm_reads,
     writes,
 )
+from bench.site_pages import measure_pages
 from bench.sizes import Sizes
 from bench.wallets import get_request
 
@@ -76,6 +77,7 @@ def main() -> None:
             if options.sizes is None:
                 bench.measure_scenarios(database)
                 bench.measure_workers(database)
+                measure_pages(report, folder, rpc_url, database)
             default = (1_000, 10_000) if options.quick else SIZES
             sizes.measure(database, tuple(options.sizes or default))
     report.print()

@@ -24,6 +24,10 @@ const ENTRIES = {
 
 const FILES = [".woff2", ".svg"];
 
+/** What viem imports on demand in functions that nothing here uses. esbuild would make files of
+ *  it, and keep in the shared ones all that it reaches. */
+const UNUSED = ["@noble/curves/*", "*/utils/ccip.js"];
+
 async function bundle() {
   const { outputFiles, metafile } = await build({
     absWorkingDir: HERE,
@@ -49,7 +53,12 @@ async function bundle() {
     loader: { ...Object.fromEntries(FILES.map((ending) => [ending, "file"])), ".md": "text" },
     // One copy of viem, whichever of the two folders imports it.
     alias: { viem: join(HERE, "../clients/typescript/node_modules/viem") },
+    external: UNUSED,
   });
+  for (const [path, { imports }] of Object.entries(metafile.outputs))
+    for (const { path: missing, external, kind } of imports)
+      if (external && kind !== "url-token")
+        throw new Error(`${basename(path)} needs ${missing}, which is left out as unused.`);
   const files = new Map(
     outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]),
   );

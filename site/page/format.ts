@@ -1,6 +1,7 @@
 /** How amounts, dates, addresses and counts are written on pages. */
 
-import { formatCoin } from "imprint-press";
+// Not by the index of the client: every page loads this, and only some need the rest.
+import { formatCoin } from "imprint-press/coin";
 
 /** The name of the chain's coin. */
 export const COIN = "ETH";

@@ -1,5 +1,14 @@
 /** What this browser remembers for the site; a browser that keeps nothing is no error. */
 
+/** Where the session is kept. */
+export const SESSION_KEY = "imprint.session";
+
+/** Where the chosen wallet and account are kept. */
+export const CHOICE_KEY = "imprint.wallet";
+
+/** Told to the page when it begins to act for an account, for parts that load only then. */
+export const ACCOUNT_EVENT = "imprint:account";
+
 /** The value of a key; null if there is none or it cannot be read. */
 export function recall<T>(key: string): T | null {
   try {

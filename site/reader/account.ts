@@ -3,9 +3,13 @@
 import { effect } from "@preact/signals-core";
 import type { Address } from "imprint-press";
 import { button, type Child, fill, h } from "../page/dom.ts";
+import { isDevelopment } from "../page/facts.ts";
 import { balance, short } from "../page/format.ts";
 import { announce, notify } from "../page/notices.ts";
 import { type Account, account, explain, session, signIn, signOut } from "../wallet/index.ts";
+import { sampleItem } from "./samples.ts";
+
+export { reconnect } from "../wallet/connection.ts";
 
 /** Show the menu in this place, now and whenever the account or the session changes. */
 export function showAccountMenu(place: HTMLElement): void {
@@ -45,8 +49,11 @@ export async function attempt(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
+/** Sign in, as a click asked for. */
+export const attemptSignIn = (): Promise<void> => attempt(signIn);
+
 const signInButton = (): HTMLElement =>
-  button("Sign in", () => void attempt(signIn), { class: "button" });
+  button("Sign in", () => void attemptSignIn(), { class: "button" });
 
 function menu(
   connected: Account | null,
@@ -90,6 +97,7 @@ function panel(
     !isSignedIn && item("Sign in to read what you hold", signIn),
     item("Copy address", () => copy(address)),
     item("Switch account", switchAccount),
+    isDevelopment && sampleItem(),
     item("Sign out", () => signOut()),
     isSignedIn && item("Sign out on every device", () => signOut({ all: true })),
   ];

@@ -14,7 +14,7 @@ import { Dropped, followTransaction, Replaced, StillPending } from "../chain/tra
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { facts } from "../page/facts.ts";
 import { coin } from "../page/format.ts";
-import { session } from "../page/service.ts";
+import { session } from "../page/session.ts";
 import { recall, remember } from "../page/storage.ts";
 import { isDevelopmentAccount } from "../wallet/connection.ts";
 import {
@@ -27,6 +27,7 @@ import {
   withSession,
 } from "../wallet/index.ts";
 import { type Gate, openText, showFailure, showOffer } from "./gate.ts";
+import { changePrice } from "./offer.ts";
 
 /** How often and how long the service is asked for a text that the chain has sold already. */
 const ENTITLED_LOOKS = 40;
@@ -125,9 +126,9 @@ async function purchase(gate: Gate, buyer: Account): Promise<void> {
   const isAuthor = address.toLowerCase() === gate.author.toLowerCase();
   // Held or written already: there is nothing to buy.
   if (balance > 0n || isAuthor) return read(gate, buyer);
-  if (price !== gate.price) {
-    const before = gate.price;
-    gate.price = price;
+  if (price !== gate.offer.price) {
+    const before = gate.offer.price;
+    changePrice(gate.offer, price);
     return showOffer(
       gate,
       h(
@@ -247,7 +248,7 @@ function showSteps(gate: Gate, buyer: Account, ...more: Child[]): void {
   const state = (place: number) => (place < reached ? "done" : place === reached ? "now" : "next");
   fill(
     gate.place,
-    h("h2", null, isMined ? "The post is yours" : `Buying for ${coin(gate.price)}`),
+    h("h2", null, isMined ? "The post is yours" : `Buying for ${coin(gate.offer.price)}`),
     h(
       "ol",
       { class: "steps", "aria-live": "polite" },

@@ -6,42 +6,38 @@ import { readStanding } from "../chain/marketplace.ts";
 import { type Purchase, purchaseKey } from "../chain/purchase.ts";
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { facts } from "../page/facts.ts";
-import { coin } from "../page/format.ts";
 import { notify } from "../page/notices.ts";
-import { imprint } from "../page/service.ts";
+import { reader } from "../page/session.ts";
 import { recall } from "../page/storage.ts";
 import { readChain } from "../wallet/chains.ts";
+import { reconnect } from "../wallet/connection.ts";
 import { type Account, account, explain, session, signIn, withSession } from "../wallet/index.ts";
 import { buy, continuePurchase } from "./buying.ts";
+import { showOffer as drawOffer, type Offer } from "./offer.ts";
 
 export interface Gate {
-  postId: string;
-  author: string;
-  /** In wei, as far as this page knows. */
-  price: bigint;
-  place: HTMLElement;
+  readonly postId: string;
+  readonly author: string;
+  readonly offer: Offer;
+  readonly place: HTMLElement;
   /** Buying is under way: a change of the session does not draw the gate anew. */
   isBusy: boolean;
   /** Who opened the text; null while it is closed. */
   openFor: string | null;
 }
 
-/** Show the gate, and follow the account and the session. */
+/** Show the gate, and follow the account and the session. `wish` is what a click asked for. */
 export async function openGate(
   post: HTMLElement,
-  place: HTMLElement,
-  isReconnected: Promise<unknown>,
+  offer: Offer,
+  wish: "buy" | "open" | null,
 ): Promise<void> {
-  const { id = "", author = "", price = "0" } = post.dataset;
-  const gate: Gate = {
-    postId: id,
-    author,
-    price: BigInt(price),
-    place,
-    isBusy: false,
-    openFor: null,
-  };
-  await isReconnected;
+  const { id = "", author = "" } = post.dataset;
+  const { place } = offer;
+  const gate: Gate = { postId: id, author, offer, place, isBusy: false, openFor: null };
+  await reconnect().catch(() => null);
+  if (wish === "buy") void buy(gate);
+  if (wish === "open") void attemptOpen(gate);
   effect(() => {
     const [connected, held] = [account.value, session.value];
     // The text of one account is not left open for the next one, nor after signing out.
@@ -86,19 +82,8 @@ async function holds(gate: Gate, { provider, address }: Account): Promise<boolea
 
 /** The price, and the one button. */
 export function showOffer(gate: Gate, ...notes: Child[]): void {
-  fill(
-    gate.place,
-    h("h2", null, `Read on for ${coin(gate.price)}`),
-    h("p", null, "Buy this post once, and it is yours to read from then on."),
-    ...notes,
-    h(
-      "p",
-      { class: "gate-actions" },
-      button("Buy and read", () => void buy(gate), { class: "button primary" }),
-      session.value === null &&
-        button("I have bought it: sign in", () => void attemptOpen(gate), { class: "button" }),
-    ),
-  );
+  const open = session.value === null && { open: () => void attemptOpen(gate) };
+  drawOffer(gate.offer, { buy: () => void buy(gate), ...open }, ...notes);
 }
 
 function showHeld(gate: Gate, isAuthor: boolean): void {
@@ -161,7 +146,7 @@ async function attemptOpen(gate: Gate): Promise<void> {
 
 /** Put the text in the place of the gate. Throws `Refusal` if the session may not read it. */
 export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
-  const html = await imprint.readPostHtml(gate.postId);
+  const html = await reader.readPostHtml(gate.postId);
   const text = document.getElementById("text");
   if (!text) return;
   // The service sanitised it, and a template runs and loads nothing.

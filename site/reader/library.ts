@@ -4,7 +4,7 @@ import { effect } from "@preact/signals-core";
 import type { HeldPost, Page } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
 import { coin, day, short } from "../page/format.ts";
-import { imprint } from "../page/service.ts";
+import { reader } from "../page/session.ts";
 import { explain, session, signIn, withSession } from "../wallet/index.ts";
 import { attempt } from "./account.ts";
 
@@ -51,7 +51,7 @@ function show(place: HTMLElement): void {
     void start(search.value.trim());
   });
   const start = async (q: string) => {
-    const found = imprint.listLibrary({ limit: PAGE, ...(q && { q }) });
+    const found = reader.listLibrary({ limit: PAGE, ...(q && { q }) });
     fill(list);
     await more(list, q, (token) => withSession(() => found.page(token)));
   };
@@ -136,7 +136,7 @@ const empty = (q: string): HTMLElement =>
 function feedButton(): HTMLElement {
   const place = h("div", { class: "shelf-feed" });
   const make = async () => {
-    const feed = await withSession(() => imprint.addPrivateFeed());
+    const feed = await withSession(() => reader.addPrivateFeed());
     fill(
       place,
       h(

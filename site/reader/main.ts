@@ -1,32 +1,89 @@
-/** What every page runs: the account menu, and the parts that this page has. */
+/** What every page runs. Wallets and their code come with the first click that needs them, or at
+ *  once if this browser knows an account. */
 
-import { reconnect } from "../wallet/connection.ts";
-import { showAccountMenu } from "./account.ts";
+import { button, fill } from "../page/dom.ts";
+import { isDevelopment } from "../page/facts.ts";
+import { notify } from "../page/notices.ts";
+import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, SESSION_KEY } from "../page/storage.ts";
+import { readOffer, showOffer } from "./offer.ts";
 import { showThemeSwitch } from "./theme-switch.ts";
 
-const account = document.getElementById("account");
-if (account) showAccountMenu(account);
+const find = (id: string): HTMLElement | null => document.getElementById(id);
+
+/** Run what a part of the page needs once its script is here. */
+function load<T>(part: Promise<T>, run: (part: T) => unknown): void {
+  part.then(run, () =>
+    notify({
+      kind: "bad",
+      text: "The service does not respond, so a part of this page is missing.",
+      action: { label: "Reload", run: () => location.reload() },
+    }),
+  );
+}
+
+let isStarted = false;
+
+/** Show the account menu and the marks of held posts, once. */
+function start(): void {
+  if (isStarted) return;
+  isStarted = true;
+  load(import("./account.ts"), ({ reconnect, showAccountMenu }) => {
+    const place = find("account");
+    if (place) showAccountMenu(place);
+    return reconnect();
+  });
+  if (document.querySelector(".card")) load(import("./marks.ts"), ({ markCards }) => markCards());
+}
+
+function showSignIn(place: HTMLElement): void {
+  const signIn = () => load(import("./account.ts"), ({ attemptSignIn }) => attemptSignIn());
+  fill(place, button("Sign in", signIn, { class: "button" }));
+}
+
+function showGate(post: HTMLElement, place: HTMLElement): void {
+  let isOpening = false;
+  const open = (wish: "buy" | "open" | null) => {
+    if (isOpening) return;
+    isOpening = true;
+    load(import("./gate.ts"), ({ openGate }) => openGate(post, offer, wish));
+  };
+  const offer = readOffer(post, place);
+  if (isKnown) open(null);
+  else {
+    showOffer(offer, { buy: () => open("buy"), open: () => open("open") });
+    // Signed in by the menu, or in another tab.
+    document.addEventListener(ACCOUNT_EVENT, () => open(null), { once: true });
+  }
+}
+
+const isKnown = [SESSION_KEY, CHOICE_KEY].some((key) => recall(key) !== null);
 
 const footer = document.querySelector("footer.bottom");
 if (footer) showThemeSwitch(footer);
 
-const isReconnected = reconnect().catch(() => null);
+const account = find("account");
+if (account) {
+  if (isKnown) start();
+  else {
+    showSignIn(account);
+    document.addEventListener(ACCOUNT_EVENT, start, { once: true });
+    onOtherTab([SESSION_KEY, CHOICE_KEY], start);
+  }
+}
 
-const post = document.getElementById("post");
-const gate = document.getElementById("gate");
+const post = find("post");
+const gate = find("gate");
 // The text of a free post is on the page already, and nothing more has to be loaded for it.
-if (post && gate && post.dataset.free === "false") {
-  void import("./gate.ts").then(({ openGate }) => openGate(post, gate, isReconnected));
-}
+if (post && gate && post.dataset.free === "false") showGate(post, gate);
 
-const proof = document.getElementById("proof");
+const proof = find("proof");
 if (post && proof) {
-  const load = () => void import("./proof.ts").then(({ showProof }) => showProof(post, proof));
-  proof.addEventListener("toggle", load, { once: true });
+  const show = () => load(import("./proof.ts"), ({ showProof }) => showProof(post, proof));
+  proof.addEventListener("toggle", show, { once: true });
 }
 
-const library = document.getElementById("library");
-if (library) void import("./library.ts").then(({ showLibrary }) => showLibrary(library));
+const library = find("library");
+if (library) load(import("./library.ts"), ({ showLibrary }) => showLibrary(library));
 
-if (document.querySelector(".card"))
-  void isReconnected.then(() => import("./marks.ts")).then(({ markCards }) => markCards());
+const empty = find("empty");
+if (empty && isDevelopment) load(import("./samples.ts"), ({ offerSamples }) => offerSamples(empty));

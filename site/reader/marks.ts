@@ -1,7 +1,7 @@
 /** Marks the cards of posts that the reader holds or wrote. */
 
 import { effect } from "@preact/signals-core";
-import { imprint } from "../page/service.ts";
+import { reader } from "../page/session.ts";
 import { account, session } from "../wallet/index.ts";
 
 /** Pages of the library that are looked through for marks. */
@@ -20,7 +20,7 @@ async function mark(address: string | undefined, isSignedIn: boolean): Promise<v
   const held = new Set<string>();
   // Without marks the cards are right too, so a failure is not shown.
   if (isSignedIn)
-    for (const post of await imprint
+    for (const post of await reader
       .listLibrary({ limit: 50 })
       .collect(MOST)
       .catch(() => []))

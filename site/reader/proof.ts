@@ -3,7 +3,7 @@
 import { verifyDocument } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
 import { facts } from "../page/facts.ts";
-import { imprint } from "../page/service.ts";
+import { reader } from "../page/session.ts";
 import { explain } from "../wallet/failures.ts";
 
 /** Add the marketplace, the chain and the check to what the page says already. */
@@ -41,7 +41,7 @@ const row = (name: string, value: string): HTMLElement =>
 async function verify(cid: string, result: HTMLElement): Promise<void> {
   fill(result, "Fetching the document…");
   try {
-    const { bytes } = await imprint.fetchDocument(cid);
+    const { bytes } = await reader.fetchDocument(cid);
     const isSame = await verifyDocument(bytes, cid);
     result.dataset.kind = isSame ? "good" : "bad";
     fill(

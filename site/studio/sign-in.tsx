@@ -1,8 +1,8 @@
 /** Asking the author to connect a wallet, or to sign in with it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { recall } from "../page/storage.ts";
-import { CHOICE_KEY, reconnect } from "../wallet/connection.ts";
+import { CHOICE_KEY, recall } from "../page/storage.ts";
+import { reconnect } from "../wallet/connection.ts";
 import { connect, explain, signIn } from "../wallet/index.ts";
 
 /** What somebody sees who has no wallet connected; who had one before is connected again first. */

@@ -2,8 +2,8 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals-core";
 import { type Address, type Provider, type Wallet, walletOfProvider } from "imprint-press";
-import { switchSession } from "../page/service.ts";
-import { onOtherTab, recall, remember } from "../page/storage.ts";
+import { switchSession } from "../page/session.ts";
+import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, remember } from "../page/storage.ts";
 import { DEVELOPMENT, developmentAccounts, developmentNode } from "./development.ts";
 import { type AnnouncedWallet, type BrowserProvider, findWallet } from "./discovery.ts";
 import { NoAccount } from "./failures.ts";
@@ -22,17 +22,22 @@ interface Choice {
   address: Address;
 }
 
-/** Where the choice is kept. */
-export const CHOICE_KEY = "imprint.wallet";
-
 const current = signal<Account | null>(null);
 let stopFollowing = () => {};
+let reconnecting: Promise<Account | null> | null = null;
 
 /** The account that this page acts for; null if none is connected. */
 export const account: ReadonlySignal<Account | null> = current;
 
 /** Connect again to what was chosen before, without a prompt. The result is null if that fails. */
-export async function reconnect(): Promise<Account | null> {
+export function reconnect(): Promise<Account | null> {
+  reconnecting ??= reconnectOnce().finally(() => {
+    reconnecting = null;
+  });
+  return reconnecting;
+}
+
+async function reconnectOnce(): Promise<Account | null> {
   const choice = recall<Choice>(CHOICE_KEY);
   if (choice === null) return null;
   if (choice.wallet === DEVELOPMENT) {
@@ -94,6 +99,7 @@ function show(shown: Account, wallet: string): Account {
   remember(CHOICE_KEY, { wallet, address: shown.address } satisfies Choice);
   switchSession(shown.address);
   current.value = shown;
+  document.dispatchEvent(new Event(ACCOUNT_EVENT));
   return shown;
 }
 

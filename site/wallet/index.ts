@@ -3,7 +3,7 @@
 import { switchChain } from "./chains.ts";
 import type { Account } from "./connection.ts";
 
-export { session } from "../page/service.ts";
+export { session } from "../page/session.ts";
 export { type Account, account, isDevelopmentAccount } from "./connection.ts";
 export { developmentAccounts } from "./development.ts";
 export { AccountChanged, Cancelled, type Explanation, explain, WrongChain } from "./failures.ts";

@@ -1,7 +1,7 @@
 /** Signing in: one free signature, then the account reads what it holds. */
 
 import { Refusal, type Session } from "imprint-press";
-import { imprint, isOf, keepSession, session } from "../page/service.ts";
+import { isOf, keepSession, reader, session } from "../page/session.ts";
 import { type Account, account, disconnect, reconnect } from "./connection.ts";
 import { AccountChanged } from "./failures.ts";
 
@@ -41,7 +41,7 @@ export async function withSession<T>(work: () => Promise<T>): Promise<T> {
 /** End the session here, or with `all` on every device, and forget the account. */
 export async function signOut({ all = false }: { all?: boolean } = {}): Promise<void> {
   try {
-    if (session.value) await imprint.logout({ all });
+    if (session.value) await reader.logout({ all });
   } catch (error) {
     // Here it ends in any case; that it ends elsewhere is what was asked for with `all`.
     if (all) throw error;
@@ -67,14 +67,14 @@ async function signInOnce(): Promise<Session> {
 async function login(chosen: Account): Promise<Session> {
   const options = { origin: location.origin, statement: STATEMENT, remember: false };
   try {
-    const made = await imprint.as(null).login(chosen.wallet, options);
+    const made = await reader.as(null).login(chosen.wallet, options);
     if (account.value?.address !== chosen.address) throw new AccountChanged();
     keepSession(made);
     return made;
   } catch (error) {
     // The next signature is made with the time of the service.
     if (error instanceof Refusal && error.problem.now !== undefined)
-      imprint.setClock(error.problem.now);
+      reader.setClock(error.problem.now);
     throw error;
   }
 }

@@ -9,6 +9,7 @@ known, and not shown.
 
 import math
 import platform
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
@@ -189,3 +190,21 @@ for _gauge in (
 for _result in ("done", "failed"):
     RELOADS.labels(_result)
 BUILD_INFO.labels(__version__, platform.python_version()).set(1)
+
+
+def read_counter(
+    counter: Counter, wanted: Mapping[str, str]
+) -> list[tuple[Mapping[str, str], float]]:
+    """The labels and values of a counter of this process that have these labels."""
+    return [
+        (sample.labels, sample.value)
+        for metric in counter.collect()
+        for sample in metric.samples
+        if sample.name.endswith("_total")
+        and all(sample.labels.get(name) == value for name, value in wanted.items())
+    ]
+
+
+def read_gauge(gauge: Gauge) -> float:
+    """The value of a gauge of this process; not a number if it is not known."""
+    return next(sample.value for metric in gauge.collect() for sample in metric.samples)

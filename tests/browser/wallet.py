@@ -60,8 +60,12 @@ class BrowserWallet:
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
+
         # Not the bound method: Playwright sets attributes on its object, which has slots.
-        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))
+        def respond(source: Any, method: str, parameters: str) -> dict[str, Any]:
+            return self._answer(source, method, parameters)
+
+        context.expose_binding("__walletRequest", respond)
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:

@@ -45,3 +45,28 @@ def test_what_was_saved_is_printed_as_json(here, tmp_path):
     assert printed["documents"] == manifest["documents"]
     assert (printed["made_at"], printed["out"]) == (manifest["made_at"], str(tmp_path / "saved"))
     assert printed["seconds"] >= 0
+
+
+def last_backup(folder):
+    with closing(sqlite3.connect(folder / "imprint.db")) as connection:
+        return connection.execute("SELECT backed_up_at FROM installation").fetchone()[0]
+
+
+def test_a_complete_backup_is_recorded_where_it_was_made_and_not_in_what_is_restored(
+    here, tmp_path
+):
+    assert last_backup(here) is None
+    run(environment_of(here), "backup", "--out", tmp_path / "one")
+    made = last_backup(here)
+    assert made is not None
+    run(environment_of(here), "backup", "--out", tmp_path / "two")
+    assert last_backup(here) > made
+    run({}, "restore", tmp_path / "two", "--to", tmp_path / "restored")
+    assert last_backup(tmp_path / "restored") is None
+
+
+def test_a_backup_that_fails_is_not_recorded(here, tmp_path):
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        connection.execute("CREATE VIEW report AS SELECT owner FROM files")
+    run(environment_of(here), "backup", "--out", tmp_path / "saved")
+    assert last_backup(here) is None

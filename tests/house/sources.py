@@ -2,7 +2,7 @@
 
 import ast
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -38,11 +38,20 @@ def kept_files() -> tuple[Path, ...]:
 
 def python_files(*folders: str) -> list[Path]:
     """The Python files below these folders of the project."""
+    return _files_below(folders, (".py",))
+
+
+def script_files() -> list[Path]:
+    """The scripts and style sheets of the pages, and the client that they use."""
+    return _files_below(("site", "clients"), (".ts", ".tsx", ".mjs", ".css"))
+
+
+def _files_below(folders: Iterable[str], endings: Collection[str]) -> list[Path]:
     roots = [ROOT / folder for folder in folders]
     return [
         path
         for path in kept_files()
-        if path.suffix == ".py" and any(path.is_relative_to(root) for root in roots)
+        if path.suffix in endings and any(path.is_relative_to(root) for root in roots)
     ]
 
 

@@ -11,6 +11,7 @@ from tests.house.sources import (
     imports_in,
     place,
     python_files,
+    script_files,
     syntax_tree,
 )
 
@@ -38,7 +39,7 @@ MIRRORED = (
 def test_no_file_is_too_long():
     long = {
         place(path): lines
-        for path in python_files("src", "tools")
+        for path in [*python_files("src", "tools"), *script_files()]
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
     }
     assert long == {}
@@ -56,7 +57,9 @@ def test_no_function_is_too_long():
 
 def test_no_file_has_a_vague_name():
     vague = [
-        place(path) for path in python_files("src", "tests", "tools") if path.stem in VAGUE_FILES
+        place(path)
+        for path in [*python_files("src", "tests", "tools"), *script_files()]
+        if path.stem in VAGUE_FILES
     ]
     assert vague == []
 
@@ -115,6 +118,16 @@ def test_every_module_opens_with_one_sentence():
         sentence = (ast.get_docstring(syntax_tree(path)) or "").splitlines()[:1]
         if not sentence or not sentence[0].endswith((".", ":")):
             silent.append(place(path))
+    assert silent == []
+
+
+def test_every_script_opens_with_a_sentence():
+    silent = [
+        place(path)
+        for path in script_files()
+        if ".test." not in path.name
+        and not path.read_text(encoding="utf-8").startswith(("//", "/*", "#!"))
+    ]
     assert silent == []
 
 

@@ -46,6 +46,19 @@ def test_free_ports_are_found_and_printed(tmp_path: Path) -> None:
         service.kill()
 
 
+def test_the_welcome_ends_with_one_address_that_is_not_wrapped(tmp_path: Path) -> None:
+    service = Service(tmp_path, {"DEV_RPC_PORT": "0"}, "dev", port=0)
+    service.process.start(lambda: "\nOpen http" in service.process.tail())
+    try:
+        url = _find_url(service.process)
+        lines = service.process.tail().splitlines()
+        place = lines.index(f"Open {url}")
+        assert len(lines[place]) < 80
+        assert [line.strip()[:2] for line in lines[place - 3 : place]] == ["1.", "2.", "3."]
+    finally:
+        service.kill()
+
+
 ASK = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
 
 

@@ -131,7 +131,7 @@ def build_service(
         ),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
-        operations = build_operations(settings, adapters, services.readiness)
+        operations = build_operations(settings, adapters, services.readiness, services.webhooks)
         services = replace(services, operations=operations)
     watched = [*monitors.values()]
     check = services.readiness.check

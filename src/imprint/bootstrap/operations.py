@@ -9,6 +9,7 @@ from imprint.bootstrap.adapters import Adapters
 from imprint.domain.addresses import checksum_address
 from imprint.services.operations import Deployment, Operations
 from imprint.services.readiness import Readiness
+from imprint.services.webhooks import Webhooks
 from imprint.settings import (
     BucketContent,
     EmbeddedContent,
@@ -32,7 +33,9 @@ _STORES = {
 }
 
 
-def build_operations(settings: Settings, adapters: Adapters, readiness: Readiness) -> Operations:
+def build_operations(
+    settings: Settings, adapters: Adapters, readiness: Readiness, webhooks: Webhooks
+) -> Operations:
     """What the operator's page shows of this process and its installation."""
     chain, storage = settings.chain, settings.storage
     versions = {"Imprint": __version__, "Python": platform.python_version()}
@@ -55,6 +58,7 @@ def build_operations(settings: Settings, adapters: Adapters, readiness: Readines
         readiness,
         adapters.disk,
         {name: name in adapters.webhook_providers for name in PROVIDERS},
+        webhooks.last_received,
         adapters.clock,
         adapters.monotonic,
         os.getpid(),

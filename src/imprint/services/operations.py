@@ -10,11 +10,18 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from prometheus_client import Counter, Gauge
-
 from imprint.domain.errors import Unavailable
 from imprint.domain.posts import BlockRef, EventStatus
-from imprint.metrics import DELIVERIES, DETACHED_BYTES, DRAFTS, EVENTS, POSTS, STORED_BYTES
+from imprint.metrics import (
+    DELIVERIES,
+    DETACHED_BYTES,
+    DRAFTS,
+    EVENTS,
+    POSTS,
+    STORED_BYTES,
+    read_counter,
+    read_gauge,
+)
 from imprint.ports import Catalog, ChainReader, Clock, Monotonic
 from imprint.ports.catalog import Usage
 from imprint.ports.operations import DiskReport, EventsToExamine, NodeReport, OperationsStore
@@ -95,6 +102,8 @@ class Operations:
     disk: DiskReport
     providers: Mapping[str, bool]
     """The providers of webhooks, and whether each is configured."""
+    received: Mapping[str, datetime]
+    """When this process received the last delivery of each."""
     clock: Clock
     monotonic: Monotonic
     process_id: int
@@ -108,15 +117,15 @@ class Operations:
             _make("health", "Health", self._health()),
             _make("follower", "Chain follower", self._follower(view)),
             _make("indexer", "Index of posts", self._indexer(view)),
-            _make("nodes", "Nodes", self._nodes(view)),
-            _make("webhooks", "Webhooks", self._webhooks()),
             _make("dead-letters", "Dead letters", self._dead_letters()),
             _make("mismatches", "Posts of somebody else's draft", self._mismatches()),
+            _make("nodes", "Nodes", self._nodes(view)),
+            _make("webhooks", "Webhooks", self._webhooks()),
+            _make("backup", "Last backup", self._backup()),
             _make("disk", "Disk", self._disk()),
             _make("usage", "What is stored", self._measure()),
-            _make("backup", "Last backup", self._backup()),
-            _make("process", "Process", self._process()),
             _make("versions", "Versions", self._versions()),
+            _make("process", "Process", self._process()),
         )
         view.cancel()
         return list(made)
@@ -240,21 +249,23 @@ class Operations:
         last = await self.store.last_deliveries([*self.providers])
         rows = []
         for provider, is_configured in self.providers.items():
-            received = last[provider]
-            seen = _samples(DELIVERIES, {"provider": provider})
+            # Of a provider without ids for its deliveries, the database remembers none.
+            known_times = (last[provider], self.received.get(provider))
+            received = max((each for each in known_times if each is not None), default=None)
+            seen = read_counter(DELIVERIES, {"provider": provider})
             new = sum(count for labels, count in seen if labels["duplicate"] == "false")
             known = sum(count for labels, count in seen if labels["duplicate"] == "true")
             results = ", ".join(
                 f"{count:.0f} {labels['status'].replace('_', ' ')}"
-                for labels, count in _samples(EVENTS, {"source": provider})
+                for labels, count in read_counter(EVENTS, {"source": provider})
             )
             state = "configured" if is_configured else "off: no secret is set"
-            when = "none remembered" if received is None else self._ago(received)
+            when = "none known" if received is None else self._ago(received)
             rows.append((provider, state, when, f"{new:.0f} new, {known:.0f} repeated", results))
         columns = ("provider", "state", "last delivery", "deliveries here", "events here")
         sentence = (
-            "Counts are of this process since it started. Webhooks only save seconds: without them"
-            " the follower finds every post."
+            "Counts are of this process since it started, and so is the last delivery of"
+            " provider-a. Webhooks only save seconds: without them the follower finds every post."
         )
         return Panel(listing=Listing(columns, tuple(rows)), advice=(Advice(sentence),))
 
@@ -338,7 +349,7 @@ class Operations:
 
     async def _measured(self) -> Usage:
         """What the usage monitor of this process found, or else a measurement of its own."""
-        gauges = [_value(each) for each in (DRAFTS, POSTS, STORED_BYTES, DETACHED_BYTES)]
+        gauges = [read_gauge(each) for each in (DRAFTS, POSTS, STORED_BYTES, DETACHED_BYTES)]
         if not any(map(math.isnan, gauges)):
             return Usage(*map(int, gauges))
         began = self.monotonic()
@@ -427,27 +438,11 @@ def _mismatch_listing(found: EventsToExamine) -> Listing | None:
     return Listing(("seen", "post", "author", "cid", "block"), rows) if rows else None
 
 
-def _samples(counter: Counter, wanted: Mapping[str, str]) -> list[tuple[dict[str, str], float]]:
-    """The labels and values of a counter of this process that have these labels."""
-    return [
-        (sample.labels, sample.value)
-        for metric in counter.collect()
-        for sample in metric.samples
-        if sample.name.endswith("_total")
-        and all(sample.labels.get(name) == value for name, value in wanted.items())
-    ]
-
-
 def _mark_of(member: str, well: bool) -> Mark:
     """Without reads the service is not ready; all else is a degraded service."""
     if well:
         return Mark.GOOD
     return Mark.BAD if member in ("database", "storage") else Mark.WARN
-
-
-def _value(gauge: Gauge) -> float:
-    """The value of a gauge of this process; not a number if it is not known."""
-    return next(sample.value for metric in gauge.collect() for sample in metric.samples)
 
 
 def _block(block: BlockRef | None) -> str:

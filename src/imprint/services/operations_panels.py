@@ -92,7 +92,7 @@ def write_bytes(size: int) -> str:
 def write_duration(span: timedelta | float) -> str:
     """A time in its largest unit, and the next one below if that matters: 2 hours 5 minutes."""
     seconds = max(int(span.total_seconds() if isinstance(span, timedelta) else span), 0)
-    parts = []
+    parts = list[tuple[int, str]]()
     for length, noun in _SPANS:
         count, seconds = divmod(seconds, length)
         if count or (parts and len(parts) < 2):

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from imprint.domain.posts import ApplyResult, DeadLetter, Delivery, EventStatus
 from imprint.metrics import DELIVERIES, EVENTS
@@ -58,6 +59,8 @@ class Webhooks:
     clock: Clock
     labels: LabelUpdater
     entitlement: Entitlement
+    last_received: dict[str, datetime] = field(default_factory=dict, init=False)
+    """When this process received the last delivery of each provider that had signed it."""
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def is_connection_test(self, provider: str, headers: Mapping[str, str]) -> bool:
@@ -77,6 +80,7 @@ class Webhooks:
         for its content: the provider would only send it again.
         """
         delivery = await self._open(self.providers[provider], headers, body)
+        self.last_received[provider] = self.clock()
         self._invalidate(delivery)
         if not (delivery.key or delivery.findings):
             DELIVERIES.labels(provider, "false").inc()

@@ -8,16 +8,20 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from tests.web.conftest import EVERY_DATABASE
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    *EVERY_DATABASE,
+]
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
     folder = tmp_path_factory.mktemp("town")
     async with open_world(folder, FEDIVERSE_CREATOR="@ink@example.social") as opened:
         yield opened

@@ -1,0 +1,87 @@
+"""Pages beside the JSON of the same facts, in turns: python -m bench.site_pages [--only DATABASE]
+
+A page may cost twice its JSON.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+from bench.databases import Database, open_databases
+from bench.fixture import Fixture
+from bench.processes import LOAD_CORE, pin, run_chain, run_service
+from bench.report import Report
+from bench.rounds import ROUNDS, Samples
+from bench.wallets import get_request
+
+POSTS = 22
+"""More than a page of a list has."""
+
+REQUESTS = 200
+"""Requests of a page, or of its JSON, in a round."""
+
+INDEXED_WITHIN = 60.0
+"""Seconds that the service has to find the posts on the chain."""
+
+FOLLOWS = {"IMPRINT_CHAIN_FOLLOW_SECONDS": "1"}
+
+
+def measure_pages(report: Report, folder: Path, rpc_url: str, database: Database) -> None:
+    """Add the processor time of each page to a report, divided by that of its JSON."""
+    content = folder / f"pages-{database.name}"
+    with run_service(content, rpc_url, database.make(), settings=FOLLOWS) as service:
+        fixture = Fixture(service, rpc_url)
+        paid, free = fixture.publish(10**16), [fixture.publish(0) for _ in range(POSTS)][-1]
+        _wait_for(f"http://{fixture.authority}/posts/{free}")
+        pairs = {
+            "the page of a free post": (f"/p/{free}", (f"/posts/{free}", f"/posts/{free}/content")),
+            "the page of a paid post": (f"/p/{paid}", (f"/posts/{paid}",)),
+            "the front page": ("/", ("/posts", "/stats")),
+        }
+        for name, (page, documents) in pairs.items():
+            of_page, of_json = Samples(), Samples()
+            for _ in range(ROUNDS):
+                of_page.send(service, [get_request(page)] * REQUESTS)
+                of_json.send(service, [get_request(each) for each in documents] * REQUESTS)
+            both = zip(of_page.processor_us, of_json.processor_us, strict=True)
+            ratio = f"processor time of {name} on {database.name} / its JSON"
+            report.ratios[ratio] = median(one / (len(documents) * other) for one, other in both)
+
+
+def _wait_for(url: str) -> None:
+    deadline = time.monotonic() + INDEXED_WITHIN
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=10) as response:
+                json.load(response)
+                return
+        except urllib.error.HTTPError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+def main() -> None:
+    """Measure the pages alone, and print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
+    options = parser.parse_args()
+    report = Report()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        pin(LOAD_CORE)
+        rpc_url = stack.enter_context(run_chain(folder / "chain"))
+        for database in open_databases(stack, folder, options.only):
+            measure_pages(report, folder, rpc_url, database)
+    for ratio, value in report.ratios.items():
+        print(f"{value:.2f}  {ratio}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+/** The session of this page, and the client that reads with it. */
+
+import { type ReadonlySignal, signal } from "@preact/signals-core";
+import { type Address, ImprintReader, type Session } from "imprint-press";
+import { facts } from "./facts.ts";
+import { onOtherTab, recall, remember, SESSION_KEY } from "./storage.ts";
+
+/** Where the sessions of other accounts are put aside. */
+const asideKey = (address: Address): string => `${SESSION_KEY}.${address.toLowerCase()}`;
+
+/** Refusals that mean: this session is of no use any more. */
+const ENDED = ["session_expired", "session_ended", "session_invalid"];
+
+/** The longest delay of a timer in browsers. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+const current = signal<Session | null>(null);
+let expiry: ReturnType<typeof setTimeout> | undefined;
+
+/** The session of this page, shared by all tabs; null before sign-in and after its end. */
+export const session: ReadonlySignal<Session | null> = current;
+
+class PageReader extends ImprintReader {
+  /** The text of a post that the session may read, as HTML that the service sanitised. */
+  async readPostHtml(id: string): Promise<string> {
+    // Asked for HTML, the service would give refusals as pages.
+    return (await this.request(`/p/${encodeURIComponent(id)}/text`)).text();
+  }
+}
+
+/** The client for all that readers do. It has no code for writes, so that pages load fast. */
+export const reader = new PageReader(
+  location.origin,
+  { ...facts, now: Math.floor(Date.now() / 1000) },
+  { fetch: watchSession },
+);
+
+/** Read with this session from now on, in all tabs; null ends that. */
+export function keepSession(kept: Session | null): void {
+  remember(SESSION_KEY, kept);
+  show(kept);
+}
+
+/** Read as this account: its own session if there is one, while that of another is put aside. */
+export function switchSession(address: Address): void {
+  const shown = current.value;
+  if (shown && isOf(shown, address)) return;
+  if (shown) remember(asideKey(shown.address), shown);
+  const aside = recall<Session>(asideKey(address));
+  remember(asideKey(address), null);
+  keepSession(aside && isValid(aside) ? aside : null);
+}
+
+/** Whether a session is that of an address. */
+export const isOf = (held: Session, address: Address): boolean =>
+  held.address.toLowerCase() === address.toLowerCase();
+
+const isValid = (held: Session): boolean => millisecondsLeft(held) > 0;
+
+const millisecondsLeft = (held: Session): number =>
+  Date.parse(held.expiresAt) - reader.now() * 1000;
+
+function show(shown: Session | null): void {
+  clearTimeout(expiry);
+  if (shown)
+    expiry = setTimeout(() => keepSession(null), Math.min(millisecondsLeft(shown), LONGEST_TIMER));
+  reader.session = shown;
+  current.value = shown;
+}
+
+function restore(): void {
+  const kept = recall<Session>(SESSION_KEY);
+  if (kept?.token === current.value?.token) return;
+  show(kept && isValid(kept) ? kept : null);
+}
+
+/** Requests of the client; a session that the service refuses is forgotten. */
+export async function watchSession(input: string, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, init);
+  const sent = new Headers(init?.headers).get("Authorization");
+  if (response.status === 401 && sent) {
+    const problem = (await response
+      .clone()
+      .json()
+      .catch(() => null)) as { code?: string } | null;
+    const isCurrent = sent === `Bearer ${current.value?.token}`;
+    if (isCurrent && ENDED.includes(problem?.code ?? "")) keepSession(null);
+  }
+  return response;
+}
+
+restore();
+onOtherTab([SESSION_KEY], restore);

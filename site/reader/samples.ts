@@ -1,0 +1,82 @@
+/** The button that fills `imprint dev` with sample posts: on the empty front page and in the menu. */
+
+import { button, fill, h } from "../page/dom.ts";
+import { count } from "../page/format.ts";
+import { notify } from "../page/notices.ts";
+import type { Filled, Progress } from "../samples/index.ts";
+
+const LABEL = "Fill with sample posts";
+
+let isRunning = false;
+
+/** Offer sample posts in an empty place of the page. */
+export function offerSamples(place: HTMLElement): void {
+  const control = button(LABEL, () => void run(control, control), { class: "button" });
+  const actions = place.querySelector(".button")?.parentElement ?? place;
+  actions.classList.add("gate-actions");
+  actions.append(" ", control);
+  place.append(h("p", { class: "hint" }, "A dozen posts by several people, free and paid."));
+}
+
+/** An entry of the account menu for it. */
+export function sampleItem(): HTMLElement {
+  const control = button(LABEL, () => void run(control, control), { class: "account-item" });
+  return control;
+}
+
+/** Publish the samples and show how far it is after an element, then the new list. */
+async function run(control: HTMLButtonElement, before: Element): Promise<void> {
+  if (isRunning) return;
+  isRunning = true;
+  control.disabled = true;
+  const bar = h("progress", { class: "filling-bar", max: 1, value: 0, "aria-label": LABEL });
+  const status = h("p", { class: "filling-status", role: "status" }, "Getting the texts…");
+  const progress = h("div", { class: "filling" }, bar, status);
+  (before.closest("p") ?? before).after(progress);
+  const show = ({ done, total, sentence }: Progress) => {
+    [bar.max, bar.value] = [total, done];
+    fill(status, sentence);
+  };
+  try {
+    const { fillWithSamples } = await import("../samples/index.ts");
+    const filled = await fillWithSamples(show);
+    await showList();
+    tell(filled);
+  } catch (error) {
+    const { explain } = await import("../wallet/failures.ts");
+    notify({ kind: "bad", text: explain(error).sentence });
+  } finally {
+    isRunning = false;
+    control.disabled = false;
+    progress.remove();
+  }
+}
+
+function tell({ published, failed, purchases }: Filled): void {
+  if (failed.length > 0)
+    return void notify({
+      kind: "bad",
+      text: `${count(published.length, "post")} published, ${failed.length} failed. Fill again to publish those.`,
+    });
+  const isListed = document.querySelector(".card") !== null;
+  notify({
+    kind: "good",
+    text:
+      published.length === 0 && purchases === 0
+        ? "All sample posts are here already."
+        : `${count(published.length, "sample post")} published, and ${count(purchases, "purchase")} made.`,
+    ...(!isListed && { action: { label: "See them", run: () => location.assign("/") } }),
+  });
+}
+
+/** Show a list of posts or an empty page as the service has it now. */
+async function showList(): Promise<void> {
+  if (!document.querySelector("#empty, .card")) return;
+  const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const [shown, made] = [document.querySelector("main"), page.querySelector("main")];
+  if (!response.ok || !shown || !made) return;
+  shown.replaceChildren(...made.childNodes);
+  const { markCards } = await import("./marks.ts");
+  markCards();
+}

@@ -1,0 +1,174 @@
+"""Posts for the pages to show, made by the Python client without a browser.
+
+A browser under test has an event loop of its own in this thread, so the client runs in another.
+"""
+
+import asyncio
+import io
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from PIL import Image
+
+from imprint.client import (
+    Code,
+    Imprint,
+    NodeWallet,
+    Refusal,
+    buy_post_call,
+    create_post_call,
+    created_post_id,
+    wait_for_receipt,
+)
+from imprint.domain.addresses import checksum_address, parse_address
+
+Result = TypeVar("Result")
+
+AUTHOR, READER = 0, 1
+"""Numbers of accounts of the development chain."""
+
+VISIBLE_SECONDS = 60
+"""How long the index of posts may take to see a block."""
+
+POLL_SECONDS = 0.1
+"""How often the service is asked whether it has seen one."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPost:
+    """What an author publishes."""
+
+    title: str
+    content: str
+    description: str = ""
+    price: int = 0
+    hashtags: Sequence[str] = ()
+    picture_name: str = "picture.png"
+    colour: str = "#8a5a3c"
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignPost:
+    """What anyone can create on the chain, with no document at this service."""
+
+    title: str
+    cid: str
+    thumbnail_cid: str
+    description: str = ""
+    price: int = 0
+    hashtags: Sequence[str] = ()
+
+
+def publish(url: str, posts: Sequence[NewPost], author: int = AUTHOR) -> list[str]:
+    """Publish posts, and return their ids once the pages can show them."""
+
+    async def work(imprint: Imprint) -> list[str]:
+        wallet = await _account(imprint, author)
+        ids = []
+        for post in posts:
+            draft = await imprint.create_draft(wallet, post.content)
+            stored = await imprint.publish_draft(
+                wallet,
+                draft.cid,
+                thumbnail=_draw(post.colour),
+                hashtags=post.hashtags,
+                thumbnail_name=post.picture_name,
+            )
+            foreign = ForeignPost(
+                post.title,
+                draft.cid,
+                stored.thumbnail_cid,
+                post.description,
+                post.price,
+                post.hashtags,
+            )
+            ids.append(await _create(imprint, wallet, foreign))
+            await imprint.wait_until_onchain(draft.cid)
+        await _until_visible(imprint, ids)
+        return ids
+
+    return _run(url, work)
+
+
+def create_on_chain(url: str, posts: Sequence[ForeignPost], author: int = AUTHOR) -> list[str]:
+    """Create posts by the contract alone, and return their ids once the pages can show them."""
+
+    async def work(imprint: Imprint) -> list[str]:
+        wallet = await _account(imprint, author)
+        ids = [await _create(imprint, wallet, post) for post in posts]
+        await _until_visible(imprint, ids)
+        return ids
+
+    return _run(url, work)
+
+
+def buy(url: str, post_id: str, reader: int = READER) -> None:
+    """Buy a post for its price."""
+
+    async def work(imprint: Imprint) -> None:
+        wallet = await _account(imprint, reader)
+        price = int((await imprint.show_post(post_id)).price)
+        call = buy_post_call(imprint.marketplace, post_id, price)
+        sold = (await imprint.show_post(post_id)).sales.count
+        await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
+        async with asyncio.timeout(VISIBLE_SECONDS):
+            while (await imprint.show_post(post_id)).sales.count == sold:
+                await asyncio.sleep(POLL_SECONDS)
+
+    _run(url, work)
+
+
+def _run(url: str, work: Callable[[Imprint], Coroutine[Any, Any, Result]]) -> Result:
+    async def connected() -> Result:
+        async with Imprint.connect(url) as imprint:
+            return await work(imprint)
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, connected()).result()
+
+
+async def _account(imprint: Imprint, number: int) -> NodeWallet:
+    node = imprint.node()
+    address = (await node.request("eth_accounts"))[number]
+    return NodeWallet(node, checksum_address(parse_address(address)))
+
+
+async def _create(imprint: Imprint, wallet: NodeWallet, post: ForeignPost) -> str:
+    call = create_post_call(
+        imprint.marketplace,
+        cid=post.cid,
+        title=post.title,
+        thumbnail_cid=post.thumbnail_cid,
+        description=post.description,
+        price=post.price,
+        hashtags=post.hashtags,
+    )
+    receipt = await wait_for_receipt(wallet.node, await wallet.send_transaction(call))
+    post_id = created_post_id(receipt, imprint.marketplace)
+    assert post_id is not None
+    return post_id
+
+
+async def _until_visible(imprint: Imprint, ids: Sequence[str]) -> None:
+    async with asyncio.timeout(VISIBLE_SECONDS):
+        for post_id in ids:
+            while not await _is_visible(imprint, post_id):
+                await asyncio.sleep(POLL_SECONDS)
+
+
+async def _is_visible(imprint: Imprint, post_id: str) -> bool:
+    try:
+        await imprint.show_post(post_id)
+    except Refusal as refusal:
+        if refusal.code == Code.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+def _draw(colour: str) -> bytes:
+    picture = io.BytesIO()
+    Image.new("RGB", (600, 400), colour).save(picture, "PNG")
+    return picture.getvalue()
