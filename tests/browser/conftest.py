@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.browser.wallet import BrowserWallet
 from tests.processes import PLAIN, Service, free_port, running
 
@@ -22,11 +22,18 @@ from imprint.domain.addresses import checksum_address, parse_address
 HERE = Path(__file__).parent
 AXE = HERE / "node_modules" / "axe-core" / "axe.min.js"
 
+# As long as everything else is waited for: a busy machine is no failure.
+expect.set_options(timeout=30_000)
+
 WATCH = """
 window.__violations = [];
 addEventListener("securitypolicyviolation", (event) =>
   window.__violations.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
 """
+
+
+# A busy machine is slow, which is no failure; what never comes fails all the same.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session")

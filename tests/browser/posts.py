@@ -119,7 +119,7 @@ def buy(url: str, post_id: str, reader: int = READER) -> None:
         sold = (await imprint.show_post(post_id)).sales.count
         await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
         async with asyncio.timeout(VISIBLE_SECONDS):
-            while (await imprint.show_post(post_id)).sales.count == sold:
+            while (await imprint.show_post(post_id)).sales.count == sold:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(POLL_SECONDS)
 
     _run(url, work)
@@ -159,7 +159,7 @@ async def _create(imprint: Imprint, wallet: NodeWallet, post: ForeignPost) -> st
 async def _until_visible(imprint: Imprint, ids: Sequence[str]) -> None:
     async with asyncio.timeout(VISIBLE_SECONDS):
         for post_id in ids:
-            while not await _is_visible(imprint, post_id):
+            while not await _is_visible(imprint, post_id):  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(POLL_SECONDS)
 
 

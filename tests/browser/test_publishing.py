@@ -1,41 +1,26 @@
-"""Publishing in the Studio: from a text to a post on the chain, through everything that fails."""
+"""Publishing in the Studio: the form, the picture, and the way from a text to a post."""
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
-from tests.browser.conftest import Opened, OpenPage, axe_violations
-from tests.browser.wallet import BrowserWallet
+from playwright.sync_api import expect
+from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.publishing import (
+    WalletOf,
+    expect_published,
+    present_step,
+    publish,
+    put_picture,
+    wait_until,
+    write,
+)
 
-WalletOf = Callable[[int], BrowserWallet]
-
-
-def write(opened: Opened, title: str) -> Page:
-    """Connect, write a text, and open the form of its publication."""
-    page = opened.visit("/studio")
-    page.get_by_role("button", name="Connect your wallet").click()
-    page.locator("dialog .choice-name", has_text="Test Wallet").click()
-    page.get_by_role("button", name="New draft").click()
-    editor = page.locator(".cm-content")
-    editor.click()
-    page.keyboard.type(f"# {title}\n\nThe text of it.")
-    page.wait_for_timeout(1_000)
-    key = page.url.rpartition("/")[2]
-    page.evaluate("key => { location.hash = `#/publish/${key}` }", key)
-    expect(page.get_by_label("Title", exact=True)).to_have_value(title)
-    return page
-
-
-def publish(page: Page) -> None:
-    page.get_by_role("button", name="Publish", exact=True).click()
-
-
-def expect_published(page: Page) -> str:
-    """The path of the post."""
-    link = page.get_by_role("link", name="See the post")
-    expect(link).to_be_visible()
-    return link.get_attribute("href") or ""
+MIDDLE = """canvas => {
+  const { width, height } = canvas;
+  const [red, , blue] = canvas.getContext("2d").getImageData(width / 2, height / 2, 1, 1).data;
+  return red > blue ? "red" : "blue";
+}"""
+"""The colour in the middle of a canvas."""
 
 
 @pytest.mark.parametrize(("price", "shown"), [("", "Free"), ("0.05", "0.05 ETH")])
@@ -55,7 +40,8 @@ def test_a_text_becomes_a_post(
 
 def test_limits_are_counted_while_typing(open_page: OpenPage, wallet_of: WalletOf) -> None:
     page = write(open_page(wallet_of(1)), "Limits")
-    page.get_by_label("Title", exact=True).fill("é" * 51)
+    title = page.get_by_label("Title", exact=True)
+    title.fill("é" * 51)
     expect(page.get_by_text("102 of 100 bytes")).to_be_visible()
     expect(page.get_by_text("Shorten the title by 2 bytes.")).to_be_visible()
     page.get_by_label("Price in ETH").fill("1.5")
@@ -64,48 +50,29 @@ def test_limits_are_counted_while_typing(open_page: OpenPage, wallet_of: WalletO
     expect(page.get_by_role("button", name="Remove #essay")).to_be_visible()
     publish(page)
     expect(page.get_by_role("alert")).to_contain_text("Shorten the title")
-    assert axe_violations(page) == []
+    expect(title).to_be_focused()
+    title.fill("é" * 50)
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_a_rejected_transaction_is_asked_for_again(
+def test_what_was_filled_in_is_there_after_a_reload(
     open_page: OpenPage, wallet_of: WalletOf
 ) -> None:
-    wallet = wallet_of(2)
-    wallet.refuses.add("eth_sendTransaction")
-    page = write(open_page(wallet), "Rejected first")
-    publish(page)
-    expect(page.get_by_role("alert")).to_be_visible()
-    assert wallet.sent == []
-    wallet.refuses.clear()
-    page.get_by_role("button", name="Try again").click()
-    expect_published(page)
-    assert len(wallet.sent) == 1
-
-
-@pytest.mark.parametrize("method", ["eth_signTypedData_v4", "eth_sendTransaction"])
-def test_a_reload_goes_on_where_it_was(
-    open_page: OpenPage, wallet_of: WalletOf, method: str
-) -> None:
-    wallet = wallet_of(3)
-    page = write(open_page(wallet), "Reloaded in between")
-    wallet.refuses.add(method)
-    publish(page)
-    expect(page.get_by_role("alert")).to_be_visible()
-    wallet.refuses.clear()
+    page = write(open_page(wallet_of(1)), "Filled in")
+    page.get_by_label("Description").fill("What it is about.")
+    put_picture(page, "drop")
     page.reload()
-    page.get_by_role("button", name="Continue publishing").click()
-    expect_published(page)
-    assert len(wallet.sent) == 1
+    expect(page.get_by_label("Description")).to_have_value("What it is about.")
+    expect(page.get_by_label("Part of the picture that is shown")).to_be_visible()
 
 
-def test_keys_crop_a_picture(open_page: OpenPage, wallet_of: WalletOf) -> None:
+def test_keys_crop_a_picture_from_a_file(open_page: OpenPage, wallet_of: WalletOf) -> None:
     page = write(open_page(wallet_of(4)), "With a picture")
     with page.expect_file_chooser() as chosen:
         page.get_by_role("button", name="Choose a picture…").click()
     picture = page.screenshot()
     chosen.value.set_files({"name": "a.png", "mimeType": "image/png", "buffer": picture})
-    stage = page.get_by_label("Part of the picture that is shown")
-    stage.focus()
+    page.get_by_label("Part of the picture that is shown").focus()
     page.keyboard.press("+")
     expect(page.get_by_label("Zoom")).not_to_have_value("1")
     page.keyboard.press("ArrowLeft")
@@ -113,3 +80,100 @@ def test_keys_crop_a_picture(open_page: OpenPage, wallet_of: WalletOf) -> None:
     expect(page.get_by_label("Zoom")).to_have_value("1")
     publish(page)
     expect_published(page)
+
+
+@pytest.mark.parametrize("kind", ["drop", "paste"])
+def test_a_picture_is_dropped_or_pasted(
+    open_page: OpenPage, wallet_of: WalletOf, kind: str
+) -> None:
+    page = write(open_page(wallet_of(4)), f"A picture by {kind}")
+    put_picture(page, kind)
+    expect(page.get_by_role("radio", name="My own picture")).to_be_checked()
+    page.get_by_role("radio", name="Made from the title").check()
+    expect(page.get_by_label("Part of the picture that is shown")).to_have_count(0)
+
+
+def test_fingers_crop_a_picture(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    opened = open_page(wallet_of(4), has_touch=True, viewport={"width": 390, "height": 844})
+    page = write(opened, "By touch")
+    stage = put_picture(page, "drop")
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    assert box is not None
+    left, middle, y = box["x"] + 20, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    assert stage.evaluate(MIDDLE) == "blue"
+    fingers = opened.context.new_cdp_session(page)
+
+    def touch(kind: str, *across: float) -> None:
+        points = [{"x": x, "y": y, "id": number} for number, x in enumerate(across)]
+        fingers.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+
+    touch("Start", middle - 30, middle + 30)
+    touch("Move", middle - 60, middle + 60)
+    touch("End")
+    expect(page.get_by_label("Zoom")).not_to_have_value("1")
+    touch("Start", left)
+    touch("Move", left + 60)
+    touch("Move", left + 120)
+    touch("End")
+    # What was on the left of the middle is in the middle now.
+    wait_until(page, lambda: stage.evaluate(MIDDLE) == "red")
+
+
+def test_keys_alone_publish(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(5)
+    wallet.refuses.add("eth_sendTransaction")
+    page = write(open_page(wallet), "By keys alone")
+    page.get_by_label("Title", exact=True).focus()
+    page.keyboard.press("Tab")
+    page.keyboard.type("Written without a mouse.")
+    page.keyboard.press("Tab")
+    page.keyboard.type("keys ")
+    page.keyboard.press("Tab")
+    page.keyboard.type("0.01")
+    button = page.get_by_role("button", name="Publish", exact=True)
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        if button.evaluate("element => element === document.activeElement"):
+            break
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+    again = page.get_by_role("button", name="Try again")
+    expect(again).to_be_focused()
+    wallet.refuses.clear()
+    page.keyboard.press("Enter")
+    expect_published(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_at_any_step_and_all_fit_a_narrow_phone(
+    open_page: OpenPage, wallet_of: WalletOf, scheme: str
+) -> None:
+    wallet = wallet_of(6)
+    phone = {"width": 320, "height": 640}
+    page = write(open_page(wallet, color_scheme=scheme, viewport=phone), f"Looked at in {scheme}")
+
+    def look() -> None:
+        assert axe_violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+    look()
+    page.get_by_label("Price in ETH").fill("7")
+    page.get_by_label("Hashtags").fill("essay, ")
+    publish(page)
+    look()
+    page.get_by_label("Price in ETH").fill("0.5")
+    put_picture(page, "drop")
+    look()
+    wallet.refuses.add("eth_signTypedData_v4")
+    publish(page)
+    expect(page.get_by_role("alert")).to_be_visible()
+    look()
+    wallet.refuses.clear()
+    wallet.withholds.add("eth_getTransactionReceipt")
+    page.get_by_role("button", name="Try again").click()
+    expect(present_step(page)).to_contain_text("Mined")
+    look()
+    wallet.withholds.clear()
+    expect_published(page)
+    look()

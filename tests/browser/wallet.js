@@ -9,6 +9,7 @@
         await new Promise((resolve) => setTimeout(resolve, 50));
         said = await window.__walletRequest(method, given, looks);
       }
+      if (said.lost) return new Promise(() => {});
       if (said.error) {
         const { code, data, message } = said.error;
         throw Object.assign(new Error(message), { code, data });

@@ -56,6 +56,10 @@ class BrowserWallet:
     """Methods that the person has not confirmed yet: they wait until they are removed."""
     waits_for_blocks: bool = False
     """Whether its node seems to have mined nothing of what was sent."""
+    withholds: set[str] = field(default_factory=set)
+    """Methods that its node answers with null, as one does that has not seen a transaction yet."""
+    loses: set[str] = field(default_factory=set)
+    """Methods that are carried out, but whose responses never reach the page."""
     prompts: list[str] = field(default_factory=list)
     """What the person was asked, in order."""
     sent: list[str] = field(default_factory=list)
@@ -107,7 +111,8 @@ class BrowserWallet:
         if method in self.undecided:
             return {"undecided": True}
         try:
-            return {"result": self._respond(method, json.loads(parameters))}
+            result = self._respond(method, json.loads(parameters))
+            return {"lost": True} if method in self.loses else {"result": result}
         except WalletError as error:
             return {"error": {"code": error.code, "message": str(error), "data": error.data}}
 
@@ -131,6 +136,8 @@ class BrowserWallet:
                 return self._switch(int(parameters[0]["chainId"], 16))
         if self.unreachable:
             raise WalletError(-32603, "Failed to fetch")
+        if method in self.withholds:
+            return None
         if method in PROMPTS and (self.locked or not self.connected):
             raise WalletError(4100, "The requested account has not been authorized by the user.")
         result = self._call(method, parameters)
@@ -160,6 +167,6 @@ class BrowserWallet:
         except httpx2.TransportError as error:
             raise WalletError(-32603, "Failed to fetch") from error
         if "error" in said:
-            error = said["error"]
-            raise WalletError(error["code"], error["message"], error.get("data"))
+            given = said["error"]
+            raise WalletError(given["code"], given["message"], given.get("data"))
         return said["result"]

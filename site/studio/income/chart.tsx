@@ -7,12 +7,13 @@ import type { Day } from "./days.ts";
 const WIDTH = 720;
 const HEIGHT = 200;
 const FLOOR = 24;
+const CEILING = 8;
 
 /** The height of a bar; a sale is seen however small it is. */
 function heightOf(earned: bigint, most: bigint): number {
   if (earned === 0n) return 0;
   const share = Number((earned * 10_000n) / most) / 10_000;
-  return Math.max(2, share * (HEIGHT - FLOOR - 8));
+  return Math.max(2, share * (HEIGHT - FLOOR - CEILING));
 }
 
 const spoken = ({ day, sales, earned }: Day): string =>
@@ -59,7 +60,11 @@ export function Chart({ days }: { days: readonly Day[] }) {
           setAt(Math.min(days.length - 1, Math.max(0, Math.floor(across * days.length))));
         }}
       >
+        <span class="income-most" aria-hidden="true">
+          {coin(most)}
+        </span>
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+          <line class="income-ceiling" x1={0} x2={WIDTH} y1={CEILING} y2={CEILING} />
           <line class="income-floor" x1={0} x2={WIDTH} y1={HEIGHT - FLOOR} y2={HEIGHT - FLOOR} />
           {days.map(({ day, earned }, index) => {
             const height = heightOf(earned, most);

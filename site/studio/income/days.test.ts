@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { covers, salesByDay, startOf } from "./days.ts";
+import { covers, cutBefore, salesByDay, startOf } from "./days.ts";
 
 const NOW = Date.parse("2026-03-02T00:30:00Z");
 
@@ -46,4 +46,11 @@ test("a chart is covered when the list is complete or reaches before the period"
   assert.equal(covers(before, false, null, NOW), false);
   assert.equal(covers(within, true, null, NOW), true);
   assert.equal(startOf(null, NOW), null);
+});
+
+test("a chart of all time says where it begins if there are earlier sales", () => {
+  const old = [{ at: "2020-01-01T00:00:00Z", price: "1" }];
+  assert.equal(cutBefore(old, null, NOW), salesByDay(old, null, NOW)[0]?.day);
+  assert.equal(cutBefore(old, 90, NOW), null);
+  assert.equal(cutBefore([{ at: "2026-01-01T00:00:00Z", price: "1" }], null, NOW), null);
 });

@@ -31,11 +31,24 @@ export function startOf(period: Period, now: number): number | null {
   return period === null ? null : (Math.floor(now / DAY) - period + 1) * DAY;
 }
 
+const earliestOf = (now: number): number => (Math.floor(now / DAY) - MOST_DAYS + 1) * DAY;
+
+/** The first day of a chart of all time that leaves earlier sales out; null if it has them all. */
+export function cutBefore(
+  sales: readonly SaleAmount[],
+  period: Period,
+  now: number,
+): string | null {
+  const earliest = earliestOf(now);
+  const isCut = period === null && sales.some(({ at }) => Date.parse(at) < earliest);
+  return isCut ? dayOf(earliest) : null;
+}
+
 /** Every day from the first to today, also those without a sale. */
 export function salesByDay(sales: readonly SaleAmount[], period: Period, now: number): Day[] {
-  const oldest = Math.min(now, ...sales.map(({ at }) => Date.parse(at)));
-  const earliest = (Math.floor(now / DAY) - MOST_DAYS + 1) * DAY;
-  const from = startOf(period, now) ?? Math.max(Math.floor(oldest / DAY) * DAY, earliest);
+  const oldest = sales.reduce((first, { at }) => Math.min(first, Date.parse(at)), now);
+  const first = Math.max(Math.floor(oldest / DAY) * DAY, earliestOf(now));
+  const from = startOf(period, now) ?? first;
   const days = new Map<string, { sales: number; earned: bigint }>();
   for (let time = from; time <= now; time += DAY) days.set(dayOf(time), { sales: 0, earned: 0n });
   for (const { at, price } of sales) {

@@ -7,7 +7,7 @@ import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
 import { formatRoute } from "../routes.ts";
 import { Chart } from "./chart.tsx";
-import { covers, PERIODS, type Period, salesByDay, startOf } from "./days.ts";
+import { covers, cutBefore, PERIODS, type Period, salesByDay, startOf } from "./days.ts";
 import { Posts } from "./posts.tsx";
 
 /** Sales of a page, which is the most that the service gives at once. */
@@ -120,6 +120,7 @@ function Sales({ total }: { total: number }) {
   const isCovered = sold !== null && covers(sold.sales, sold.next === null, period, now);
   const oldest = sold?.sales.at(-1);
   const from = startOf(period, now);
+  const cut = sold && cutBefore(sold.sales, period, now);
   const within = sold?.sales.filter(({ at }) => from === null || Date.parse(at) >= from) ?? [];
   const earned = within.reduce((sum, { price }) => sum + BigInt(price), 0n);
   return (
@@ -143,10 +144,20 @@ function Sales({ total }: { total: number }) {
       </div>
       {sold && (
         <>
-          <p>
-            {coin(earned)} from {count(within.length, "sale")} in this period.
-          </p>
-          <Chart days={salesByDay(sold.sales, period, now)} />
+          {sold.sales.length > 0 && (
+            <>
+              <p>
+                {coin(earned)} from {count(within.length, "sale")} in this period.
+              </p>
+              <Chart days={salesByDay(sold.sales, period, now)} />
+            </>
+          )}
+          {cut && (
+            <p class="income-partial">
+              The chart begins on {day(cut)}; earlier sales are in the list and in the table to
+              download.
+            </p>
+          )}
           {!isCovered && oldest && (
             <p class="income-partial">
               The chart covers the newest {count(sold.sales.length, "sale")} of {total}, since{" "}
@@ -169,7 +180,25 @@ function Sales({ total }: { total: number }) {
   );
 }
 
+/** The titles of posts by their ids, as far as they are read; a post is asked for once. */
+function useTitles(sales: readonly Sale[]): ReadonlyMap<string, string> {
+  const [titles, setTitles] = useState<ReadonlyMap<string, string>>(new Map());
+  const ids = [...new Set(sales.map(({ postId }) => postId))].join(" ");
+  useEffect(() => {
+    for (const id of ids.split(" ").filter((each) => each && !titles.has(each))) {
+      // Without its title, a post has its number.
+      const named = imprint.showPost(id).then(({ title }) => title || "Untitled");
+      named.then(
+        (title) => setTitles((before) => new Map(before).set(id, title)),
+        () => undefined,
+      );
+    }
+  }, [ids]);
+  return titles;
+}
+
 function Newest({ sales }: { sales: readonly Sale[] }) {
+  const titles = useTitles(sales);
   if (sales.length === 0) return <p>No sale yet. Share the link of a post to change that.</p>;
   return (
     <div class="income-scroll">
@@ -190,7 +219,7 @@ function Newest({ sales }: { sales: readonly Sale[] }) {
                 <time datetime={at}>{day(at)}</time>
               </td>
               <td>
-                <a href={`/p/${postId}`}>Post {postId}</a>
+                <a href={`/p/${postId}`}>{titles.get(postId) ?? `Post ${postId}`}</a>
               </td>
               <td>
                 <a href={`/a/${buyer}`} title={buyer}>

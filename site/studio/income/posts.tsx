@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { coin, count, day } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, explain } from "../../wallet/index.ts";
-import { PriceForm } from "../publish/price-form.tsx";
+import { isPriceChanging, PriceForm } from "../publish/price-form.tsx";
 import { type PriceHistory, readPriceHistory } from "./price-history.ts";
 
 const priceText = (wei: string): string => (wei === "0" ? "free" : coin(wei));
@@ -42,10 +42,12 @@ export function Posts({ by }: { by: Account }) {
               {post.firstPrice !== post.price && `, first ${priceText(post.firstPrice)}`} · since{" "}
               {day(post.createdAt)}
             </p>
-            <details>
+            <details open={isPriceChanging(by, post)}>
               <summary>Price</summary>
-              <History by={by} post={post} />
-              <PriceForm by={by} post={post} onChanged={changed} />
+              <div class="income-price">
+                <PriceForm by={by} post={post} onChanged={changed} />
+                <History key={post.price} by={by} post={post} />
+              </div>
             </details>
           </li>
         ))}
@@ -70,12 +72,14 @@ function History({ by, post }: { by: Account; post: Post }) {
       setFailure(explain(error).sentence),
     );
   };
-  if (failure) return <p role="alert">{failure}</p>;
   if (!history) {
     return (
-      <button type="button" class="quiet" onClick={read}>
-        Show price changes
-      </button>
+      <div>
+        {failure && <p role="alert">{failure}</p>}
+        <button type="button" onClick={read}>
+          {failure ? "Try again" : "Show price changes"}
+        </button>
+      </div>
     );
   }
   return (
@@ -84,9 +88,13 @@ function History({ by, post }: { by: Account; post: Post }) {
         <p>The price has not changed{history.since > post.block.number && " lately"}.</p>
       ) : (
         <ul class="income-changes">
-          {history.changes.map(({ block, from, to }, index) => (
+          {history.changes.map(({ block, at, from, to }, index) => (
             <li key={`${block} ${index}`}>
-              {priceText(from)} → {priceText(to)}, in block {block}
+              {priceText(from)} → {priceText(to)}
+              <span>
+                {at && <time datetime={at}>{day(at)}, </time>}
+                block {block}
+              </span>
             </li>
           ))}
         </ul>

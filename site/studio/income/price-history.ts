@@ -4,11 +4,14 @@ import type { Address, Hex, Post, Provider } from "imprint-press";
 
 export interface PricePoint {
   readonly block: number;
+  /** When the block was made, ISO 8601; null if it was not asked for or the node has not said. */
+  readonly at: string | null;
   readonly from: string;
   readonly to: string;
 }
 
 export interface PriceHistory {
+  /** The newest first. */
   readonly changes: readonly PricePoint[];
   /** The first block that was looked at; later than the post if the node refuses more. */
   readonly since: number;
@@ -20,6 +23,9 @@ const PRICE_UPDATED = "0xad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad592
 /** Blocks that nodes with limits still search at once. */
 const FEW_BLOCKS = 9_000;
 
+/** Blocks whose dates are read: the newest; earlier changes are shown with their block alone. */
+const DATED_BLOCKS = 20;
+
 /** Ask the node for all changes since the post, or for the latest blocks if that is too much. */
 export async function readPriceHistory(
   provider: Provider,
@@ -29,7 +35,8 @@ export async function readPriceHistory(
   const newest = Number(await provider.request({ method: "eth_blockNumber", params: [] }));
   const first = post.block.number;
   const recent = Math.max(first, newest - FEW_BLOCKS);
-  const read = (from: number) => readChanges(provider, marketplace, post.id, from);
+  const read = async (from: number) =>
+    withDates(provider, await readChanges(provider, marketplace, post.id, from));
   try {
     return { changes: await read(first), since: first };
   } catch (error) {
@@ -52,9 +59,25 @@ async function readChanges(
     blockNumber: Hex;
     data: Hex;
   }[];
-  return logs.map(({ blockNumber, data }) => ({
+  return logs.reverse().map(({ blockNumber, data }) => ({
     block: Number(blockNumber),
+    at: null,
     from: BigInt(`0x${data.slice(2, 66)}`).toString(),
     to: BigInt(`0x${data.slice(66, 130)}`).toString(),
   }));
+}
+
+async function withDates(provider: Provider, changes: PricePoint[]): Promise<PricePoint[]> {
+  const blocks = [...new Set(changes.map(({ block }) => block))].slice(0, DATED_BLOCKS);
+  const read = async (block: number): Promise<[number, string | null]> => {
+    const params = [`0x${block.toString(16)}`, false];
+    const found = await provider
+      .request({ method: "eth_getBlockByNumber", params })
+      // A change without its date is still worth showing.
+      .catch(() => null);
+    const { timestamp } = (found ?? {}) as { timestamp?: Hex };
+    return [block, timestamp ? new Date(Number(timestamp) * 1000).toISOString() : null];
+  };
+  const dates = new Map(await Promise.all(blocks.map(read)));
+  return changes.map((change) => ({ ...change, at: dates.get(change.block) ?? null }));
 }

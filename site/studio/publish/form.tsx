@@ -49,11 +49,15 @@ const detailsOf = (form: Form): PostDetails => ({
   hashtags: form.tags,
 });
 
-/** What keeps a form from being published, or null. */
-const problemOf = (form: Form): string | null =>
-  measureTitle(form.title).problem ??
-  measureDescription(form.description).problem ??
-  priceProblem(form.price);
+/** The first field that keeps a form from being published, and why; null if none does. */
+function problemOf(form: Form): { field: string; sentence: string } | null {
+  const title = measureTitle(form.title).problem;
+  if (title) return { field: "publish-title", sentence: title };
+  const description = measureDescription(form.description).problem;
+  if (description) return { field: "publish-description", sentence: description };
+  const price = priceProblem(form.price);
+  return price ? { field: "publish-price", sentence: price } : null;
+}
 
 export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Props) {
   const [form, setForm] = useState(given);
@@ -61,12 +65,14 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
   const [picture, setPicture] = useState<ImageBitmap | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [isStarting, setStarting] = useState(false);
-  const change = (part: Partial<Form>) =>
+  const change = (part: Partial<Form>) => {
+    setProblem(null);
     setForm((before) => {
       const next = { ...before, ...part };
       keepForm(by.address, draftKey, next);
       return next;
     });
+  };
   useEffect(() => {
     if (pictures.source) decodePicture(pictures.source).then(setPicture, () => undefined);
   }, [pictures]);
@@ -80,8 +86,11 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
   const publish = async (event: Event) => {
     event.preventDefault();
     const wrong = problemOf(form);
-    setProblem(wrong);
-    if (wrong) return;
+    setProblem(wrong?.sentence ?? null);
+    if (wrong) {
+      document.getElementById(wrong.field)?.focus();
+      return;
+    }
     setStarting(true);
     try {
       const isOwn = form.picture === "own" && picture !== null && source !== null;
@@ -95,7 +104,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
     }
   };
   return (
-    <form class="publish" onSubmit={publish} noValidate>
+    <form class="publish-form" onSubmit={publish} noValidate>
       <h1>Publish</h1>
       <div class="publish-fields">
         <TextField
@@ -116,7 +125,6 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
         <TagsField tags={form.tags} limits={TAG_LIMITS} onChange={(tags) => change({ tags })} />
         <PriceField value={form.price} onChange={(price) => change({ price })} />
         <ThumbnailField
-          title={cleanTitle(form.title)}
           kind={form.picture}
           picture={picture}
           crop={form.crop}
@@ -129,15 +137,17 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
         <h2>As readers see it</h2>
         <CardPreview by={by} form={form} picture={picture} />
         <Cost by={by} form={form} />
-        {problem && (
-          <p class="publish-problem" role="alert">
-            {problem}
-          </p>
-        )}
-        <button type="submit" class="primary" disabled={isStarting}>
-          Publish
-        </button>
-        <a href={formatRoute({ view: "draft", key: draftKey })}>Back to the text</a>
+        <div class="publish-submit">
+          {problem && (
+            <p class="publish-problem" role="alert">
+              {problem}
+            </p>
+          )}
+          <button type="submit" class="primary" disabled={isStarting}>
+            Publish
+          </button>
+          <a href={formatRoute({ view: "draft", key: draftKey })}>Back to the text</a>
+        </div>
       </aside>
     </form>
   );

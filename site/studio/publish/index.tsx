@@ -9,6 +9,7 @@ import { SignInAgain } from "../sign-in.tsx";
 import { PublishForm } from "./form.tsx";
 import {
   type Form,
+  hearProgress,
   keepForm,
   keepPictures,
   keepProgress,
@@ -18,13 +19,7 @@ import {
   recallProgress,
 } from "./kept-publication.ts";
 import { fitBytes } from "./limits.ts";
-import {
-  beginProgress,
-  needsAuthor,
-  nextTask,
-  type PostDetails,
-  type Progress,
-} from "./progress.ts";
+import { beginProgress, type PostDetails, type Progress } from "./progress.ts";
 import { Publication } from "./publication.ts";
 import { Running } from "./running.tsx";
 import { worldOf } from "./studio-world.ts";
@@ -50,8 +45,11 @@ function open(by: Account, key: string, progress: Progress): Publication {
     current = next;
     publications.set(placeOf(address, next), publication);
     keepForm(address, next, recallForm(address, key));
-    keepForm(address, key, null);
+    publication.rename(next);
+    // Other tabs at the old key read the new one here, before it is gone.
+    keepProgress(address, key, publication.progress.value);
     keepProgress(address, key, null);
+    keepForm(address, key, null);
     markPublication(key, null);
     await move(address, key, next);
     go({ view: "publish", key: next }, { replace: true });
@@ -61,6 +59,10 @@ function open(by: Account, key: string, progress: Progress): Publication {
     keep(next) {
       world.keep(next);
       const state = next.step === "done" ? "published" : "publishing";
+      if (next.step === "done") {
+        keepForm(address, current, null);
+        void keepPictures(address, current, null).catch(() => undefined);
+      }
       markPublication(current, { state, ...(next.postId && { postId: next.postId }) });
     },
   });
@@ -85,13 +87,32 @@ export function PublishView({ draftKey }: { draftKey: string }) {
   const [failure, setFailure] = useState<string | null>(null);
   const [publication, setPublication] = useState<Publication | null>(null);
   const isReady = isSignedIn.value;
+  const forget = (address: string) => {
+    markPublication(draftKey, null);
+    publications.delete(placeOf(address, draftKey));
+    setPublication(null);
+  };
   useEffect(() => {
     if (!by) return;
     setOpened(null);
     const found = resume(by, draftKey);
     setPublication(found);
-    if (found && !needsAuthor(nextTask(found.progress.value))) void found.run();
+    if (found) void found.attend();
   }, [by, draftKey]);
+  useEffect(() => {
+    if (!by) return;
+    // Another tab begins, goes on with or takes back the same publication.
+    return hearProgress(by.address, draftKey, (kept) => {
+      if (kept && kept.draftKey !== draftKey) {
+        go({ view: "publish", key: kept.draftKey }, { replace: true });
+      } else if (kept) {
+        const found = publication ?? resume(by, draftKey);
+        found?.refresh();
+        setPublication(found);
+        void found?.attend();
+      } else if (publication && !publication.isRunning.value) forget(by.address);
+    });
+  }, [by, draftKey, publication]);
   useEffect(() => {
     if (!by || !isReady || publication) return;
     let isShown = true;
@@ -106,11 +127,14 @@ export function PublishView({ draftKey }: { draftKey: string }) {
   if (!by) return null;
   const edit = () => {
     keepProgress(by.address, draftKey, null);
-    markPublication(draftKey, null);
-    publications.delete(placeOf(by.address, draftKey));
-    setPublication(null);
+    forget(by.address);
   };
   const start = async (details: PostDetails, pictures: Pictures) => {
+    const other = resume(by, draftKey);
+    if (other) {
+      setPublication(other);
+      return other.attend();
+    }
     await keepPictures(by.address, draftKey, pictures);
     const begun = beginProgress(by.address, draftKey, details);
     keepProgress(by.address, draftKey, begun);

@@ -18,7 +18,7 @@ export interface Form {
 export interface Pictures {
   /** The picture as it was chosen. */
   readonly source: Blob | null;
-  /** What is uploaded; gone once it is. */
+  /** What is uploaded; kept until the post is listed, as another version may need it. */
   readonly thumbnail: Blob | null;
 }
 
@@ -41,6 +41,20 @@ export const recallProgress = (account: string, key: string): Progress | null =>
 /** Written before this returns: nothing can come between a hash and its record. */
 export const keepProgress = (account: string, key: string, progress: Progress | null): void =>
   remember(progressKey(placeOf(account, key)), progress);
+
+/** Hear of progress that another tab keeps; null if it has forgotten it. The result ends this. */
+export function hearProgress(
+  account: string,
+  key: string,
+  hear: (progress: Progress | null) => void,
+): () => void {
+  const place = progressKey(placeOf(account, key));
+  const listen = (event: StorageEvent) => {
+    if (event.key === place) hear(event.newValue ? (JSON.parse(event.newValue) as Progress) : null);
+  };
+  addEventListener("storage", listen);
+  return () => removeEventListener("storage", listen);
+}
 
 export async function recallPictures(account: string, key: string): Promise<Pictures> {
   const none = { source: null, thumbnail: null };

@@ -8,6 +8,9 @@ export interface Entry {
   readonly author: Address;
 }
 
+/** Members of the tuple before the price; each takes a word at its beginning. */
+const BEFORE_PRICE = 5;
+
 const POST_OF_CID = "0xe8be2748";
 const ENTRY_OF_POST = "0xeba1e3b3";
 
@@ -39,10 +42,26 @@ export async function countTransactions(
   return Number(await provider.request({ method: "eth_getTransactionCount", params }));
 }
 
-/** Whether the node knows a transaction, mined or waiting. */
-export async function knowsTransaction(provider: Provider, hash: Hex): Promise<boolean> {
+/** The number of a transaction, mined or waiting; null if the node does not know it. */
+export async function findNonce(provider: Provider, hash: Hex): Promise<number | null> {
   const params = [hash];
-  return (await provider.request({ method: "eth_getTransactionByHash", params })) !== null;
+  const found = (await provider.request({ method: "eth_getTransactionByHash", params })) as {
+    nonce: Hex;
+  } | null;
+  return found && Number(found.nonce);
+}
+
+/** The price of a post in wei, as the marketplace has it now. */
+export async function readPrice(
+  provider: Provider,
+  marketplace: Address,
+  postId: string,
+): Promise<bigint> {
+  const data = `${ENTRY_OF_POST}${word(BigInt(postId))}`;
+  const params = [{ to: marketplace, data }, "latest"];
+  const entry = (await provider.request({ method: "eth_call", params })) as Hex;
+  const at = 2 + 64 * (1 + BEFORE_PRICE);
+  return BigInt(`0x${entry.slice(at, at + 64)}`);
 }
 
 /** What a call would cost at most now, in wei: gas by the node, at its present price. */

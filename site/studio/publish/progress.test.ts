@@ -71,10 +71,9 @@ test("a hash without a question to the wallet is refused", () => {
   assert.throws(() => after(SAVED, UPLOADED, SENT), TypeError);
 });
 
-test("a replacement that does the same is followed in its place", () => {
-  const replaced = after(SAVED, UPLOADED, ASKED, SENT, { type: "resent", transaction: "0x02" });
-  assert.equal(nextTask(replaced), "follow");
-  assert.equal(replaced.transaction, "0x02");
+test("the first save may give the draft another key, and no later step does", () => {
+  assert.equal(after({ type: "renamed", draftKey: "group" }).draftKey, "group");
+  assert.throws(() => after(SAVED, { type: "renamed", draftKey: "group" }), TypeError);
 });
 
 test("a post that is on the chain already is found from any step", () => {

@@ -36,6 +36,8 @@ export interface Progress {
 
 export type ProgressEvent =
   | { readonly type: "saved"; readonly cid: string }
+  /** The first save gave the draft another key. */
+  | { readonly type: "renamed"; readonly draftKey: string }
   | { readonly type: "uploaded"; readonly thumbnailCid: string }
   /** The version is no longer a draft of this author: it was replaced or deleted elsewhere. */
   | { readonly type: "replaced" }
@@ -43,8 +45,6 @@ export type ProgressEvent =
   /** The wallet has sent nothing: rejected, no funds, or the author knows it. */
   | { readonly type: "declined" }
   | { readonly type: "sent"; readonly transaction: Hex }
-  /** The wallet sent another transaction in place of this one, to the same end. */
-  | { readonly type: "resent"; readonly transaction: Hex }
   /** The transaction failed, or was replaced by one that does something else. */
   | { readonly type: "ended" }
   /** The marketplace has the author's post with this cid. */
@@ -77,6 +77,9 @@ export function advance(progress: Progress, event: ProgressEvent): Progress {
     case "saved":
       if (step === "text") return { ...progress, step: "upload", cid: event.cid };
       break;
+    case "renamed":
+      if (step === "text") return { ...progress, draftKey: event.draftKey };
+      break;
     case "uploaded":
       if (step === "upload") {
         return { ...progress, step: "transaction", thumbnailCid: event.thumbnailCid };
@@ -98,9 +101,6 @@ export function advance(progress: Progress, event: ProgressEvent): Progress {
       if (step === "transaction" && progress.asked) {
         return { ...progress, step: "mined", transaction: event.transaction };
       }
-      break;
-    case "resent":
-      if (step === "mined") return { ...progress, transaction: event.transaction };
       break;
     case "ended":
       if (step === "mined") {

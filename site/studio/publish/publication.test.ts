@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Hex, Receipt } from "imprint-press";
 import { beginProgress, type Progress } from "./progress.ts";
 import { Publication, type PublicationWorld } from "./publication.ts";
+import type { Chain } from "./sent-transaction.ts";
 
 const AUTHOR = "0x00000000000000000000000000000000000000aa";
 const MARKET = "0x00000000000000000000000000000000000000bb";
@@ -13,6 +14,14 @@ const mined = (status: Receipt["status"]): Receipt => ({
   status,
   blockNumber: 9,
   logs: status === "success" ? [{ address: MARKET, topics: [CREATED, "0x07"], data: "0x" }] : [],
+});
+
+const makeChain = (other: Partial<Chain> = {}): Chain => ({
+  check: async () => undefined,
+  countTransactions: async () => 3,
+  findReceipt: async () => mined("success"),
+  findNonce: async () => 3,
+  ...other,
 });
 
 /** A chain and a service in memory; what happens is counted, and each part can be replaced. */
@@ -31,19 +40,22 @@ function makeWorld(other: Partial<PublicationWorld> = {}) {
     },
     call: () => ({ to: MARKET, data: "0x" }),
     findEntry: async () => null,
-    check: async () => undefined,
-    countTransactions: async () => 3,
+    switchChain: async () => undefined,
     async send(): Promise<Hex> {
       calls.sent += 1;
       return "0x11";
     },
     hasSentNothing: () => true,
-    findReceipt: async () => mined("success"),
-    knowsTransaction: async () => true,
+    chain: makeChain(),
     findRefusal: async () => null,
     isListed: async () => true,
     keep: (progress) => kept.push(progress),
+    recall: () => kept.at(-1) ?? null,
+    lock: async () => () => undefined,
+    isLocked: async () => false,
+    isFree: async () => undefined,
     explain: (error) => ({ sentence: String(error), actions: ["retry"] }),
+    nameSilent: (error) => (String(error).includes("away") ? "The node" : null),
     pause: async () => undefined,
     ...other,
   };
@@ -97,7 +109,9 @@ test("a rejected transaction is asked for again, without another upload", async 
 });
 
 test("a wallet whose response was lost is not asked again by itself", async () => {
-  const { world, calls } = makeWorld({ countTransactions: async () => 4 });
+  const { world, calls } = makeWorld({
+    chain: makeChain({ countTransactions: async () => 4 }),
+  });
   const lost: Progress = {
     ...beginProgress(AUTHOR, "key", DETAILS),
     step: "transaction",
@@ -128,9 +142,14 @@ test("a cid of somebody else is never sent, and a new version is", async () => {
 });
 
 test("a transaction that reverted says why and can be sent again", async () => {
+  let isSent = false;
   const { publication } = makeWorld({
-    findReceipt: async () => mined("reverted"),
-    findRefusal: async () => "The marketplace wants a title.",
+    chain: makeChain({ findReceipt: async () => mined("reverted") }),
+    findRefusal: async () => (isSent ? "The marketplace wants a title." : null),
+    async send() {
+      isSent = true;
+      return "0x12";
+    },
   });
   await publication.run();
   assert.equal(publication.failure.value?.sentence, "The marketplace wants a title.");
@@ -142,4 +161,86 @@ test("a version that was replaced elsewhere leads back to the newest text", asyn
   await publication.run();
   assert.equal(publication.progress.value.step, "text");
   assert.match(publication.failure.value?.sentence ?? "", /changed or deleted elsewhere/);
+});
+
+test("a node that is away for a moment stops nothing, and is named meanwhile", async () => {
+  let away = 3;
+  const notes: (string | null)[] = [];
+  const made = makeWorld({
+    chain: makeChain({
+      async findReceipt() {
+        away -= 1;
+        if (away >= 0) throw new Error("away");
+        return mined("success");
+      },
+    }),
+    pause: async () => void notes.push(made.publication.note.value),
+  });
+  await made.publication.run();
+  assert.equal(made.publication.progress.value.step, "done");
+  assert.match(notes[0] ?? "", /^The node does not respond/);
+  assert.equal(made.publication.note.value, null);
+});
+
+test("a node that stays away ends the patience, and the same step goes on later", async () => {
+  let isAway = true;
+  const { publication, calls } = makeWorld({
+    chain: makeChain({
+      async findReceipt() {
+        if (isAway) throw new Error("away");
+        return mined("success");
+      },
+    }),
+  });
+  await publication.run();
+  assert.match(publication.failure.value?.sentence ?? "", /away/);
+  assert.deepEqual(publication.failure.value?.actions, ["retry"]);
+  isAway = false;
+  await publication.run();
+  assert.equal(publication.progress.value.step, "done");
+  assert.equal(calls.sent, 1);
+});
+
+test("what another tab runs is followed, and taken over when that tab ends", async () => {
+  let isFree = false;
+  let free: () => void = () => undefined;
+  const freed = new Promise<void>((resolve) => {
+    free = resolve;
+  });
+  const begun = beginProgress(AUTHOR, "key", DETAILS);
+  let kept: Progress = begun;
+  const { world, calls } = makeWorld({
+    lock: async () => (isFree ? () => undefined : null),
+    isLocked: async () => !isFree,
+    isFree: () => freed,
+    recall: () => kept,
+  });
+  const publication = new Publication(begun, world);
+  const running = publication.run();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(publication.isElsewhere.value, true);
+  kept = { ...begun, step: "mined", cid: "bafy1", asked: { nonce: 3 }, transaction: "0x11" };
+  isFree = true;
+  free();
+  await running;
+  assert.equal(publication.progress.value.step, "done");
+  assert.equal(calls.sent, 0);
+});
+
+test("a text that somebody else published in between is saved anew after the revert", async () => {
+  let isTaken = false;
+  const stranger = { postId: "5", author: MARKET } as const;
+  const { publication } = makeWorld({
+    findEntry: async (cid) => (isTaken && cid === "bafy1" ? stranger : null),
+    chain: makeChain({ findReceipt: async () => mined(isTaken ? "reverted" : "success") }),
+    async send() {
+      isTaken = !isTaken;
+      return "0x12";
+    },
+  });
+  await publication.run();
+  assert.deepEqual(publication.failure.value?.actions, ["new-version"]);
+  await publication.publishNewVersion();
+  assert.equal(publication.progress.value.cid, "bafy2");
+  assert.equal(publication.progress.value.step, "done");
 });

@@ -3,60 +3,58 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { Address, Call, Hex } from "imprint-press";
 import { createdPostId, type Receipt } from "imprint-press";
+import { type Failure, LOST, Stopped, UNMINED } from "./failure.ts";
 import type { Entry } from "./marketplace-entries.ts";
-import { advance, nextTask, type Progress, type ProgressEvent, type Task } from "./progress.ts";
-
-/** Why a step stopped, and what the author can do. */
-export interface Failure {
-  readonly sentence: string;
-  /** `new-version` saves the text again under another cid; `ask-again` asks the wallet anew. */
-  readonly actions: readonly ("retry" | "ask-again" | "new-version" | "sign-in" | "edit")[];
-}
-
-/** A step that stopped for a reason that the author is told. */
-export class Stopped extends Error {
-  override readonly name = "Stopped";
-
-  constructor(readonly failure: Failure) {
-    super(failure.sentence);
-  }
-}
+import { Patience, type Waiting } from "./patience.ts";
+import {
+  advance,
+  needsAuthor,
+  nextTask,
+  type Progress,
+  type ProgressEvent,
+  type Task,
+} from "./progress.ts";
+import { type Chain, followTransaction, searchTransaction } from "./sent-transaction.ts";
 
 /** What a publication needs from the Studio, the service, the wallet and the chain. */
-export interface PublicationWorld {
+export interface PublicationWorld extends Waiting {
   readonly marketplace: Address;
+  readonly chain: Chain;
   /** The cid of the newest text, saved if need be; `isNew` makes a version of its own. */
   save(isNew: boolean): Promise<{ cid: string } | { postId: string }>;
   /** The cid of the picture; null if the version is no longer a draft. */
   upload(progress: Progress): Promise<string | null>;
   call(progress: Progress): Call;
   findEntry(cid: string): Promise<Entry | null>;
-  /** The right chain and no refusal by the contract. Throws `Stopped`. */
-  check(call: Call): Promise<void>;
-  countTransactions(which: "latest" | "pending"): Promise<number>;
+  /** Have the wallet switch to the chain of the service; it may ask its owner. */
+  switchChain(): Promise<void>;
   send(call: Call): Promise<Hex>;
   /** Whether a failed `send` has surely sent nothing. */
   hasSentNothing(error: unknown): boolean;
-  findReceipt(hash: Hex): Promise<Receipt | null>;
-  knowsTransaction(hash: Hex): Promise<boolean>;
-  /** Why the same call would be refused now. */
+  /** Why the contract would refuse this call now. */
   findRefusal(call: Call): Promise<string | null>;
   isListed(postId: string, cid: string): Promise<boolean>;
   keep(progress: Progress): void;
+  /** What is kept, perhaps by another tab. */
+  recall(): Progress | null;
+  /** Keep other tabs from running this; the result ends that, and is null if one of them runs it. */
+  lock(): Promise<(() => void) | null>;
+  /** Whether a tab runs this. */
+  isLocked(): Promise<boolean>;
+  /** Resolves as soon as no other tab runs this. */
+  isFree(): Promise<void>;
   explain(error: unknown): Failure;
-  pause(): Promise<void>;
 }
 
-/** How often the chain and the service are asked before the author is. */
-const PATIENCE = 120;
-
-const LOST =
-  "Your wallet was asked to send the transaction, and its response was lost. The chain has not seen it. If your wallet still shows the request, confirm it there; otherwise ask again.";
+/** Looks at the service's list before the author is told that it takes long. */
+const LOOKS = 120;
 
 export class Publication {
   private readonly state;
   private readonly stopped = signal<Failure | null>(null);
   private readonly running = signal(false);
+  private readonly elsewhere = signal(false);
+  private readonly patience: Patience;
   private needsNewVersion = false;
 
   constructor(
@@ -64,6 +62,7 @@ export class Publication {
     private readonly world: PublicationWorld,
   ) {
     this.state = signal(progress);
+    this.patience = new Patience(world);
   }
 
   get progress(): ReadonlySignal<Progress> {
@@ -78,37 +77,92 @@ export class Publication {
     return this.running;
   }
 
+  /** Whether another tab runs it; this one follows what that one keeps. */
+  get isElsewhere(): ReadonlySignal<boolean> {
+    return this.elsewhere;
+  }
+
+  /** Who does not respond at the moment. */
+  get note(): ReadonlySignal<string | null> {
+    return this.patience.note;
+  }
+
+  /** Take it up: go on unless the wallet has to be asked, or follow the tab that runs it. */
+  async attend(): Promise<void> {
+    if (this.running.value || this.elsewhere.value) return;
+    if (await this.world.isLocked()) {
+      if (this.running.value || this.elsewhere.value) return;
+      this.elsewhere.value = true;
+      await this.world.isFree();
+      this.elsewhere.value = false;
+      this.refresh();
+      return this.attend();
+    }
+    if (!needsAuthor(this.task) && this.task !== null) await this.run();
+  }
+
+  /** Take over what another tab has kept. */
+  refresh(): void {
+    const kept = this.running.value ? null : this.world.recall();
+    if (!kept || JSON.stringify(kept) === JSON.stringify(this.state.value)) return;
+    this.state.value = kept;
+    this.stopped.value = null;
+  }
+
   /** Go on until it is done or the author is needed. */
   async run(): Promise<void> {
+    await this.act(() => undefined);
+  }
+
+  /** The author knows that the wallet has sent nothing, or that it is lost: ask it again. */
+  async askAgain(): Promise<void> {
+    await this.act(() => {
+      if (this.task === "search") this.move({ type: "declined" });
+      else if (this.task === "follow") this.move({ type: "ended" });
+    });
+  }
+
+  /** Save the text under another cid, and publish that. */
+  async publishNewVersion(): Promise<void> {
+    await this.act(() => {
+      // Whatever was sent for this cid, the marketplace refuses it: it is somebody else's.
+      if (this.task === "search") this.move({ type: "declined" });
+      else if (this.task === "follow") this.move({ type: "ended" });
+      this.move({ type: "taken" });
+      this.needsNewVersion = true;
+    });
+  }
+
+  /** Have the wallet switch to the right chain, then go on. */
+  async switchChain(): Promise<void> {
+    await this.act(() => this.world.switchChain());
+  }
+
+  private async act(first: () => Promise<void> | void): Promise<void> {
     if (this.running.value) return;
+    const release = await this.world.lock();
+    if (!release) return this.attend();
+    this.refresh();
     this.running.value = true;
     this.stopped.value = null;
     try {
+      await first();
       for (let task = this.task; task !== null; task = this.task) await this.perform(task);
     } catch (error) {
       this.stopped.value = error instanceof Stopped ? error.failure : this.world.explain(error);
     } finally {
       this.running.value = false;
+      release();
     }
-  }
-
-  /** The author knows that the wallet has sent nothing: ask it again. */
-  async askAgain(): Promise<void> {
-    if (this.running.value) return;
-    if (nextTask(this.state.value) === "search") this.move({ type: "declined" });
-    await this.run();
-  }
-
-  /** Save the text under another cid, and publish that. */
-  async publishNewVersion(): Promise<void> {
-    if (this.running.value) return;
-    this.move({ type: "taken" });
-    this.needsNewVersion = true;
-    await this.run();
   }
 
   private get task(): Task {
     return nextTask(this.state.value);
+  }
+
+  /** Rename the draft, as its first save does. */
+  rename(draftKey: string): void {
+    this.move({ type: "renamed", draftKey });
   }
 
   private move(event: ProgressEvent): void {
@@ -135,6 +189,8 @@ export class Publication {
   }
 
   private async save(): Promise<void> {
+    // Wallets refuse to sign for a chain that they are not on.
+    await this.world.switchChain();
     const saved = await this.world.save(this.needsNewVersion);
     this.needsNewVersion = false;
     if ("postId" in saved) this.move({ type: "found", postId: saved.postId });
@@ -142,6 +198,7 @@ export class Publication {
   }
 
   private async upload(): Promise<void> {
+    await this.world.switchChain();
     const thumbnailCid = await this.world.upload(this.state.value);
     if (thumbnailCid !== null) return this.move({ type: "uploaded", thumbnailCid });
     if (await this.find()) return;
@@ -153,15 +210,19 @@ export class Publication {
   }
 
   private async send(): Promise<void> {
+    const { world, patience } = this;
+    await patience.ask(() => world.switchChain());
     if (await this.find()) return;
-    const call = this.world.call(this.state.value);
-    await this.world.check(call);
-    this.move({ type: "asked", nonce: await this.world.countTransactions("pending") });
+    const call = world.call(this.state.value);
+    const refusal = await patience.ask(() => world.findRefusal(call));
+    if (refusal !== null) throw new Stopped({ sentence: refusal, actions: ["retry", "edit"] });
+    const nonce = await patience.ask(() => world.chain.countTransactions("pending"));
+    this.move({ type: "asked", nonce });
     let hash: Hex;
     try {
-      hash = await this.world.send(call);
+      hash = await world.send(call);
     } catch (error) {
-      if (this.world.hasSentNothing(error)) this.move({ type: "declined" });
+      if (world.hasSentNothing(error)) this.move({ type: "declined" });
       throw error;
     }
     this.move({ type: "sent", transaction: hash });
@@ -169,66 +230,45 @@ export class Publication {
 
   /** A wallet was asked and we do not know what it did: look at the chain. */
   private async search(): Promise<void> {
-    const asked = this.state.value.asked?.nonce ?? 0;
-    for (let turn = 0; turn < PATIENCE; turn += 1) {
-      const mined = await this.world.countTransactions("latest");
-      const sent = await this.world.countTransactions("pending");
-      if (await this.find()) return;
-      if (sent <= asked) break;
-      if (mined >= sent) {
-        // All that the account has sent is mined, and this was not among it.
-        this.move({ type: "declined" });
-        break;
-      }
-      await this.world.pause();
-    }
-    throw new Stopped({ sentence: LOST, actions: ["retry", "ask-again"] });
+    const nonce = this.state.value.asked?.nonce ?? 0;
+    const isDone = () => this.find();
+    const found = await searchTransaction(this.world.chain, this.patience, nonce, isDone);
+    if (found === "done") return;
+    if (found === "other") this.move({ type: "declined" });
+    throw new Stopped(LOST);
   }
 
   private async follow(): Promise<void> {
-    const { transaction, asked } = this.state.value;
-    if (!transaction) throw new TypeError("There is no transaction to follow.");
-    for (let turn = 0; turn < PATIENCE; turn += 1) {
-      const receipt = await this.world.findReceipt(transaction);
-      if (receipt) return this.settle(receipt);
-      const mined = await this.world.countTransactions("latest");
-      if (mined > (asked?.nonce ?? 0) && !(await this.world.knowsTransaction(transaction))) {
-        // Another transaction took its number: one that does the same, or a cancellation.
-        if (await this.find()) return;
-        this.move({ type: "ended" });
-        throw new Stopped({
-          sentence: "The transaction was cancelled or replaced in your wallet. Send it again?",
-          actions: ["retry"],
-        });
-      }
-      await this.world.pause();
-    }
-    throw new Stopped({
-      sentence:
-        "The transaction is still waiting to be mined. Your wallet can speed it up; nothing has to be sent again.",
-      actions: ["retry"],
-    });
+    const { transaction: hash, asked } = this.state.value;
+    if (!hash) throw new TypeError("There is no transaction to follow.");
+    const sent = { hash, nonce: asked?.nonce ?? 0 };
+    const followed = await followTransaction(this.world.chain, this.patience, sent);
+    if (followed.kind === "mined") return this.settle(followed.receipt);
+    // A wallet that speeds up sends another transaction to the same end.
+    if (await this.find()) return;
+    if (followed.kind === "replaced") this.move({ type: "ended" });
+    throw new Stopped(UNMINED[followed.kind]);
   }
 
   private async settle(receipt: Receipt): Promise<void> {
     const postId = createdPostId(receipt, this.world.marketplace);
     if (receipt.status === "success" && postId) return this.move({ type: "found", postId });
+    this.move({ type: "ended" });
     if (await this.find()) return;
     const why = await this.world.findRefusal(this.world.call(this.state.value)).catch(() => null);
-    this.move({ type: "ended" });
     throw new Stopped({
       sentence: why ?? "The transaction failed on the chain, perhaps for lack of gas.",
-      actions: ["retry"],
+      actions: ["retry", "edit"],
     });
   }
 
   private async wait(): Promise<void> {
     const { postId, cid } = this.state.value;
-    for (let turn = 0; turn < PATIENCE; turn += 1) {
-      if (postId && (await this.world.isListed(postId, cid ?? ""))) {
+    for (let look = 0; look < LOOKS; look += 1) {
+      if (postId && (await this.patience.ask(() => this.world.isListed(postId, cid ?? "")))) {
         return this.move({ type: "listed" });
       }
-      await this.world.pause();
+      await this.patience.rest(look);
     }
     throw new Stopped({
       sentence:
@@ -240,7 +280,7 @@ export class Publication {
   /** Take over the author's post if the chain has it. Throws if it is somebody else's. */
   private async find(): Promise<boolean> {
     const { cid, account } = this.state.value;
-    const entry = cid ? await this.world.findEntry(cid) : null;
+    const entry = cid ? await this.patience.ask(() => this.world.findEntry(cid)) : null;
     if (!entry) return false;
     if (entry.author.toLowerCase() === account.toLowerCase()) {
       this.move({ type: "found", postId: entry.postId });

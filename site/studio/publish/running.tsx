@@ -1,9 +1,10 @@
 /** A publication under way: its steps, and the link to the post at their end. */
 
 import { useState } from "preact/hooks";
+import { coin } from "../../page/format.ts";
 import { announce } from "../../page/notices.ts";
 import { formatRoute, go } from "../routes.ts";
-import { canBeChanged, STEPS, type Step, stepStates } from "./progress.ts";
+import { canBeChanged, type Progress, STEPS, type Step, stepStates } from "./progress.ts";
 import type { Publication } from "./publication.ts";
 import { Steps } from "./steps.tsx";
 
@@ -26,6 +27,8 @@ const NOTES: Readonly<Record<Step, string>> = {
 export function Running({ publication, onEdit }: { publication: Publication; onEdit(): void }) {
   const progress = publication.progress.value;
   const failure = publication.failure.value;
+  const isRunning = publication.isRunning.value;
+  const isElsewhere = publication.isElsewhere.value;
   const states = stepStates(progress, failure !== null);
   const steps = STEPS.map((step) => ({
     name: NAMES[step],
@@ -33,34 +36,53 @@ export function Running({ publication, onEdit }: { publication: Publication; onE
     note: NOTES[step],
   }));
   const edit = canBeChanged(progress) ? onEdit : undefined;
-  const toText = () => go({ view: "draft", key: progress.draftKey });
+  const isDone = progress.step === "done";
   return (
     <section class="publish-running">
-      <h1>{progress.step === "done" ? "Published" : "Publishing"}</h1>
-      <p class="publish-what">{progress.details.title}</p>
+      <header>
+        <p class="publish-over" data-done={isDone ? "" : undefined}>
+          {isDone ? "Published" : "Publishing"}
+        </p>
+        <h1>{progress.details.title}</h1>
+        <p class="publish-what">{summaryOf(progress)}</p>
+      </header>
+      {isDone && progress.postId && <Share postId={progress.postId} />}
+      {isElsewhere && (
+        <p class="studio-note" role="status">
+          Another tab is publishing this text. Go on there; this page follows it.
+        </p>
+      )}
       <Steps
         steps={steps}
         failure={failure}
-        isRunning={publication.isRunning.value}
+        isRunning={isRunning}
+        isElsewhere={isElsewhere}
+        waiting={publication.note.value}
         continueLabel="Continue publishing"
         onContinue={() => void publication.run()}
         onAskAgain={() => void publication.askAgain()}
         onNewVersion={() => void publication.publishNewVersion()}
-        onEdit={edit ?? toText}
+        onSwitchChain={() => void publication.switchChain()}
+        {...(edit && { onEdit: edit })}
+        onOpenText={() => go({ view: "draft", key: progress.draftKey })}
       />
-      {!publication.isRunning.value && edit && (
+      {!isRunning && !isElsewhere && edit && !failure?.actions.includes("edit") && (
         <button type="button" class="quiet" onClick={edit}>
           Back to the form
         </button>
       )}
-      {progress.transaction && progress.step !== "done" && (
+      {progress.transaction && !isDone && (
         <p class="publish-hint">
           Transaction <code>{progress.transaction}</code>
         </p>
       )}
-      {progress.step === "done" && progress.postId && <Share postId={progress.postId} />}
     </section>
   );
+}
+
+function summaryOf({ details: { price, hashtags } }: Progress): string {
+  const cost = price === "0" ? "Free for all" : `Readers pay ${coin(price)}`;
+  return [cost, ...hashtags.map((tag) => `#${tag}`)].join(" · ");
 }
 
 function Share({ postId }: { postId: string }) {
@@ -80,18 +102,18 @@ function Share({ postId }: { postId: string }) {
   };
   return (
     <div class="publish-done">
-      <p>
+      <div class="publish-actions">
         <a class="button primary" href={`/p/${postId}`}>
           See the post
-        </a>{" "}
-        <button type="button" class="quiet" onClick={share}>
+        </a>
+        <button type="button" onClick={share}>
           {isCopied ? "Link copied" : "Share the link"}
         </button>
-      </p>
+      </div>
       <p>
         <code>{address}</code>
       </p>
-      <p>
+      <p class="publish-hint">
         <a href={formatRoute({ view: "income" })}>Your income</a> shows who buys it, and lets you
         change the price.
       </p>

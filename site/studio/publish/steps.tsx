@@ -2,8 +2,8 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { signIn } from "../../wallet/index.ts";
+import type { Failure, FailureAction } from "./failure.ts";
 import type { StepState } from "./progress.ts";
-import type { Failure } from "./publication.ts";
 
 export interface StepLine {
   readonly name: string;
@@ -16,12 +16,18 @@ interface Props {
   steps: readonly StepLine[];
   failure: Failure | null;
   isRunning: boolean;
+  /** Who does not respond at the moment. */
+  waiting?: string | null;
+  /** Whether another tab does this; there is nothing to press here then. */
+  isElsewhere?: boolean;
   /** Of the button when nothing runs and nothing failed, as after a reload. */
   continueLabel: string;
   onContinue(): void;
   onAskAgain?(): void;
   onNewVersion?(): void;
+  onSwitchChain?(): void;
   onEdit?(): void;
+  onOpenText?(): void;
 }
 
 const SPOKEN: Readonly<Record<StepState, string>> = {
@@ -32,28 +38,33 @@ const SPOKEN: Readonly<Record<StepState, string>> = {
 };
 
 export function Steps(props: Props) {
-  const { steps, failure, isRunning, continueLabel, onContinue } = props;
+  const { steps, failure, isRunning, isElsewhere, waiting, continueLabel, onContinue } = props;
   const isDone = steps.every(({ state }) => state === "done");
   return (
-    <div class="steps">
-      <ol class="steps-list" aria-live="polite">
+    <div class="publish-steps">
+      <ol class="publish-steps-list" aria-live="polite">
         {steps.map(({ name, state, note }) => (
           <li
             key={name}
-            class="step"
+            class="publish-step"
             data-state={state}
+            data-still={state === "now" && !isRunning && !isElsewhere ? "" : undefined}
             aria-current={state === "now" ? "step" : undefined}
           >
-            <span class="step-name">
+            <span class="publish-step-name">
               {name}
               <span class="unseen">: {SPOKEN[state]}</span>
             </span>
-            {state === "now" && isRunning && <p class="step-note">{note}</p>}
+            {state === "now" && isRunning && (
+              <p class={waiting ? "publish-step-note waiting" : "publish-step-note"}>
+                {waiting ?? note}
+              </p>
+            )}
           </li>
         ))}
       </ol>
       {failure && <FailureNote {...props} failure={failure} />}
-      {!failure && !isRunning && !isDone && (
+      {!failure && !isRunning && !isElsewhere && !isDone && (
         <button type="button" class="primary" onClick={onContinue}>
           {continueLabel}
         </button>
@@ -63,30 +74,32 @@ export function Steps(props: Props) {
 }
 
 function FailureNote(props: Props & { failure: Failure }) {
-  const { failure, onContinue, onAskAgain, onNewVersion, onEdit } = props;
+  const { failure, onContinue, onAskAgain, onNewVersion, onSwitchChain, onEdit, onOpenText } =
+    props;
   const first = useRef<HTMLButtonElement>(null);
   useEffect(() => first.current?.focus(), [failure]);
-  const known: Record<
-    Failure["actions"][number],
-    { label: string; run?: (() => void) | undefined }
-  > = {
-    retry: { label: "Try again", run: onContinue },
+  // To look again costs nothing, so it has another name where the wallet can be asked anew.
+  const retry = failure.actions.includes("ask-again") ? "Look again" : "Try again";
+  const known: Record<FailureAction, { label: string; run?: (() => void) | undefined }> = {
+    retry: { label: retry, run: onContinue },
     "ask-again": { label: "Ask the wallet again", run: onAskAgain },
     "new-version": { label: "Save as a new version", run: onNewVersion },
+    "switch-chain": { label: "Switch the network", run: onSwitchChain },
     "sign-in": { label: "Sign in", run: () => void signIn().then(onContinue, () => undefined) },
     edit: { label: "Back to the form", run: onEdit },
+    "open-text": { label: "Open the text", run: onOpenText },
   };
   const buttons = failure.actions.map((action) => known[action]).filter(({ run }) => run);
   return (
-    <div class="steps-failure" role="alert">
+    <div class="publish-failure" role="alert">
       <p>{failure.sentence}</p>
-      <div class="steps-actions">
+      <div class="publish-actions">
         {buttons.map(({ label, run }, index) => (
           <button
             type="button"
             key={label}
             ref={index === 0 ? first : null}
-            class={index === 0 ? "primary" : "quiet"}
+            class={index === 0 ? "primary" : undefined}
             onClick={run}
           >
             {label}

@@ -7,25 +7,30 @@ import {
   findReceipt,
   type Provider,
   Refusal,
+  Unreachable,
 } from "imprint-press";
 import { imprint } from "../../page/service.ts";
-import { type Account, account, explain, onRightChain } from "../../wallet/index.ts";
+import { recall, remember } from "../../page/storage.ts";
+import { type Account, account, explain, onRightChain, WrongChain } from "../../wallet/index.ts";
 import { openDraft } from "../opening.ts";
-import { keepPictures, keepProgress, recallPictures } from "./kept-publication.ts";
+import { type Failure, Stopped } from "./failure.ts";
+import { keepProgress, recallPictures, recallProgress } from "./kept-publication.ts";
 import {
   countTransactions,
   findEntry,
+  findNonce,
   findRefusal,
-  knowsTransaction,
+  readPrice,
   refusalSentence,
 } from "./marketplace-entries.ts";
+import type { PriceChange } from "./price-change.ts";
 import type { Progress } from "./progress.ts";
-import { type Failure, type PublicationWorld, Stopped } from "./publication.ts";
+import type { PublicationWorld } from "./publication.ts";
+import type { RepricingWorld } from "./repricing.ts";
+import type { Chain } from "./sent-transaction.ts";
+import { isLocked, lockIsFree, takeLock } from "./tab-lock.ts";
 
-const marketplace = imprint.facts.chain.marketplace;
-
-/** How long to wait between two questions, in milliseconds. */
-const PAUSE = 1000;
+const { id: chainId, marketplace } = imprint.facts.chain;
 
 /** Codes of wallets and nodes after which nothing was sent (EIP-1193, EIP-1474). */
 const NOTHING_SENT = new Set([4001, 4100, 4200, 4900, 4901, 4902, -32000, -32003, -32602]);
@@ -40,6 +45,35 @@ function present(address: string): Account {
   });
 }
 
+/** The chain as the account's wallet shows it. */
+function chainOf(address: Account["address"]): Chain {
+  const provider = (): Provider => present(address).provider;
+  return {
+    async check() {
+      const found = Number(await provider().request({ method: "eth_chainId" }));
+      if (found !== chainId) throw new WrongChain(found);
+    },
+    countTransactions: (which) => countTransactions(provider(), address, which),
+    findReceipt: (hash) => findReceipt(provider(), hash),
+    findNonce: (hash) => findNonce(provider(), hash),
+  };
+}
+
+const pause = (seconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+
+/** What publications and changes of a price share: the wallet of an account, and its failures. */
+const walletWorld = (address: Account["address"]) => ({
+  chain: chainOf(address),
+  switchChain: () => onRightChain(present(address)),
+  findRefusal: (call: Call) => findRefusal(present(address).provider, address, call),
+  send: (call: Call) => present(address).wallet.sendTransaction(call),
+  hasSentNothing,
+  explain: explainFailure,
+  nameSilent,
+  pause,
+});
+
 /** The world of one draft. `onKey` hears the key that a first save gives it. */
 export function worldOf(
   address: Account["address"],
@@ -47,12 +81,15 @@ export function worldOf(
   onKey: (key: string) => Promise<void>,
 ): PublicationWorld {
   let key = draftKey;
-  const provider = (): Provider => present(address).provider;
+  let locks: (() => void)[] = [];
+  const lockName = () => `imprint-publication ${address.toLowerCase()} ${key}`;
   const save = async (isNew: boolean): Promise<{ cid: string } | { postId: string }> => {
     let moved = Promise.resolve();
     const renamed = (next: string) => {
       key = next;
-      moved = onKey(next);
+      // Under its new key as well, no other tab may run it.
+      const locked = takeLock(lockName()).then((release) => release && locks.push(release));
+      moved = Promise.all([locked, onKey(next)]).then(() => undefined);
     };
     const draft = await openDraft(key, { onText: () => undefined, onKey: renamed });
     try {
@@ -69,6 +106,7 @@ export function worldOf(
     }
   };
   return {
+    ...walletWorld(address),
     marketplace,
     save,
     upload: (progress) => upload(present(address), key, progress),
@@ -78,34 +116,54 @@ export function worldOf(
       const post = { ...texts, price: BigInt(price), hashtags: [...hashtags] };
       return createPostCall(marketplace, { cid, thumbnailCid, ...post });
     },
-    findEntry: (cid) => findEntry(provider(), marketplace, cid),
-    check: (call) => checkCall(present(address), call),
-    countTransactions: (which) => countTransactions(provider(), address, which),
-    send: (call) => present(address).wallet.sendTransaction(call),
-    hasSentNothing,
-    findReceipt: (hash) => findReceipt(provider(), hash),
-    knowsTransaction: (hash) => knowsTransaction(provider(), hash),
-    findRefusal: (call) => findRefusal(provider(), address, call),
+    findEntry: (cid) => findEntry(present(address).provider, marketplace, cid),
     isListed,
     keep: (progress) => keepProgress(address, key, progress),
-    explain: explainFailure,
-    pause: () => new Promise((resolve) => setTimeout(resolve, PAUSE)),
+    recall: () => recallProgress(address, key),
+    async lock() {
+      const release = await takeLock(lockName());
+      if (!release) return null;
+      locks.push(release);
+      return () => {
+        for (const each of locks) each();
+        locks = [];
+      };
+    },
+    isLocked: () => isLocked(lockName()),
+    isFree: () => lockIsFree(lockName()),
   };
 }
 
-/** The right chain, and a contract that would not refuse. Throws `Stopped`. */
-export async function checkCall(by: Account, call: Call): Promise<void> {
-  await onRightChain(by);
-  const refusal = await findRefusal(by.provider, by.address, call);
-  if (refusal !== null) throw new Stopped({ sentence: refusal, actions: ["retry", "edit"] });
+const priceKey = (address: string, postId: string): string =>
+  `imprint.price.${address.toLowerCase()}.${postId}`;
+
+/** The change of a post's price that is under way; null if none is. */
+export function recallPriceChange(address: string, postId: string): PriceChange | null {
+  const kept = recall<PriceChange>(priceKey(address, postId));
+  return kept && { ...kept, asked: kept.asked ?? null };
 }
 
-/** The call that changes a price. */
-export const priceCall = (postId: string, price: bigint): Call =>
-  changePriceCall(marketplace, postId, price);
+/** Give up a change of which nothing was sent. */
+export const forgetPriceChange = (address: string, postId: string): void =>
+  remember(priceKey(address, postId), null);
+
+/** The world of the price of one post. */
+export function priceWorldOf(address: Account["address"], postId: string): RepricingWorld {
+  const name = `imprint-price ${address.toLowerCase()} ${postId}`;
+  return {
+    ...walletWorld(address),
+    call: ({ price }) => changePriceCall(marketplace, postId, BigInt(price)),
+    readPrice: () => readPrice(present(address).provider, marketplace, postId),
+    readListedPrice: async () => (await imprint.showPost(postId)).price,
+    keep: (change) => remember(priceKey(address, postId), change.step === "done" ? null : change),
+    recall: () => recallPriceChange(address, postId),
+    lock: () => takeLock(name),
+    isFree: () => lockIsFree(name),
+  };
+}
 
 async function upload(by: Account, key: string, progress: Progress): Promise<string | null> {
-  const { thumbnail, source } = await recallPictures(by.address, key);
+  const { thumbnail } = await recallPictures(by.address, key);
   if (!thumbnail || !progress.cid) {
     const sentence = "The picture is not in this browser any more. Go back and choose it again.";
     throw new Stopped({ sentence, actions: ["edit"] });
@@ -115,7 +173,6 @@ async function upload(by: Account, key: string, progress: Progress): Promise<str
       thumbnail,
       hashtags: [...progress.details.hashtags],
     });
-    await keepPictures(by.address, key, { source, thumbnail: null }).catch(() => undefined);
     return thumbnailCid;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -137,19 +194,35 @@ async function isListed(postId: string, cid: string): Promise<boolean> {
   }
 }
 
-export function hasSentNothing(error: unknown): boolean {
+function hasSentNothing(error: unknown): boolean {
   if (error instanceof Stopped || explain(error).isCancelled) return true;
-  const { code } = (error ?? {}) as { code?: unknown };
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  // Geth has one code for many refusals; this one means that it has the transaction.
+  if (/already known/i.test(String(message))) return false;
   return refusalSentence(error) !== null || NOTHING_SENT.has(Number(code));
 }
 
-export function explainFailure(error: unknown): Failure {
+/** Who does not respond, if asking again may help. */
+function nameSilent(error: unknown): string | null {
+  if (error instanceof Unreachable) return navigator.onLine ? "The service" : "The network";
+  if (error instanceof Refusal) {
+    return error.status === 429 || error.status >= 500 ? "The service" : null;
+  }
+  if (error instanceof Stopped || refusalSentence(error) !== null) return null;
+  const { code, name, message } = (error ?? {}) as Record<string, unknown>;
+  const isBusy = code === -32005 || code === 4900 || code === 4901;
+  const isAway = /failed to fetch|network error|timed? ?out|ECONN/i.test(String(message));
+  return isBusy || isAway || name === "NodeUnreachable" ? "The chain’s node" : null;
+}
+
+function explainFailure(error: unknown): Failure {
   const refusal = refusalSentence(error);
   if (refusal !== null) return { sentence: refusal, actions: ["retry", "edit"] };
   const { sentence, action } = explain(error);
   if (error instanceof Refusal && error.code === "invalid_image") {
     return { sentence: `${sentence} Choose another picture.`, actions: ["edit"] };
   }
+  if (error instanceof WrongChain) return { sentence, actions: ["switch-chain"] };
   return { sentence, actions: action === "sign-in" ? ["sign-in", "retry"] : ["retry"] };
 }
 
@@ -157,10 +230,10 @@ function unsaved(state: { kind: string; sentence?: string }): Failure {
   if (state.kind === "conflict") {
     const sentence =
       "Another tab or machine has changed this text. Open it, choose what to keep, then publish.";
-    return { sentence, actions: ["edit"] };
+    return { sentence, actions: ["open-text"] };
   }
   if (state.kind === "gone") {
-    return { sentence: "The service has no such draft any more.", actions: ["edit"] };
+    return { sentence: "The service has no such draft any more.", actions: ["open-text"] };
   }
   return { sentence: state.sentence ?? "The text is not saved yet.", actions: ["retry"] };
 }

@@ -2,10 +2,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Crop, cropByKey, fullCrop, moveCrop, zoomCrop, zoomOf } from "./crop.ts";
-import { decodePicture, drawCrop, drawTitle } from "./pictures.ts";
+import { decodePicture, drawCrop } from "./pictures.ts";
 
 interface Props {
-  title: string;
   kind: "own" | "made";
   picture: ImageBitmap | null;
   crop: Crop | null;
@@ -73,7 +72,7 @@ export function ThumbnailField(props: Props) {
           />
           My own picture
         </label>
-        <button type="button" class="quiet" onClick={() => input.current?.click()}>
+        <button type="button" onClick={() => input.current?.click()}>
           {picture ? "Choose another…" : "Choose a picture…"}
         </button>
         <input
@@ -89,7 +88,13 @@ export function ThumbnailField(props: Props) {
           }}
         />
       </div>
-      {kind === "own" && picture ? <CropStage {...props} picture={picture} /> : <Made {...props} />}
+      {kind === "own" && picture ? (
+        <CropStage {...props} picture={picture} />
+      ) : (
+        <p class="publish-hint">
+          The card shows the picture that is made. You can also drop or paste one of your own here.
+        </p>
+      )}
       {problem && (
         <p class="publish-problem" role="alert">
           {problem}
@@ -101,28 +106,6 @@ export function ThumbnailField(props: Props) {
 
 const pictureOf = (data: DataTransfer | null): File | undefined =>
   [...(data?.files ?? [])].find((file) => file.type.startsWith("image/"));
-
-function Made({ title }: Props) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => {
-    if (canvas.current) void drawTitle(canvas.current, title);
-  }, [title]);
-  return (
-    <>
-      <canvas
-        ref={canvas}
-        class="publish-canvas"
-        width={900}
-        height={600}
-        role="img"
-        aria-label="A picture made from the title"
-      />
-      <p class="publish-hint">
-        This one follows the title. You can also drop or paste a picture of your own here.
-      </p>
-    </>
-  );
-}
 
 function CropStage({ picture, crop: given, onCrop }: Props & { picture: ImageBitmap }) {
   const canvas = useRef<HTMLCanvasElement>(null);

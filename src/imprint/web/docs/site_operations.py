@@ -167,7 +167,7 @@ _POST_DOCUMENT = Operation(
     "Returns the stored bytes of a post, which its cid on the chain names, so that whoever may "
     "read it can check them. Refuses as `GET /posts/{id}/content` does; a document that is stored "
     "encrypted is `not_found`." + _ONLY,
-    Response("The document.", "SiteFile", "application/octet-stream"),
+    Response("The document.", "SiteFile", ("application/octet-stream",)),
     (
         Code.INVALID_POST_ID,
         Code.NOT_ENTITLED,

@@ -37,15 +37,12 @@ from imprint.web.site.assets import Assets
 from imprint.web.site.cards import Card, Cards, post_title
 from imprint.web.site.icon import ICON, web_manifest
 from imprint.web.site.license import LICENSE_TYPE, license_document
-from imprint.web.site.pages import HTML_TYPE, RenderedPage, accepts_gzip
+from imprint.web.site.pages import HTML_TYPE, RenderedPage
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_texts import RenderedTexts
 from imprint.web.site.templates import Templates
 from imprint.web.validators import cached_response
-
-FOR_EVER = "public, max-age=31536000, immutable"
-"""For assets, whose names change with their content."""
 
 DAILY = "public, max-age=86400"
 """For what an operator changes: the icon, the manifest, the licence."""
@@ -305,17 +302,6 @@ class SiteRoutes:
         return LargeResponse(lease, lease.body, 200, {"Cache-Control": OWN}, HTML_TYPE)
 
     # Files
-
-    async def asset(self, request: Request) -> Response:
-        """`/assets/{name}`: a script, style sheet, font or picture of the pages."""
-        asset = self.assets.find(request.path_params["name"])
-        if asset is None:
-            raise Refusal(Code.NOT_FOUND, "There is no such file.")
-        headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
-        content = asset.content
-        if asset.compressed is not None and accepts_gzip(request):
-            content, headers["Content-Encoding"] = asset.compressed, "gzip"
-        return Response(content, 200, headers, asset.media_type)
 
     async def icon(self, request: Request) -> Response:
         """`/icon.svg`."""

@@ -1,0 +1,105 @@
+"""Steps of publishing in the Studio that several tests take."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+from tests.browser.conftest import Opened
+from tests.browser.wallet import BrowserWallet
+
+WalletOf = Callable[[int], BrowserWallet]
+
+PUT_PICTURE = """async ([kind, selector]) => {
+  const canvas = document.createElement("canvas");
+  canvas.width = 1200;
+  canvas.height = 800;
+  const context = canvas.getContext("2d");
+  for (const [index, colour] of ["#f00", "#00f"].entries()) {
+    context.fillStyle = colour;
+    context.fillRect(index * 600, 0, 600, 800);
+  }
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  const data = new DataTransfer();
+  data.items.add(new File([blob], "red and blue.png", { type: "image/png" }));
+  const options = { bubbles: true, cancelable: true };
+  document.querySelector(selector).dispatchEvent(kind === "paste"
+    ? new ClipboardEvent("paste", { ...options, clipboardData: data })
+    : new DragEvent("drop", { ...options, dataTransfer: data }));
+}"""
+"""Drops or pastes a picture that is red on the left and blue on the right."""
+
+
+def write(opened: Opened, title: str) -> Page:
+    """Connect, write a text, and open the form of its publication."""
+    page = opened.visit("/studio")
+    page.get_by_role("button", name="Connect your wallet").click()
+    page.locator("dialog .choice-name", has_text="Test Wallet").click()
+    page.get_by_role("button", name="New draft").click()
+    page.locator(".cm-content").wait_for()
+    page.keyboard.insert_text(f"# {title}\n\nThe text of it.")
+    key = page.url.rpartition("/")[2]
+    # The list shows the copy that this browser keeps.
+    page.locator("a.back").click()
+    lines = page.locator(".draft-line", has_text=title)
+    expect(lines.filter(has_text="Only in this browser")).to_be_visible()
+    page.evaluate("key => { location.hash = `#/publish/${key}` }", key)
+    expect(page.get_by_label("Title", exact=True)).to_have_value(title)
+    return page
+
+
+def publish(page: Page) -> None:
+    page.get_by_role("button", name="Publish", exact=True).click()
+
+
+def present_step(page: Page) -> Locator:
+    """The step that is under way."""
+    return page.locator(".publish-step[data-state=now]")
+
+
+def put_picture(page: Page, kind: str) -> Locator:
+    """Drop or paste a picture; the stage on which it is cropped."""
+    page.evaluate(PUT_PICTURE, [kind, ".publish-picture"])
+    stage = page.get_by_label("Part of the picture that is shown")
+    expect(stage).to_be_visible()
+    return stage
+
+
+def wait_until(page: Page, is_so: Callable[[], bool]) -> None:
+    """Let the page go on until something is so that no locator shows."""
+    for _ in range(600):
+        if is_so():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("It has not come to that in half a minute.")
+
+
+def expect_published(page: Page) -> str:
+    """The path of the post, once it is listed."""
+    link = page.get_by_role("link", name="See the post")
+    expect(link).to_be_visible()
+    return link.get_attribute("href") or ""
+
+
+def kept_progress(page: Page) -> dict[str, Any]:
+    """What the browser keeps of the only publication that is under way."""
+    found: str = page.evaluate(
+        """() => Object.entries(localStorage).find(([key]) =>
+          /^imprint\\.publication\\.0x/.test(key))[1]"""
+    )
+    progress: dict[str, Any] = json.loads(found)
+    return progress
+
+
+def change_progress(page: Page, **details: object) -> None:
+    """Change details of the publication that the browser keeps."""
+    page.evaluate(
+        """details => {
+          const key = Object.keys(localStorage).find((each) =>
+            /^imprint\\.publication\\.0x/.test(each));
+          const progress = JSON.parse(localStorage.getItem(key));
+          Object.assign(progress.details, details);
+          localStorage.setItem(key, JSON.stringify(progress));
+        }""",
+        details,
+    )

@@ -1,0 +1,301 @@
+"""Publishing in the Studio when something fails: the wallet, the chain, the service or the tab."""
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import Chain, OpenPage
+from tests.browser.posts import ForeignPost, create_on_chain
+from tests.browser.publishing import (
+    WalletOf,
+    change_progress,
+    expect_published,
+    kept_progress,
+    present_step,
+    publish,
+    write,
+)
+from tests.processes import Service
+
+MINUTE = 60_000
+"""Longer than the pauses between two questions to a node that was away."""
+
+
+def alert(page: Page, text: str) -> None:
+    expect(page.get_by_role("alert")).to_contain_text(text)
+
+
+def test_a_rejected_transaction_is_asked_for_again(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet = wallet_of(2)
+    wallet.refuses.add("eth_sendTransaction")
+    page = write(open_page(wallet), "Rejected first")
+    publish(page)
+    alert(page, "You declined in your wallet. Nothing was sent.")
+    assert wallet.sent == []
+    wallet.refuses.clear()
+    page.get_by_role("button", name="Try again").click()
+    expect_published(page)
+    assert len(wallet.sent) == 1
+
+
+def test_what_was_rejected_can_be_changed(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(2)
+    wallet.refuses.add("eth_sendTransaction")
+    page = write(open_page(wallet), "Changed after all")
+    publish(page)
+    alert(page, "You declined")
+    page.get_by_role("button", name="Back to the form").click()
+    page.get_by_label("Price in ETH").fill("0.3")
+    wallet.refuses.clear()
+    publish(page)
+    expect_published(page)
+    expect(page.get_by_text("Readers pay 0.3 ETH")).to_be_visible()
+
+
+@pytest.mark.parametrize("method", ["eth_signTypedData_v4", "eth_sendTransaction"])
+def test_a_reload_goes_on_with_what_was_rejected(
+    open_page: OpenPage, wallet_of: WalletOf, method: str
+) -> None:
+    wallet = wallet_of(3)
+    page = write(open_page(wallet), "Reloaded in between")
+    wallet.refuses.add(method)
+    publish(page)
+    expect(page.get_by_role("alert")).to_be_visible()
+    wallet.refuses.clear()
+    page.reload()
+    page.get_by_role("button", name="Continue publishing").click()
+    expect_published(page)
+    assert len(wallet.sent) == 1
+
+
+def test_a_reload_follows_what_is_being_mined(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(3)
+    wallet.withholds.add("eth_getTransactionReceipt")
+    page = write(open_page(wallet), "Reloaded while mined")
+    publish(page)
+    expect(present_step(page)).to_contain_text("Mined")
+    page.reload()
+    expect(present_step(page)).to_contain_text("The chain is working on it.")
+    wallet.withholds.clear()
+    expect_published(page)
+    assert len(wallet.sent) == 1
+
+
+def test_a_reload_waits_for_the_list(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(3)
+    opened = open_page(wallet)
+    page = write(opened, "Reloaded before it is listed")
+    opened.context.route("**/posts/*", lambda route: route.abort())
+    publish(page)
+    expect(present_step(page)).to_contain_text("The service does not respond.")
+    page.reload()
+    expect(present_step(page)).to_contain_text("On chain and listed")
+    opened.context.unroute("**/posts/*")
+    expect(page.get_by_role("link", name="See the post")).to_be_visible(timeout=MINUTE)
+    assert len(wallet.sent) == 1
+
+
+def test_a_draft_that_is_being_published_leads_there(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet = wallet_of(3)
+    wallet.refuses.add("eth_sendTransaction")
+    page = write(open_page(wallet), "Left in between")
+    publish(page)
+    alert(page, "You declined")
+    wallet.refuses.clear()
+    page.get_by_role("link", name="Drafts").first.click()
+    line = page.locator(".draft-line", has_text="Left in between")
+    expect(line).to_contain_text("Publishing")
+    line.get_by_role("link").first.click()
+    page.get_by_role("button", name="Try again").click()
+    expect_published(page)
+
+
+def test_a_wallet_on_another_network_is_switched(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(4)
+    page = write(open_page(wallet), "From another network")
+    wallet.refuses.add("wallet_switchEthereumChain")
+    wallet.choose_chain(1)
+    publish(page)
+    alert(page, "You declined in your wallet.")
+    wallet.refuses.clear()
+    page.get_by_role("button", name="Try again").click()
+    expect_published(page)
+    assert wallet.chain_id == wallet.own_chain
+
+
+def test_a_network_that_changes_while_mined_is_named(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet = wallet_of(4)
+    wallet.withholds.add("eth_getTransactionReceipt")
+    page = write(open_page(wallet), "Changed network")
+    publish(page)
+    expect(present_step(page)).to_contain_text("Mined")
+    wallet.choose_chain(1)
+    alert(page, "Your wallet is on the network with chain id 1.")
+    wallet.withholds.clear()
+    page.get_by_role("button", name="Switch the network").click()
+    expect_published(page)
+    assert len(wallet.sent) == 1
+
+
+def test_an_account_without_funds_is_told(
+    open_page: OpenPage, wallet_of: WalletOf, chain: Chain
+) -> None:
+    wallet = wallet_of(8)
+    page = write(open_page(wallet), "Without funds")
+    poor, rich = chain.accounts[8], chain.accounts[9]
+    balance = int(wallet._call("eth_getBalance", [poor, "latest"]), 16)
+    price = int(wallet._call("eth_gasPrice", []), 16)
+    gift = {"from": poor, "to": rich, "value": hex(balance - 60_000 * price)}
+    wallet._call("eth_sendTransaction", [gift])
+    publish(page)
+    alert(page, "This account has too little")
+    wallet._call("eth_sendTransaction", [{"from": rich, "to": poor, "value": hex(10**18)}])
+    page.get_by_role("button", name="Try again").click()
+    expect_published(page)
+    assert len(wallet.sent) == 1
+
+
+def test_a_node_that_is_away_is_waited_for(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(5)
+    wallet.withholds.add("eth_getTransactionReceipt")
+    page = write(open_page(wallet), "Without a node")
+    publish(page)
+    expect(present_step(page)).to_contain_text("Mined")
+    wallet.unreachable = True
+    expect(present_step(page)).to_contain_text("The chain’s node does not respond.")
+    wallet.withholds.clear()
+    wallet.unreachable = False
+    expect(page.get_by_role("link", name="See the post")).to_be_visible(timeout=MINUTE)
+    assert len(wallet.sent) == 1
+
+
+def test_a_service_that_is_stopped_is_waited_for(
+    open_page: OpenPage, wallet_of: WalletOf, service: Service
+) -> None:
+    wallet = wallet_of(5)
+    wallet.withholds.add("eth_getTransactionReceipt")
+    page = write(open_page(wallet), "While the service is away")
+    publish(page)
+    expect(present_step(page)).to_contain_text("Mined")
+    service.stop()
+    try:
+        expect(present_step(page)).to_contain_text("The chain’s node does not respond.")
+    finally:
+        service.start()
+    wallet.withholds.clear()
+    expect(page.get_by_role("link", name="See the post")).to_be_visible(timeout=MINUTE)
+    assert len(wallet.sent) == 1
+
+
+def test_a_service_that_is_stopped_before_the_upload_loses_nothing(
+    open_page: OpenPage, wallet_of: WalletOf, service: Service
+) -> None:
+    wallet = wallet_of(5)
+    wallet.refuses.add("eth_sendTransaction")
+    page = write(open_page(wallet), "Uploaded later")
+    service.stop()
+    try:
+        publish(page)
+        alert(page, "Your text is kept in this browser.")
+    finally:
+        service.start()
+    wallet.refuses.clear()
+    page.get_by_role("button", name="Try again").click()
+    expect_published(page)
+
+
+def test_a_text_that_somebody_else_published_gets_a_version_of_its_own(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet = wallet_of(6)
+    wallet.refuses.add("eth_sendTransaction")
+    opened = open_page(wallet)
+    page = write(opened, "Taken by somebody else")
+    publish(page)
+    alert(page, "You declined")
+    taken = kept_progress(page)["cid"]
+    stranger = ForeignPost("Not mine", cid=taken, thumbnail_cid=taken)
+    create_on_chain(opened.url, [stranger], author=7)
+    wallet.refuses.clear()
+    page.get_by_role("button", name="Try again").click()
+    alert(page, "Somebody else has published this version of your text")
+    page.get_by_role("button", name="Save as a new version").click()
+    expect_published(page)
+    assert kept_progress(page)["cid"] != taken
+    assert len(wallet.sent) == 1
+
+
+def test_the_reason_of_the_contract_is_told(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(6)
+    wallet.refuses.add("eth_sendTransaction")
+    page = write(open_page(wallet), "Refused by the contract")
+    publish(page)
+    alert(page, "You declined")
+    wallet.refuses.clear()
+    # As an earlier page with other limits would have kept it.
+    change_progress(page, title="a" * 101)
+    page.reload()
+    page.get_by_role("button", name="Continue publishing").click()
+    alert(page, "The title is too long for the marketplace: at most 100 bytes.")
+    assert wallet.sent == []
+    page.get_by_role("button", name="Back to the form").click()
+    publish(page)
+    expect_published(page)
+
+
+def test_a_second_tab_follows_the_first(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(7)
+    wallet.withholds.add("eth_getTransactionReceipt")
+    opened = open_page(wallet)
+    first = write(opened, "In two tabs")
+    publish(first)
+    expect(present_step(first)).to_contain_text("Mined")
+    second = opened.another()
+    second.goto(first.url)
+    expect(second.get_by_text("Another tab is publishing this text.")).to_be_visible()
+    expect(second.get_by_role("button", name="Continue publishing")).to_have_count(0)
+    wallet.withholds.clear()
+    expect_published(first)
+    expect_published(second)
+    assert len(wallet.sent) == 1
+
+
+def test_a_second_tab_goes_on_when_the_first_is_closed(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet = wallet_of(7)
+    wallet.withholds.add("eth_getTransactionReceipt")
+    opened = open_page(wallet)
+    first = write(opened, "Closed in between")
+    publish(first)
+    expect(present_step(first)).to_contain_text("Mined")
+    second = opened.another()
+    second.goto(first.url)
+    expect(second.get_by_text("Another tab is publishing this text.")).to_be_visible()
+    first.close()
+    expect(second.get_by_text("Another tab is publishing this text.")).to_have_count(0)
+    wallet.withholds.clear()
+    expect_published(second)
+    assert len(wallet.sent) == 1
+
+
+def test_two_forms_of_one_text_publish_it_once(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    wallet = wallet_of(7)
+    opened = open_page(wallet)
+    first = write(opened, "Two forms")
+    second = opened.another()
+    second.goto(first.url)
+    expect(second.get_by_label("Title", exact=True)).to_have_value("Two forms")
+    wallet.refuses.add("eth_sendTransaction")
+    publish(first)
+    alert(first, "You declined")
+    # The other tab has left its form, and can go on as well as the first.
+    wallet.refuses.clear()
+    second.get_by_role("button", name="Continue publishing").click()
+    expect_published(second)
+    expect_published(first)
+    assert len(wallet.sent) == 1
