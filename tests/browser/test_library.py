@@ -116,6 +116,19 @@ def test_a_private_feed_is_made_and_read(signed_in: SignedIn) -> None:
     assert "The ferry" in feed.text()
 
 
+def test_nothing_is_wider_than_a_small_phone(signed_in: SignedIn, shelf: Shelf) -> None:
+    page = signed_in(HOLDER, viewport={"width": 320, "height": 640})
+    page.get_by_role("button", name="Make a private feed").click()
+    expect(page.get_by_role("link", name="Atom")).to_be_visible()
+    page.locator("#account summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.goto(page.url.replace("/library", f"/p/{shelf.paid[-1]}"))
+    expect(page.get_by_role("button", name="Buy and read")).to_be_visible()
+    page.locator("#proof summary").click()
+    expect(page.locator("#proof")).to_contain_text("Marketplace")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
 def test_cards_say_what_one_holds_and_wrote(
     signed_in: SignedIn, open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
 ) -> None:
