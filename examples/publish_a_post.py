@@ -74,7 +74,7 @@ async def main(url: str = "http://127.0.0.1:8000", rpc_url: str | None = None) -
         post_id = created_post_id(receipt, marketplace)
         if post_id is None:
             raise RuntimeError("The transaction created no post.")
-        post = await imprint.wait_until_onchain(draft.cid)
+        post = await imprint.wait_for_post(draft.cid)
         print(f"It is post {post_id} now, tagged {', '.join(post.hashtags)}")
 
         reader = imprint.beside()

@@ -32,10 +32,12 @@ export async function readStanding(
   account: Address,
   postId: string,
 ): Promise<Standing> {
-  const params = [account, "pending"];
-  const [balance, nonce] = await Promise.all([
+  const count = async (block: "pending" | "latest") =>
+    Number(await provider.request({ method: "eth_getTransactionCount", params: [account, block] }));
+  const [balance, nonce, mined] = await Promise.all([
     balanceOf(provider, facts.chain.marketplace, account, postId),
-    provider.request({ method: "eth_getTransactionCount", params }),
+    count("pending"),
+    count("latest"),
   ]);
-  return { balance, nonce: Number(nonce) };
+  return { balance, nonce, isSettled: mined >= nonce };
 }

@@ -6,7 +6,7 @@ const ASKED = { type: "asked", postId: "7", account: "0xab", price: "10", nonce:
 const asked = advance(null, ASKED) as Purchase;
 const sent = advance(asked, { type: "sent", hash: "0x01" }) as Purchase;
 const mined = advance(sent, { type: "mined" }) as Purchase;
-const nothing = { balance: 0n, nonce: 3 };
+const nothing = { balance: 0n, nonce: 3, isSettled: true };
 
 test("a purchase goes from asked over sent and mined to entitled", () => {
   assert.deepEqual(
@@ -37,9 +37,9 @@ test("after a reload while the wallet asked, an unsent purchase is asked anew", 
 });
 
 test("after a reload while the wallet asked, one that it sent since is waited for", () => {
-  assert.equal(resume(asked, { balance: 0n, nonce: 4 }), "wait");
+  assert.equal(resume(asked, { ...nothing, nonce: 4 }), "wait");
 });
 
 test("who holds the token reads, whatever was remembered", () => {
-  assert.equal(resume(asked, { balance: 1n, nonce: 3 }), "read");
+  assert.equal(resume(asked, { ...nothing, balance: 1n }), "read");
 });

@@ -30,6 +30,8 @@ export interface Standing {
   balance: bigint;
   /** How many transactions the account has sent, those that wait included. */
   nonce: number;
+  /** Whether none of them waits for a block. */
+  isSettled: boolean;
 }
 
 const ORDER: readonly Step[] = ["asked", "sent", "mined", "entitled"];

@@ -1,1 +1,26 @@
-export {};
+/** The script of the documentation: copying, languages, search, the current section, and trying. */
+
+import { showAccountMenu } from "../reader/account.ts";
+import { showThemeSwitch } from "../reader/theme-switch.ts";
+import { reconnect } from "../wallet/connection.ts";
+import { addCopyButtons } from "./copying.ts";
+import { markCurrentSection } from "./current-section.ts";
+import { rememberLanguage } from "./language.ts";
+import { addSearch } from "./search.ts";
+import { addTrials } from "./trial.ts";
+
+addCopyButtons(document);
+rememberLanguage();
+markCurrentSection();
+addSearch();
+addTrials();
+
+const account = document.getElementById("account");
+if (account) showAccountMenu(account);
+void reconnect().catch(() => null);
+
+const footer = document.querySelector("footer");
+if (footer) showThemeSwitch(footer);
+
+for (const link of document.querySelectorAll(".menu a"))
+  link.addEventListener("click", () => link.closest("details")?.removeAttribute("open"));

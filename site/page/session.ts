@@ -8,6 +8,9 @@ import { onOtherTab, recall, remember, SESSION_KEY } from "./storage.ts";
 /** Where the sessions of other accounts are put aside. */
 const asideKey = (address: Address): string => `${SESSION_KEY}.${address.toLowerCase()}`;
 
+/** Where it is kept by how many seconds the service is ahead of this device. */
+const CLOCK_KEY = "imprint.clock";
+
 /** Refusals that mean: this session is of no use any more. */
 const ENDED = ["session_expired", "session_ended", "session_invalid"];
 
@@ -21,17 +24,30 @@ let expiry: ReturnType<typeof setTimeout> | undefined;
 export const session: ReadonlySignal<Session | null> = current;
 
 class PageReader extends ImprintReader {
+  /** Also after a reload, or a session would seem to have ended long ago. */
+  override setClock(unixSeconds: number): void {
+    super.setClock(unixSeconds);
+    const ahead = Math.round(unixSeconds - Date.now() / 1000);
+    remember(CLOCK_KEY, ahead === 0 ? null : ahead);
+  }
+
   /** The text of a post that the session may read, as HTML that the service sanitised. */
   async readPostHtml(id: string): Promise<string> {
     // Asked for HTML, the service would give refusals as pages.
     return (await this.request(`/p/${encodeURIComponent(id)}/text`)).text();
+  }
+
+  /** The stored bytes of a post that the session may read, or anybody if it is free. */
+  async readPostDocument(id: string): Promise<Uint8Array> {
+    const response = await this.request(`/p/${encodeURIComponent(id)}/document`);
+    return new Uint8Array(await response.arrayBuffer());
   }
 }
 
 /** The client for all that readers do. It has no code for writes, so that pages load fast. */
 export const reader = new PageReader(
   location.origin,
-  { ...facts, now: Math.floor(Date.now() / 1000) },
+  { ...facts, now: Date.now() / 1000 + (recall<number>(CLOCK_KEY) ?? 0) },
   { fetch: watchSession },
 );
 

@@ -98,8 +98,9 @@ function panel(
     item("Copy address", () => copy(address)),
     item("Switch account", switchAccount),
     isDevelopment && sampleItem(),
-    item("Sign out", () => signOut()),
-    isSignedIn && item("Sign out on every device", () => signOut({ all: true })),
+    item("Sign out", () => leave("You are signed out here.", false)),
+    isSignedIn &&
+      item("Sign out on every device", () => leave("You are signed out on every device.", true)),
   ];
 }
 
@@ -110,6 +111,11 @@ async function switchAccount(): Promise<void> {
   const { chooseAccount } = await import("../wallet/chooser.ts");
   await chooseAccount();
   await signIn();
+}
+
+async function leave(text: string, all: boolean): Promise<void> {
+  await signOut({ all });
+  notify({ kind: "good", text });
 }
 
 async function copy(address: string): Promise<void> {

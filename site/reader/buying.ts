@@ -16,6 +16,7 @@ import { facts } from "../page/facts.ts";
 import { coin } from "../page/format.ts";
 import { session } from "../page/session.ts";
 import { recall, remember } from "../page/storage.ts";
+import { readChain } from "../wallet/chains.ts";
 import { isDevelopmentAccount } from "../wallet/connection.ts";
 import {
   type Account,
@@ -24,9 +25,10 @@ import {
   connect,
   explain,
   onRightChain,
+  WrongChain,
   withSession,
 } from "../wallet/index.ts";
-import { type Gate, openText, showFailure, showOffer } from "./gate.ts";
+import { type Gate, openText, redraw, showFailure, showOffer } from "./gate.ts";
 import { changePrice } from "./offer.ts";
 
 /** How often and how long the service is asked for a text that the chain has sold already. */
@@ -34,6 +36,8 @@ const ENTITLED_LOOKS = 40;
 const ENTITLED_PAUSE = 1000;
 /** How often the chain is asked for a purchase whose hash a reload lost. */
 const UNSEEN_LOOKS = 60;
+/** After so many looks a node is sure to have the tokens of the blocks that it counts. */
+const SETTLED_LOOKS = 3;
 
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -46,50 +50,72 @@ export async function buy(gate: Gate): Promise<void> {
     buyer = await connect();
     await alone(gate, buyer, purchase);
   } catch (error) {
-    if (buyer) keep(gate, buyer, { type: "ended" });
-    const { sentence, isCancelled } = explain(error);
-    if (isCancelled) showOffer(gate, h("p", { class: "gate-status", role: "alert" }, sentence));
-    else showFailure(gate, error, () => void buy(gate));
+    const { isCancelled } = explain(error);
+    if (buyer) forgetUnsent(gate, buyer, error, isCancelled);
+    if (isCancelled) await redraw(gate, buyer ? error : null);
+    else showFailure(gate, error, () => void goOn(gate, buyer));
   } finally {
     gate.isBusy = false;
   }
+}
+
+/** Forget a purchase that the wallet refused. One that it may have sent is looked for later. */
+function forgetUnsent(gate: Gate, buyer: Account, error: unknown, isCancelled: boolean): void {
+  const begun = recall<Purchase>(purchaseKey(gate.postId, buyer.address));
+  if (begun?.step !== "asked") return;
+  if (isCancelled || !explain(error).isUnanswered) keep(gate, buyer, { type: "ended" });
+}
+
+/** Try again after a failure: what was begun goes on, and is never begun twice. */
+async function goOn(gate: Gate, buyer: Account | null): Promise<void> {
+  const isSame = buyer !== null && account.value?.address === buyer.address;
+  const begun = isSame ? recall<Purchase>(purchaseKey(gate.postId, buyer.address)) : null;
+  if (!isSame || begun === null) return buy(gate);
+  try {
+    await onRightChain(buyer);
+  } catch (error) {
+    return showFailure(gate, error, () => void goOn(gate, buyer));
+  }
+  await continuePurchase(gate, buyer, begun);
 }
 
 /** Go on with a purchase that a reload interrupted. Prompts nothing. */
-export async function continuePurchase(gate: Gate, buyer: Account, begun: Purchase): Promise<void> {
+export async function continuePurchase(
+  gate: Gate,
+  buyer: Account,
+  begun: Purchase,
+  ...notes: Child[]
+): Promise<void> {
   gate.isBusy = true;
   try {
     await alone(gate, buyer, async () => {
-      const standing = await readStanding(buyer.provider, buyer.address, gate.postId);
-      const way = resume(begun, standing);
-      if (way === "ask") {
-        keep(gate, buyer, { type: "ended" });
-        return showOffer(
-          gate,
-          h(
-            "p",
-            { class: "gate-status" },
-            "Your last purchase was not sent. If your wallet still shows it, decline it there before you buy again.",
-          ),
-        );
-      }
-      if (way === "follow" && begun.hash) await follow(gate, buyer, begun.hash);
-      else if (way === "wait") await awaitToken(gate, buyer);
+      if (!hasReached(begun, "mined") && !(await isMined(gate, buyer, begun)))
+        return showUnsent(gate, buyer);
       keep(gate, buyer, { type: "mined" });
       if (session.value) await read(gate, buyer);
-      else showSignature(gate, buyer);
+      else showSignature(gate, buyer, ...notes);
     });
   } catch (error) {
-    showFailure(gate, error, () => void continueNow(gate, buyer));
+    showFailure(gate, error, () => void goOn(gate, buyer));
   } finally {
     gate.isBusy = false;
   }
 }
 
-async function continueNow(gate: Gate, buyer: Account): Promise<void> {
-  const begun = recall<Purchase>(purchaseKey(gate.postId, buyer.address));
-  if (begun) await continuePurchase(gate, buyer, begun);
-  else showOffer(gate);
+/** Whether a begun purchase is in a block, once that is certain. */
+async function isMined(gate: Gate, buyer: Account, begun: Purchase): Promise<boolean> {
+  const chain = await readChain(buyer.provider);
+  if (chain !== facts.chain.id) throw new WrongChain(chain);
+  const way = resume(begun, await readStanding(buyer.provider, buyer.address, gate.postId));
+  if (way === "follow" && begun.hash) await follow(gate, buyer, begun.hash);
+  return way === "wait" ? awaitToken(gate, buyer) : way !== "ask";
+}
+
+function showUnsent(gate: Gate, buyer: Account): void {
+  keep(gate, buyer, { type: "ended" });
+  const sentence =
+    "Your last purchase was not sent. If your wallet still shows it, decline it there before you buy again.";
+  showOffer(gate, h("p", { class: "gate-status", role: "status" }, sentence));
 }
 
 /** Only one tab buys a post for an account; the others say so and follow. */
@@ -111,9 +137,7 @@ async function alone(
     h("p", { role: "status" }, "Confirm or decline it there; this page goes on when that is done."),
   );
   await navigator.locks.request(name, async () => {});
-  const begun = recall<Purchase>(name);
-  if (begun) await continuePurchase(gate, buyer, begun);
-  else showOffer(gate);
+  await redraw(gate, null);
 }
 
 async function purchase(gate: Gate, buyer: Account): Promise<void> {
@@ -173,15 +197,16 @@ async function follow(gate: Gate, buyer: Account, hash: Hex): Promise<void> {
   }
 }
 
-/** Wait for the token of a purchase whose hash is unknown. */
-async function awaitToken(gate: Gate, buyer: Account): Promise<void> {
+/** Wait for the token of a purchase whose hash is unknown. False if it was another transaction. */
+async function awaitToken(gate: Gate, buyer: Account): Promise<boolean> {
   showSteps(gate, buyer);
   for (let looks = 0; looks < UNSEEN_LOOKS; looks += 1) {
-    const { balance } = await readStanding(buyer.provider, buyer.address, gate.postId);
-    if (balance > 0n) return;
+    const found = await readStanding(buyer.provider, buyer.address, gate.postId);
+    if (found.balance > 0n) return true;
+    // Nothing waits for a block, and the token is not there.
+    if (found.isSettled && looks >= SETTLED_LOOKS) return false;
     await pause(ENTITLED_PAUSE);
   }
-  keep(gate, buyer, { type: "ended" });
   throw new StillPending();
 }
 
@@ -203,13 +228,14 @@ async function read(gate: Gate, buyer: Account): Promise<void> {
 }
 
 /** After a reload a prompt needs a click. */
-function showSignature(gate: Gate, buyer: Account): void {
+function showSignature(gate: Gate, buyer: Account, ...notes: Child[]): void {
   const go = async () => {
     gate.isBusy = true;
     try {
       await read(gate, buyer);
     } catch (error) {
-      showFailure(gate, error, () => void go());
+      if (explain(error).isCancelled) await redraw(gate, error);
+      else showFailure(gate, error, () => void go());
     } finally {
       gate.isBusy = false;
     }
@@ -217,6 +243,7 @@ function showSignature(gate: Gate, buyer: Account): void {
   showSteps(
     gate,
     buyer,
+    ...notes,
     h(
       "p",
       { class: "gate-actions" },

@@ -40,16 +40,30 @@ export async function openGate(
   if (wish === "open") void attemptOpen(gate);
   effect(() => {
     const [connected, held] = [account.value, session.value];
-    // The text of one account is not left open for the next one, nor after signing out.
-    if (gate.openFor !== null && held?.address !== gate.openFor) closeText(gate);
+    // The text of one account is not left open for the next one, nor after signing out. It stays
+    // open when only the session ends.
+    const reader = (held ?? connected)?.address;
+    if (gate.openFor !== null && !isSame(reader, gate.openFor)) closeText(gate);
     if (!gate.isBusy && gate.openFor === null) void show(gate, connected, held !== null);
   });
 }
 
-async function show(gate: Gate, connected: Account | null, isSignedIn: boolean): Promise<void> {
+/** Show how things stand now; after a refusal by its owner, also what the wallet was asked. */
+export function redraw(gate: Gate, refusal: unknown): Promise<void> {
+  const note =
+    refusal !== null && h("p", { class: "gate-status", role: "alert" }, explain(refusal).sentence);
+  return show(gate, account.value, session.value !== null, note);
+}
+
+async function show(
+  gate: Gate,
+  connected: Account | null,
+  isSignedIn: boolean,
+  note: Child = null,
+): Promise<void> {
   const begun = connected && recall<Purchase>(purchaseKey(gate.postId, connected.address));
   if (connected && begun && begun.step !== "entitled")
-    return continuePurchase(gate, connected, begun);
+    return continuePurchase(gate, connected, begun, note && unsigned());
   const isAuthor = connected?.address.toLowerCase() === gate.author.toLowerCase();
   if (isSignedIn) {
     try {
@@ -59,16 +73,23 @@ async function show(gate: Gate, connected: Account | null, isSignedIn: boolean):
       // The end of the session draws the gate anew; here it is only told.
       if (error.code.startsWith("session_"))
         return void notify({ kind: "info", text: explain(error).sentence });
-      if (!(error instanceof Refusal && error.code === "not_entitled"))
-        return showFailure(gate, error);
+      if (error.code !== "not_entitled") return showFailure(gate, error);
     }
   } else if (connected) {
     const isHolder = isAuthor || (await holds(gate, connected));
     if (account.value !== connected) return;
-    if (isHolder) return showHeld(gate, isAuthor);
+    if (isHolder) return showHeld(gate, isAuthor, note);
   }
-  showOffer(gate);
+  showOffer(gate, note);
 }
+
+/** What is said instead of "nothing was sent" when the purchase is on the chain already. */
+const unsigned = (): HTMLElement =>
+  h(
+    "p",
+    { class: "gate-status", role: "alert" },
+    "You declined to sign in. The post stays yours: sign in whenever you want to read it.",
+  );
 
 /** Whether the account holds the post, as far as its wallet can tell without a prompt. */
 async function holds(gate: Gate, { provider, address }: Account): Promise<boolean> {
@@ -86,7 +107,7 @@ export function showOffer(gate: Gate, ...notes: Child[]): void {
   drawOffer(gate.offer, { buy: () => void buy(gate), ...open }, ...notes);
 }
 
-function showHeld(gate: Gate, isAuthor: boolean): void {
+function showHeld(gate: Gate, isAuthor: boolean, note: Child): void {
   fill(
     gate.place,
     h("h2", null, isAuthor ? "You wrote this" : "You hold this"),
@@ -95,6 +116,7 @@ function showHeld(gate: Gate, isAuthor: boolean): void {
       null,
       "Sign in to read it. The signature is free: it only proves that the account is yours.",
     ),
+    note,
     h(
       "p",
       { class: "gate-actions" },
@@ -137,7 +159,8 @@ async function attemptOpen(gate: Gate): Promise<void> {
     await withSession(() => openText(gate, true));
   } catch (error) {
     if (error instanceof Refusal && error.code === "not_entitled")
-      showOffer(gate, h("p", { role: "alert" }, explain(error).sentence));
+      showOffer(gate, h("p", { class: "gate-status", role: "alert" }, explain(error).sentence));
+    else if (explain(error).isCancelled) await redraw(gate, error);
     else showFailure(gate, error);
   } finally {
     gate.isBusy = false;
@@ -165,6 +188,9 @@ export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
   text.tabIndex = -1;
   text.focus();
 }
+
+const isSame = (one: string | undefined, other: string): boolean =>
+  one?.toLowerCase() === other.toLowerCase();
 
 function closeText(gate: Gate): void {
   gate.openFor = null;

@@ -1,9 +1,10 @@
 /** The library: what the reader holds, page by page. */
 
 import { effect } from "@preact/signals-core";
-import type { HeldPost, Page } from "imprint-press";
+import { type HeldPost, type Page, Refusal } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
 import { coin, day, short } from "../page/format.ts";
+import { notify } from "../page/notices.ts";
 import { reader } from "../page/session.ts";
 import { explain, session, signIn, withSession } from "../wallet/index.ts";
 import { attempt } from "./account.ts";
@@ -32,7 +33,7 @@ export function showLibrary(place: HTMLElement): void {
 }
 
 function show(place: HTMLElement): void {
-  const list = h("div", { class: "shelf", "aria-busy": "true" });
+  const shelf = h("div");
   const search = h("input", {
     type: "search",
     name: "q",
@@ -52,10 +53,12 @@ function show(place: HTMLElement): void {
   });
   const start = async (q: string) => {
     const found = reader.listLibrary({ limit: PAGE, ...(q && { q }) });
-    fill(list);
-    await more(list, q, (token) => withSession(() => found.page(token)));
+    // A list of its own: what an earlier search finds later does not stand among this one's.
+    const list = h("div", { class: "shelf" });
+    fill(shelf, list);
+    await more(list, q, found.page);
   };
-  fill(place, h("div", { class: "shelf-tools" }, form, feedButton()), list);
+  fill(place, h("div", { class: "shelf-tools" }, form, feedButton()), shelf);
   void start("");
 }
 
@@ -83,6 +86,9 @@ async function more(
       list.append(go);
     }
   } catch (error) {
+    // The end of the session draws the library anew; here it is only told.
+    if (error instanceof Refusal && error.code.startsWith("session_"))
+      return void notify({ kind: "info", text: explain(error).sentence });
     const again = h(
       "p",
       { role: "alert" },

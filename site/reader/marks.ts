@@ -4,7 +4,7 @@ import { effect } from "@preact/signals-core";
 import { reader } from "../page/session.ts";
 import { account, session } from "../wallet/index.ts";
 
-/** Pages of the library that are looked through for marks. */
+/** Posts of the library that are looked through for marks. */
 const MOST = 200;
 
 /** Mark the cards of this page, for whoever is signed in. Prompts nothing. */

@@ -14,7 +14,7 @@ export interface Offer {
 
 /** The offer that a page carries. */
 export function readOffer(post: HTMLElement, place: HTMLElement): Offer {
-  const words = [...place.children].filter((each) => each.tagName !== "NOSCRIPT");
+  const words = [...place.children].filter((each) => !each.matches("noscript, .gate-room"));
   return { place, words, price: BigInt(post.dataset.price ?? "0") };
 }
 

@@ -1,16 +1,20 @@
 /** The proof of a post: what is on the chain, and a check of the bytes in this browser. */
 
+import { effect } from "@preact/signals-core";
 import { verifyDocument } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
 import { facts } from "../page/facts.ts";
-import { reader } from "../page/session.ts";
+import { reader, session } from "../page/session.ts";
 import { explain } from "../wallet/failures.ts";
 
 /** Add the marketplace, the chain and the check to what the page says already. */
 export function showProof(post: HTMLElement, place: HTMLElement): void {
-  const { cid = "", free, hosted } = post.dataset;
+  const { id = "", cid = "", free, hosted } = post.dataset;
   const result = h("p", { class: "proof-result", role: "status", "aria-live": "polite" });
-  const check = () => void verify(cid, result);
+  const check = button("Check in this browser", () => void verify(id, cid, result), {
+    class: "button",
+  });
+  const way = h("div");
   place.append(
     h(
       "dl",
@@ -18,30 +22,36 @@ export function showProof(post: HTMLElement, place: HTMLElement): void {
       row("Marketplace", facts.chain.marketplace),
       row("Chain", `id ${facts.chain.id}`),
     ),
+    way,
+    result,
   );
-  if (free === "true" && hosted === "true")
-    place.append(h("p", null, button("Check in this browser", check, { class: "button" })), result);
-  else if (free === "true")
-    place.append(
-      h("p", null, "The document is not stored at this service, so it cannot be checked here."),
-    );
-  else
-    place.append(
-      h(
-        "p",
-        null,
-        "The document of a paid post is not public, so this browser cannot fetch the bytes that the cid names. Who holds the post gets its text from this service.",
-      ),
-    );
+  effect(() => {
+    const isReadable = free === "true" || session.value !== null;
+    if (hosted !== "true")
+      fill(
+        way,
+        h("p", null, "The document is not stored at this service, so it cannot be checked here."),
+      );
+    else if (isReadable) fill(way, h("p", null, check));
+    else
+      fill(
+        way,
+        h(
+          "p",
+          null,
+          "The document of a paid post is not public. Whoever holds the post can check it here after signing in.",
+        ),
+      );
+  });
 }
 
 const row = (name: string, value: string): HTMLElement =>
   h("div", null, h("dt", null, name), h("dd", null, h("code", null, value)));
 
-async function verify(cid: string, result: HTMLElement): Promise<void> {
+async function verify(id: string, cid: string, result: HTMLElement): Promise<void> {
   fill(result, "Fetching the document…");
   try {
-    const { bytes } = await reader.fetchDocument(cid);
+    const bytes = await reader.readPostDocument(id);
     const isSame = await verifyDocument(bytes, cid);
     result.dataset.kind = isSame ? "good" : "bad";
     fill(

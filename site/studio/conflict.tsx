@@ -1,8 +1,10 @@
 /** Two versions of one draft side by side, and the choice between them. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { explain } from "../wallet/index.ts";
 import { diffTexts, type Piece, type Row } from "./diff.ts";
 import { withoutPictures } from "./draft-text.ts";
+import { StorageFull } from "./local-copies.ts";
 import type { Theirs } from "./saving.ts";
 
 export interface ConflictProps {
@@ -18,6 +20,7 @@ const CONTEXT = 3;
 
 export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }: ConflictProps) {
   const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const rows = useMemo(
     () => shorten(diffTexts(withoutPictures(mine), withoutPictures(theirs.content))),
@@ -26,8 +29,11 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
   useEffect(() => heading.current?.focus(), []);
   const choose = (act: () => Promise<void>) => async () => {
     setBusy(true);
+    setFailure(null);
     try {
       await act();
+    } catch (error) {
+      setFailure(sentenceOf(error));
     } finally {
       setBusy(false);
     }
@@ -43,7 +49,8 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
       </p>
       <div class="conflict-choices">
         <button type="button" disabled={isBusy} onClick={choose(onKeepMine)}>
-          Keep mine as the new version
+          Keep mine
+          <small>It becomes the new version</small>
         </button>
         <button type="button" disabled={isBusy} onClick={choose(onTakeTheirs)}>
           Take the other one
@@ -51,9 +58,14 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
         </button>
         <button type="button" disabled={isBusy} onClick={choose(onKeepBoth)}>
           Keep both
-          <small>Yours becomes a new draft</small>
+          <small>Yours is saved as a new draft</small>
         </button>
       </div>
+      {failure && (
+        <p class="studio-note bad" role="alert">
+          {failure}
+        </p>
+      )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
       <section class="versions" aria-label="Both versions" tabIndex={0}>
         <table>
@@ -82,6 +94,11 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
     </section>
   );
 }
+
+const sentenceOf = (error: unknown): string =>
+  error instanceof StorageFull
+    ? "This browser has no room to put your version aside, so nothing was changed. Keep yours as the new version, or free some space in this browser and choose again."
+    : `Nothing was changed. ${explain(error).sentence}`;
 
 function Side({ pieces, isMine = false }: { pieces: readonly Piece[] | null; isMine?: boolean }) {
   if (!pieces) return <td class="version-none" />;

@@ -44,10 +44,14 @@ export function draftServiceOf(owner: string): DraftService {
       );
     },
     async head(groupId, base): Promise<Head> {
+      // One small request, as long as nothing has happened to the draft.
+      const same = await findVersion(base);
+      if (same?.keyvalues.status === "onchain") return { kind: "gone", postId: same.post_id };
+      if (same) return { kind: "draft", version: versionOf(same) };
       needSession(owner);
-      const found = await findHead(groupId);
+      const found = await findHead(groupId, base);
       if (found) return { kind: "draft", version: versionOf(found) };
-      return { kind: "gone", postId: await postOf(base) };
+      return { kind: "gone", postId: null };
     },
     async read(cid) {
       needSession(owner);
@@ -78,11 +82,11 @@ function needSession(owner: string): void {
   if (!isSignedIn.value) throw new NotSignedIn("Sign in first.");
 }
 
-/** The post that a version has become, or null. */
-async function postOf(cid: string): Promise<string | null> {
+/** The record of a version, draft or post; null if it was replaced or deleted. */
+async function findVersion(cid: string): Promise<HostedFile | null> {
   try {
     const { items } = await imprint.listPosts({ cid }).page();
-    return items[0]?.post_id ?? null;
+    return items[0] ?? null;
   } catch (error) {
     if (error instanceof Refusal && error.code === "not_found") return null;
     throw error;

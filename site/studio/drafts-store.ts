@@ -7,25 +7,21 @@ import { recall, remember } from "../page/storage.ts";
 import { account, session } from "../wallet/index.ts";
 import { type CopyLine, type DraftEntry, mergeDrafts, type Publication } from "./draft-entries.ts";
 import { countWords, titleOf } from "./draft-text.ts";
-import { IndexedCopies } from "./indexed-copies.ts";
-import type { LocalCopy, Summary } from "./local-copies.ts";
+import { localCopies } from "./indexed-copies.ts";
+import type { LocalCopy } from "./local-copies.ts";
+import { route } from "./routes.ts";
+import { forgetRequests, keepSummary, recallSummaries, summaries, summaryOf } from "./summaries.ts";
 import { hearTabs } from "./tabs.ts";
 
 export type { DraftEntry, DraftState } from "./draft-entries.ts";
-
-/** The copies of this browser. */
-export const localCopies = new IndexedCopies();
+export { localCopies } from "./indexed-copies.ts";
 
 export type Listing =
   | { readonly state: "unloaded" | "loading" | "partial" | "complete" }
   | { readonly state: "failed"; readonly error: unknown };
 
-/** How many texts are fetched at once for their titles. */
-const FETCHED_AT_ONCE = 3;
-
 const files = signal<readonly HostedFile[]>([]);
 const copies = signal<readonly CopyLine[]>([]);
-const summaries = signal<ReadonlyMap<string, Summary>>(new Map());
 const publications = signal<ReadonlyMap<string, Publication>>(new Map());
 const listed = signal<Listing>({ state: "unloaded" });
 let nextPageToken: string | null = null;
@@ -78,7 +74,7 @@ async function loadPage(
       files.value = isFirst ? page.items : withNewer(files.value, page.items);
       listed.value = { state: nextPageToken === null ? "complete" : "partial" };
     });
-    void summarize(page.items);
+    void recallSummaries(page.items.map(({ cid }) => cid));
   } catch (error) {
     if (author.value === asked) listed.value = { state: "failed", error };
   } finally {
@@ -86,14 +82,21 @@ async function loadPage(
   }
 }
 
-/** The latest version of a draft that the service has, asked anew; null if it has none. */
-export async function findHead(groupId: string): Promise<HostedFile | null> {
-  for await (const page of imprint.listDrafts(ownList()).pages()) {
-    const found = page.items.find((file) => file.group_id === groupId);
+/** The latest version of a draft that the service has, asked anew; null if it has none.
+ *
+ * `base` is a version that it has no more. The list has the newest versions first, so what took
+ * its place stands before everything that is older.
+ */
+export async function findHead(groupId: string, base?: string): Promise<HostedFile | null> {
+  const before = files.value.find(({ cid }) => cid === base)?.created_at;
+  for await (const { items } of imprint.listDrafts(ownList()).pages()) {
+    const found = items.find((file) => file.group_id === groupId);
     if (found) {
       keepFile(found);
       return found;
     }
+    const last = items.at(-1);
+    if (before && last && last.created_at < before) return null;
   }
   return null;
 }
@@ -122,6 +125,10 @@ export async function readContent(draft: DraftEntry): Promise<string> {
 }
 
 const byTime = (one: LocalCopy, other: LocalCopy): number => other.changedAt - one.changedAt;
+
+/** The record of a draft, if it is among those that were loaded. */
+export const knownFile = (groupId: string): HostedFile | null =>
+  files.value.find((file) => file.group_id === groupId) ?? null;
 
 /** Take over a record that a write or a read returned. */
 export function keepFile(file: HostedFile): void {
@@ -156,38 +163,6 @@ export async function refreshCopies(): Promise<void> {
   }));
 }
 
-/** Remember what lists show of a version. */
-export function keepSummary(summary: Summary): void {
-  summaries.value = new Map(summaries.value).set(summary.cid, summary);
-  // Only saves a request later.
-  localCopies.putSummary(summary).catch(() => undefined);
-}
-
-export const summaryOf = (cid: string, content: string): Summary => ({
-  cid,
-  title: titleOf(content),
-  words: countWords(content),
-});
-
-/** Find the titles of versions: from this browser, else from their texts, a few at a time. */
-async function summarize(listedFiles: readonly HostedFile[]): Promise<void> {
-  const asked = author.value;
-  const waiting = listedFiles.map(({ cid }) => cid).filter((cid) => !summaries.value.has(cid));
-  const work = async () => {
-    for (let cid = waiting.shift(); cid !== undefined; cid = waiting.shift()) {
-      const stored = await localCopies.summary(cid).catch(() => null);
-      if (author.value !== asked) return;
-      if (stored) summaries.value = new Map(summaries.value).set(cid, stored);
-      else {
-        const read = await imprint.readDraft(cid).catch(() => null);
-        if (author.value !== asked) return;
-        if (read) keepSummary(summaryOf(cid, read.content));
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: FETCHED_AT_ONCE }, work));
-}
-
 function withNewer(known: readonly HostedFile[], more: readonly HostedFile[]): HostedFile[] {
   const byGroup = new Map(known.map((file) => [file.group_id, file]));
   for (const file of more) {
@@ -209,6 +184,7 @@ effect(() => {
     listed.value = { state: "unloaded" };
     nextPageToken = null;
   });
+  forgetRequests();
   if (address) void refreshCopies();
 });
 
@@ -218,6 +194,7 @@ effect(() => {
 
 hearTabs(({ account: address, kind }) => {
   if (address !== author.peek() || kind === "present" || kind === "opened") return;
-  void refreshCopies();
+  // The list reads the copies when it is opened; while one writes, they change all the time.
+  if (route.peek().view === "drafts") void refreshCopies();
   if (kind === "saved" || kind === "removed") void reloadDrafts();
 });

@@ -1,7 +1,7 @@
 /** The list of drafts, with what is only in this browser, and what is published. */
 
 import type { Post } from "imprint-press";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { coin, count } from "../page/format.ts";
 import { announce, notify } from "../page/notices.ts";
 import { imprint } from "../page/service.ts";
@@ -15,11 +15,13 @@ import {
   isSignedIn,
   listing,
   loadMoreDrafts,
+  refreshCopies,
   reloadDrafts,
 } from "./drafts-store.ts";
 import { newLocalKey } from "./local-copies.ts";
 import { formatRoute, go } from "./routes.ts";
 import { SignInAgain } from "./sign-in.tsx";
+import { requestSummary } from "./summaries.ts";
 
 const STATES: Record<DraftState, string> = {
   local: "Only in this browser",
@@ -35,6 +37,11 @@ export function DraftsView() {
   const words = query.trim().toLowerCase();
   const found = words ? all.filter(({ title }) => title?.toLowerCase().includes(words)) : all;
   const { state } = listing.value;
+  useEffect(() => void refreshCopies(), []);
+  useEffect(() => {
+    // What is sought may be in a title that was not read yet.
+    if (words) for (const { title, cid } of all) if (title === null && cid) requestSummary(cid);
+  }, [words, all]);
   const isEmpty = all.length === 0 && (state === "complete" || !isSignedIn.value);
   return (
     <section class="drafts" aria-labelledby="drafts-heading">
@@ -60,7 +67,10 @@ export function DraftsView() {
         />
       )}
       {isEmpty && isSignedIn.value && (
-        <p class="studio-empty">No drafts yet. A new one opens with an empty page.</p>
+        <p class="studio-empty">
+          Nothing here yet. Begin a draft with its title, or anywhere in the middle: every word is
+          kept while you type.
+        </p>
       )}
       <ul class="draft-list">
         {found.map((draft) => (
@@ -81,6 +91,7 @@ export function DraftsView() {
 /** The next page of the service's list, or why it is not there. */
 function More() {
   const shown = listing.value;
+  if (!isSignedIn.value) return null;
   if (shown.state === "loading")
     return (
       <p class="studio-wait" role="status">
@@ -106,10 +117,27 @@ function More() {
 
 function DraftLine({ draft }: { draft: DraftEntry }) {
   const [step, setStep] = useState<"shown" | "asked" | "deleting">("shown");
+  const line = useRef<HTMLLIElement>(null);
+  const deletion = useRef<HTMLButtonElement>(null);
+  const wasAsked = useRef(false);
+  useEffect(() => {
+    // The question was there in place of the button, and had the focus.
+    if (step === "shown" && wasAsked.current) deletion.current?.focus();
+  }, [step]);
   const title = draft.title ?? "";
   // What is under way goes on there.
   const view = draft.state === "publishing" ? "publish" : "draft";
   const name = title || (draft.title === null ? "Loading…" : "Untitled");
+  const unread = draft.title === null ? draft.cid : null;
+  const { state } = listing.value;
+  useEffect(() => {
+    if (!line.current || unread === null) return;
+    const watch = new IntersectionObserver((seen) => {
+      if (seen.some(({ isIntersecting }) => isIntersecting)) requestSummary(unread);
+    });
+    watch.observe(line.current);
+    return () => watch.disconnect();
+  }, [unread, state]);
   const remove = async () => {
     setStep("deleting");
     try {
@@ -122,7 +150,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
     }
   };
   return (
-    <li class="draft-line">
+    <li class="draft-line" ref={line}>
       <a class="draft-title" href={formatRoute({ view, key: draft.key })}>
         {name}
       </a>
@@ -141,7 +169,11 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
           type="button"
           class="quiet draft-delete"
           aria-label={`Delete “${name}”`}
-          onClick={() => setStep("asked")}
+          ref={deletion}
+          onClick={() => {
+            wasAsked.current = true;
+            setStep("asked");
+          }}
         >
           Delete
         </button>
@@ -165,6 +197,8 @@ interface ConfirmationProps {
 }
 
 function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
+  const keep = useRef<HTMLButtonElement>(null);
+  useEffect(() => keep.current?.focus(), []);
   return (
     <div class="draft-confirm" role="alertdialog" aria-label="Delete this draft?">
       <p>
@@ -174,7 +208,7 @@ function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
       <button type="button" class="bad" disabled={isBusy} onClick={onYes}>
         {isBusy ? "Deleting…" : "Delete"}
       </button>
-      <button type="button" autofocus disabled={isBusy} onClick={onNo}>
+      <button type="button" ref={keep} disabled={isBusy} onClick={onNo}>
         Keep it
       </button>
     </div>

@@ -21,7 +21,7 @@ const TABS: readonly { readonly name: string; readonly to: Route }[] = [
 export function Frame() {
   const shown = route.value;
   return (
-    <div class="studio" data-view={shown.view}>
+    <div class="studio-view" data-view={shown.view}>
       <nav class="studio-tabs" aria-label="Studio">
         {TABS.map(({ name, to }) => (
           <a href={formatRoute(to)} aria-current={isWithin(shown, to) ? "page" : undefined}>

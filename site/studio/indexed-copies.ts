@@ -74,6 +74,9 @@ export class IndexedCopies implements CopyStore {
   }
 }
 
+/** The copies of this browser. */
+export const localCopies = new IndexedCopies();
+
 const translate = (error: DOMException | null): Error =>
   error?.name === "QuotaExceededError"
     ? new StorageFull("This browser has no room for another copy.", { cause: error })

@@ -230,6 +230,29 @@ test("taking the other version keeps mine in this browser", async () => {
   assert.equal(draft.saving.value.kind, "saved");
 });
 
+test("without room for mine, the other version is not taken", async () => {
+  const { draft, copies, service, texts } = openSaved();
+  service.store("theirs");
+  draft.change("mine");
+  await draft.look();
+  copies.isFull = true;
+  await assert.rejects(draft.takeTheirs(""), StorageFull);
+  assert.equal(draft.saving.value.kind, "conflict");
+  assert.equal(draft.text.value, "mine");
+  assert.deepEqual(texts, []);
+});
+
+test("a deleted draft that goes on as a new one keeps its earlier copy if there is no room", async () => {
+  const { draft, copies, service } = openSaved();
+  service.versions = [];
+  draft.change("two");
+  await draft.keep();
+  await draft.save({ isAsked: true });
+  copies.isFull = true;
+  await draft.becomeNew();
+  assert.deepEqual(copies.texts(), ["two"]);
+});
+
 test("a text without changes follows the service", async () => {
   const { draft, service, texts } = openSaved();
   service.store("theirs");

@@ -63,8 +63,8 @@ export interface OpenedDraft {
 
 /** What the views around an open draft do when something happens to it. */
 export interface DraftEvents {
-  /** The text was replaced by another version. */
-  onText(content: string): void;
+  /** The text was replaced by another version; unasked if there was nothing of mine to lose. */
+  onText(content: string, isAsked: boolean): void;
   onSaved(version: Version): void;
   /** The draft has another key: with its first save, or because it begins anew. */
   onKey(key: string): void;
@@ -194,7 +194,14 @@ export class OpenDraft {
     if (this.state.value.kind !== "conflict") return null;
     const { theirs } = this.state.value;
     const kept = await this.setAside(note);
-    await this.take(theirs);
+    // Before it is shown: a page that is left now does not ask a second time.
+    await this.copies.put({
+      ...this.copy(),
+      base: theirs.cid,
+      content: theirs.content,
+      isSaved: true,
+    });
+    await this.take(theirs, true);
     return kept;
   }
 
@@ -207,7 +214,8 @@ export class OpenDraft {
     this.sent = null;
     this.state.value = { kind: "changed" };
     await this.keep();
-    await this.copies.remove(before);
+    // Without room for the new copy, the earlier one is all that there is.
+    if (this.copyFailure.value === null) await this.copies.remove(before);
     this.events.onKey(this.key);
     this.events.onCopies();
   }
@@ -304,21 +312,21 @@ export class OpenDraft {
     const content = await this.service.read(version.cid);
     if (sent && content === sent.content) return this.saved(version, content);
     const theirs = { cid: version.cid, content, savedAt: version.savedAt };
-    if (!this.isUnsaved || content === this.content.value) await this.take(theirs);
+    if (!this.isUnsaved || content === this.content.value) await this.take(theirs, false);
     else {
       this.sent = null;
       this.state.value = { kind: "conflict", theirs };
     }
   }
 
-  private async take(theirs: Theirs): Promise<void> {
+  private async take(theirs: Theirs, isAsked: boolean): Promise<void> {
     this.base = theirs.cid;
     this.savedText = theirs.content;
     this.sent = null;
     const isOther = this.content.value !== theirs.content;
     this.content.value = theirs.content;
     this.state.value = { kind: "saved" };
-    if (isOther) this.events.onText(theirs.content);
+    if (isOther) this.events.onText(theirs.content, isAsked);
     await this.keep();
   }
 

@@ -1,19 +1,19 @@
 /** Opening a draft: from this browser if it has unsaved changes, else from the service. */
 
+import { type Content, Refusal } from "imprint-press";
 import { imprint } from "../page/service.ts";
 import { draftServiceOf } from "./draft-service.ts";
 import {
   author,
   findHead,
   isSignedIn,
-  keepSummary,
+  knownFile,
   localCopies,
-  refreshCopies,
   reloadDrafts,
-  summaryOf,
 } from "./drafts-store.ts";
 import { chooseCopy, isLocalKey, newLocalKey, prune } from "./local-copies.ts";
 import { type DraftEvents, OpenDraft, type OpenedDraft, type Timers } from "./open-draft.ts";
+import { keepSummary, summaryOf } from "./summaries.ts";
 import { livingTabs, tellTabs, thisTab } from "./tabs.ts";
 
 const timers: Timers = {
@@ -28,6 +28,12 @@ export class SessionNeeded extends Error {}
 /** The service has no such draft, and this browser neither. */
 export class NoSuchDraft extends Error {}
 
+/** Keys of local drafts whose author has asked to save them, before they are open. */
+const asked = new Set<string>();
+
+/** Save this draft as soon as it is open. */
+export const saveOnceOpen = (key: string): unknown => asked.add(key);
+
 /** Open a draft of the account. Throws `SessionNeeded` or `NoSuchDraft`. */
 export async function openDraft(
   key: string,
@@ -38,10 +44,7 @@ export async function openDraft(
   const opened = (await findCopy(account, key)) ?? (await readVersion(account, key));
   const draft = new OpenDraft(opened, localCopies, draftServiceOf(account), timers, {
     ...events,
-    onCopies: () => {
-      void refreshCopies();
-      tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab });
-    },
+    onCopies: () => tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab }),
     onSaved(version) {
       keepSummary(summaryOf(version.cid, draft.text.value));
       tellTabs({ kind: "saved", account, key: draft.key, tab: draft.tab, cid: version.cid });
@@ -50,6 +53,7 @@ export async function openDraft(
     },
   });
   tellTabs({ kind: "opened", account, key, tab: draft.tab });
+  if (asked.delete(key)) void draft.save({ isAsked: true });
   return draft;
 }
 
@@ -78,9 +82,25 @@ async function findCopy(account: string, key: string): Promise<OpenedDraft | nul
 
 async function readVersion(account: string, key: string): Promise<OpenedDraft> {
   if (!isSignedIn.value) throw new SessionNeeded("Sign in first.");
+  const { content, file } = (await readKnown(key)) ?? (await readHead(key));
+  keepSummary(summaryOf(file.cid, content));
+  return { account, key, tab: await thisTab(), base: file.cid, content, isSaved: true };
+}
+
+/** The version that the list has, if the service still has it. */
+async function readKnown(key: string): Promise<Content | null> {
+  const file = knownFile(key);
+  if (!file) return null;
+  try {
+    return await imprint.readDraft(file.cid);
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_found") return null;
+    throw error;
+  }
+}
+
+async function readHead(key: string): Promise<Content> {
   const head = await findHead(key);
   if (!head) throw new NoSuchDraft("There is no such draft.");
-  const { content } = await imprint.readDraft(head.cid);
-  keepSummary(summaryOf(head.cid, content));
-  return { account, key, tab: await thisTab(), base: head.cid, content, isSaved: true };
+  return imprint.readDraft(head.cid);
 }

@@ -24,7 +24,7 @@ export function stateSentence(state: SaveState, isNew: boolean): string {
     case "refused":
       return "Not saved";
     case "conflict":
-      return "Saved somewhere else meanwhile";
+      return "Saved elsewhere";
     case "gone":
       return state.postId ? "Published" : "No longer on the service";
   }
@@ -62,7 +62,17 @@ export function SaveStanding({ draft }: { draft: OpenDraft }) {
   );
 }
 
-/** What went wrong, and the way on. */
+/** The browser keeps no copy: said beside whatever becomes of the save. */
+export function KeepTrouble({ draft }: { draft: OpenDraft }) {
+  if (!draft.keeping.value) return null;
+  return (
+    <div class="studio-note bad" role="alert">
+      <p>{draft.keeping.value}</p>
+    </div>
+  );
+}
+
+/** What went wrong with a save, and the way on. */
 export function SaveTrouble({ draft }: { draft: OpenDraft }) {
   const state = draft.saving.value;
   const [failure, setFailure] = useState<string | null>(null);
@@ -84,12 +94,6 @@ export function SaveTrouble({ draft }: { draft: OpenDraft }) {
     await startWriting();
     await saveAgain();
   });
-  if (draft.keeping.value)
-    return (
-      <div class="studio-note bad" role="alert">
-        <p>{draft.keeping.value}</p>
-      </div>
-    );
   if (state.kind === "waiting")
     return (
       <div class="studio-note" role="status">

@@ -1,10 +1,29 @@
 /** Asking the author to connect a wallet, or to sign in with it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { explain, signIn } from "../wallet/index.ts";
+import { CHOICE_KEY, recall } from "../page/storage.ts";
+import { reconnect } from "../wallet/connection.ts";
+import { connect, explain, signIn } from "../wallet/index.ts";
 
-/** What somebody sees who has no wallet connected. */
+/** What somebody sees who has no wallet connected; who had one before is connected again first. */
 export function Welcome() {
+  const [isSought, setSought] = useState(() => recall(CHOICE_KEY) !== null);
+  useEffect(() => {
+    let isShown = true;
+    if (isSought)
+      void reconnect()
+        .catch(() => null)
+        .then(() => isShown && setSought(false));
+    return () => {
+      isShown = false;
+    };
+  }, []);
+  if (isSought)
+    return (
+      <p class="studio-wait" role="status">
+        Looking for your wallet…
+      </p>
+    );
   return (
     <section class="studio-empty">
       <h1>Write here</h1>
@@ -41,6 +60,8 @@ export function SignInButton({ label }: { label: string }) {
     setAsked(true);
     setFailure(null);
     try {
+      // A session that is still there says nothing about the wallet, which may be locked or away.
+      await connect();
       await signIn();
     } catch (error) {
       const { sentence, isCancelled } = explain(error);

@@ -8,6 +8,8 @@ export interface Explanation {
   action: "retry" | "sign-in" | "switch-chain" | "unlock" | "reload" | null;
   /** The user said no, or closed a dialog: no error to show in red. */
   isCancelled: boolean;
+  /** Nobody said yes or no, so it may have been done. */
+  isUnanswered?: boolean;
 }
 
 /** The user closed the dialog. */
@@ -144,12 +146,15 @@ export function explain(error: unknown): Explanation {
       "retry",
     );
   if (error instanceof NodeUnreachable)
-    return say(
-      isDevelopment
-        ? "The development chain does not respond. Is imprint dev still running?"
-        : "The chain's node does not respond. Try again in a moment.",
-      "retry",
-    );
+    return {
+      ...say(
+        isDevelopment
+          ? "The development chain does not respond. Is imprint dev still running?"
+          : "The chain's node does not respond. Try again in a moment.",
+        "retry",
+      ),
+      isUnanswered: true,
+    };
   return explainWallet(error);
 }
 

@@ -13,11 +13,13 @@ from typing import Any, TypeVar
 from PIL import Image
 
 from imprint.client import (
+    Call,
     Code,
     Imprint,
     NodeWallet,
     Refusal,
     buy_post_call,
+    change_price_call,
     create_post_call,
     created_post_id,
     wait_for_receipt,
@@ -28,6 +30,9 @@ Result = TypeVar("Result")
 
 AUTHOR, READER = 0, 1
 """Numbers of accounts of the development chain."""
+
+TRANSFER = bytes.fromhex("095bcdb6")
+"""The selector of ERC-6909's `transfer`."""
 
 VISIBLE_SECONDS = 60
 """How long the index of posts may take to see a block."""
@@ -85,7 +90,7 @@ def publish(url: str, posts: Sequence[NewPost], author: int = AUTHOR) -> list[st
                 post.hashtags,
             )
             ids.append(await _create(imprint, wallet, foreign))
-            await imprint.wait_until_onchain(draft.cid)
+            await imprint.wait_for_post(draft.cid)
         await _until_visible(imprint, ids)
         return ids
 
@@ -114,7 +119,7 @@ def buy(url: str, post_id: str, reader: int = READER) -> None:
         sold = (await imprint.show_post(post_id)).sales.count
         await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
         async with asyncio.timeout(VISIBLE_SECONDS):
-            while (await imprint.show_post(post_id)).sales.count == sold:
+            while (await imprint.show_post(post_id)).sales.count == sold:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(POLL_SECONDS)
 
     _run(url, work)
@@ -154,7 +159,7 @@ async def _create(imprint: Imprint, wallet: NodeWallet, post: ForeignPost) -> st
 async def _until_visible(imprint: Imprint, ids: Sequence[str]) -> None:
     async with asyncio.timeout(VISIBLE_SECONDS):
         for post_id in ids:
-            while not await _is_visible(imprint, post_id):
+            while not await _is_visible(imprint, post_id):  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(POLL_SECONDS)
 
 
@@ -172,3 +177,37 @@ def _draw(colour: str) -> bytes:
     picture = io.BytesIO()
     Image.new("RGB", (600, 400), colour).save(picture, "PNG")
     return picture.getvalue()
+
+
+def change_price(url: str, post_id: str, price: int, author: int = AUTHOR) -> None:
+    """Give a post another price; the chain has it when this returns."""
+
+    async def work(imprint: Imprint) -> None:
+        wallet = await _account(imprint, author)
+        call = change_price_call(imprint.marketplace, post_id, price)
+        await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
+
+    _run(url, work)
+
+
+def end_sessions(url: str, reader: int) -> None:
+    """Sign out everywhere, as a person does on another device."""
+
+    async def work(imprint: Imprint) -> None:
+        await imprint.login(await _account(imprint, reader))
+        await imprint.logout(all=True)
+
+    _run(url, work)
+
+
+def give(url: str, post_id: str, giver: int, receiver: int) -> None:
+    """Transfer a held post to another account (ERC-6909)."""
+
+    async def work(imprint: Imprint) -> None:
+        wallet, other = await _account(imprint, giver), await _account(imprint, receiver)
+        words = [int(other.address, 16), int(post_id), 1]
+        data = TRANSFER + b"".join(word.to_bytes(32, "big") for word in words)
+        call = Call(imprint.marketplace, data)
+        await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
+
+    _run(url, work)

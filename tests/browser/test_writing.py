@@ -1,13 +1,23 @@
-"""The writing half of the Studio, with a wallet, several tabs, and no network."""
+"""The writing half of the Studio: text, preview, pictures, keys, and a wallet that signs."""
 
 import re
-from collections.abc import Callable
+from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.conftest import Opened, OpenPage, axe_violations
-from tests.browser.wallet import BrowserWallet
-
-WalletOf = Callable[[int], BrowserWallet]
+from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.writing import (
+    WalletOf,
+    add,
+    begin,
+    editor,
+    line,
+    open_list,
+    save,
+    save_without_prompts,
+    sign_in,
+    standing,
+)
 
 PICTURE = """async () => {
   const canvas = document.createElement("canvas");
@@ -25,42 +35,6 @@ PICTURE = """async () => {
 """Pastes a picture into the text."""
 
 
-def sign_in(opened: Opened, page: Page) -> None:
-    """Connect the wallet in the Studio, if the page does not do that by itself."""
-    page.goto(f"{opened.url}/studio")
-    heading = page.get_by_role("heading", name="Drafts")
-    connect = page.get_by_role("button", name="Connect your wallet")
-    expect(heading.or_(connect)).to_be_visible()
-    if connect.is_visible():
-        connect.click()
-        choice = page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet"))
-        expect(heading.or_(choice)).to_be_visible()
-        if choice.is_visible():
-            choice.click()
-    expect(heading).to_be_visible()
-    expect(page.get_by_text("Sign in to see the drafts")).to_have_count(0)
-
-
-def begin(page: Page, text: str) -> None:
-    """Write in a new draft."""
-    page.get_by_role("button", name="New draft").click()
-    editor(page).wait_for()
-    page.keyboard.insert_text(text)
-
-
-def editor(page: Page) -> Locator:
-    return page.get_by_role("textbox", name="Text of the draft")
-
-
-def standing(page: Page) -> Locator:
-    return page.locator(".standing")
-
-
-def save(page: Page) -> None:
-    page.get_by_role("button", name="Save your wallet signs once").click()
-    expect(standing(page)).to_have_text("Saved")
-
-
 def test_a_text_is_written_saved_with_one_signature_and_found_again(
     open_page: OpenPage, wallet_of: WalletOf
 ) -> None:
@@ -75,84 +49,35 @@ def test_a_text_is_written_saved_with_one_signature_and_found_again(
     save(page)
     assert opened.wallet.prompts[before:] == ["eth_signTypedData_v4"]
     assert axe_violations(page) == []
-    page.get_by_role("link", name="Drafts", exact=True).first.click()
-    line = page.locator(".draft-line", has_text="A first text")
-    expect(line).to_contain_text("Saved")
-    line.get_by_role("link").click()
+    open_list(page)
+    expect(line(page, "A first text")).to_contain_text("Saved")
+    line(page, "A first text").get_by_role("link").click()
     expect(editor(page)).to_contain_text("With **strong** words.")
 
 
-def test_what_was_not_saved_is_there_after_a_reload(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    opened = open_page(wallet_of(1))
-    page = opened.page
-    sign_in(opened, page)
-    begin(page, "Never saved.")
-    expect(standing(page)).to_have_text("Only in this browser")
-    page.evaluate("dispatchEvent(new Event('pagehide'))")
-    sign_in(opened, page)
-    line = page.locator(".draft-line", has_text="Never saved.")
-    expect(line).to_contain_text("Only in this browser")
-    line.get_by_role("link").click()
-    expect(editor(page)).to_contain_text("Never saved.")
-
-
-def test_a_writing_session_saves_without_prompts_and_after_a_lost_network(
+def test_a_writing_session_saves_without_prompts_until_it_is_ended(
     open_page: OpenPage, wallet_of: WalletOf
 ) -> None:
     opened = open_page(wallet_of(2))
     page = opened.page
     sign_in(opened, page)
     begin(page, "# By itself\n\n")
-    page.get_by_text("Each save asks your wallet").click()
-    page.get_by_role("button", name="Write without prompts for 24 hours").click()
-    expect(page.get_by_text("Saves without prompts")).to_be_visible()
+    save_without_prompts(page)
     assert opened.wallet is not None
     before = len(opened.wallet.prompts)
-    editor(page).focus()
-    page.keyboard.press("Control+End")
-    page.keyboard.insert_text("One more line.")
+    add(page, "One more line.")
     expect(standing(page)).to_have_text("Saved")
-    opened.context.set_offline(True)
-    page.keyboard.insert_text(" Without a network.")
-    expect(standing(page)).to_have_text("Waiting for the service")
-    opened.context.set_offline(False)
-    expect(standing(page)).to_have_text("Saved")
+    page.reload()
+    expect(editor(page)).to_contain_text("One more line.")
+    page.get_by_text("Saves without prompts").click()
+    assert axe_violations(page) == []
     assert len(opened.wallet.prompts) == before
-
-
-def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    opened = open_page(wallet_of(3))
-    one = opened.page
-    sign_in(opened, one)
-    begin(one, "The first line.")
-    save(one)
-    address = one.url
-    other = opened.another()
-    sign_in(opened, other)
-    other.goto(address)
-    expect(editor(other)).to_contain_text("The first line.")
-    expect(one.get_by_text("open in another tab")).to_be_visible()
-    editor(other).focus()
-    other.keyboard.press("Control+End")
-    other.keyboard.insert_text(" From the other tab.")
-    editor(one).focus()
-    one.keyboard.press("Control+End")
-    one.keyboard.insert_text(" From this tab.")
-    save(other)
-    versions = one.get_by_role("region", name="Both versions")
-    expect(versions).to_contain_text("From this tab.")
-    expect(versions.locator("ins")).to_have_text("this")
-    expect(versions).to_contain_text("From the other tab.")
-    expect(versions.locator("mark")).to_have_text("the other")
-    assert axe_violations(one) == []
-    one.get_by_role("button", name="Take the other one").click()
-    expect(editor(one)).to_contain_text("From the other tab.")
-    one.get_by_role("link", name="Drafts", exact=True).first.click()
-    expect(one.locator(".draft-line", has_text="Only in this browser")).to_contain_text(
-        "Your version of"
-    )
+    page.get_by_role("button", name="Stop saving without prompts").click()
+    expect(page.get_by_text("Each save asks your wallet")).to_be_visible()
+    add(page, " And one that waits.")
+    expect(standing(page)).to_have_text("Unsaved changes, kept in this browser")
+    save(page)
+    assert opened.wallet.prompts[before:] == ["eth_signTypedData_v4"]
 
 
 def test_a_pasted_picture_is_folded_in_the_text_and_shown_in_the_preview(
@@ -188,19 +113,86 @@ def test_another_account_in_the_wallet_leaves_the_text_with_its_own(
     expect(page.get_by_text("This text belongs to")).to_have_count(0)
 
 
-def test_the_editor_is_left_by_keyboard(open_page: OpenPage, wallet_of: WalletOf) -> None:
+def test_a_restored_session_does_not_stand_in_for_a_wallet(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
     opened = open_page(wallet_of(7))
-    page = opened.page
+    wallet, page = opened.wallet, opened.page
+    assert wallet is not None
     sign_in(opened, page)
-    page.get_by_role("button", name="New draft").press("Enter")
-    editor(page).wait_for()
+    wallet.connected = False
+    page.reload()
+    page.get_by_role("button", name="Connect your wallet").click()
+    page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet")).click()
+    expect(page.get_by_role("heading", name="Drafts")).to_be_visible()
+
+
+def test_a_draft_is_written_and_saved_by_keyboard_alone(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(8))
+    page = opened.visit("/studio")
+    press(page, page.get_by_role("button", name="Connect your wallet"))
+    press(page, page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet")))
+    press(page, page.get_by_role("button", name="New draft"))
+    expect(editor(page)).to_be_focused()
+    page.keyboard.type("# By keys")
+    page.keyboard.press("Enter")
     page.keyboard.type("- one")
     page.keyboard.press("Enter")
     page.keyboard.type("two")
     expect(editor(page)).to_contain_text("- two")
+    page.keyboard.press("Control+s")
+    expect(standing(page)).to_have_text("Saved")
+    page.keyboard.type(" and a half")
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     expect(editor(page)).not_to_be_focused()
-    editor(page).focus()
-    page.keyboard.press("Control+s")
+    press(page, page.get_by_role("button", name="Save your wallet signs once"), "Shift+Tab")
     expect(standing(page)).to_have_text("Saved")
+    press(page, page.get_by_role("link", name="Drafts", exact=True).first, "Shift+Tab")
+    expect(line(page, "By keys")).to_contain_text("Saved")
+
+
+def press(page: Page, wanted: Locator, step: str = "Tab") -> None:
+    """Go to something with the keyboard, and press Enter there."""
+    wanted.wait_for()
+    for _ in range(100):
+        page.keyboard.press(step)
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            page.keyboard.press("Enter")
+            return
+    pytest.fail(f"No key leads to {wanted}.")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_state_fits_a_small_phone(
+    open_page: OpenPage, wallet_of: WalletOf, scheme: Any
+) -> None:
+    screen = {"width": 320, "height": 640}
+    opened = open_page(wallet_of(9), color_scheme=scheme, viewport=screen)
+    page = opened.visit("/studio")
+    expect(page.get_by_role("heading", name="Write here")).to_be_visible()
+    expect_to_fit(page)
+    sign_in(opened, page)
+    begin(page, f"# {'Long' * 40}\n\n[{'link' * 30}](https://example.org/{'path' * 30})\n")
+    expect_to_fit(page)
+    page.get_by_text("Each save asks your wallet").click()
+    expect_to_fit(page)
+    page.get_by_text("Each save asks your wallet").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
+    expect(page.locator(".preview a")).to_be_visible()
+    expect_to_fit(page)
+    save(page)
+    open_list(page)
+    expect(line(page, "Long").first).to_contain_text("Saved")
+    expect_to_fit(page)
+    page.get_by_role("button", name="Delete").first.click()
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    expect_to_fit(page)
+
+
+def expect_to_fit(page: Page) -> None:
+    """Nothing is cut off or scrolls sideways, and axe finds nothing."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert axe_violations(page) == []

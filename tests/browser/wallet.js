@@ -3,7 +3,12 @@
   const listeners = new Map();
   const provider = {
     async request({ method, params }) {
-      const said = await window.__walletRequest(method, JSON.stringify(params ?? []));
+      const given = JSON.stringify(params ?? []);
+      let said = await window.__walletRequest(method, given, 0);
+      for (let looks = 1; said.undecided; looks += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        said = await window.__walletRequest(method, given, looks);
+      }
       if (said.lost) return new Promise(() => {});
       if (said.error) {
         const { code, data, message } = said.error;

@@ -22,6 +22,9 @@ PROMPTS = (
 )
 """Requests that a person has to confirm."""
 
+BALANCE_OF = "0x00fdd58e"
+"""The selector of ERC-6909's `balanceOf`."""
+
 SCRIPT = (Path(__file__).parent / "wallet.js").read_text(encoding="utf-8")
 
 
@@ -49,6 +52,10 @@ class BrowserWallet:
     """Methods that the person rejects, until they are removed."""
     unreachable: bool = False
     """Whether its node does not respond."""
+    undecided: set[str] = field(default_factory=set)
+    """Methods that the person has not confirmed yet: they wait until they are removed."""
+    waits_for_blocks: bool = False
+    """Whether its node seems to have mined nothing of what was sent."""
     withholds: set[str] = field(default_factory=set)
     """Methods that its node answers with null, as one does that has not seen a transaction yet."""
     loses: set[str] = field(default_factory=set)
@@ -58,14 +65,20 @@ class BrowserWallet:
     sent: list[str] = field(default_factory=list)
     """The hashes of the transactions that were sent."""
     pages: list[Any] = field(default_factory=list)
+    last: tuple[str, str] = ("", "")
+    """What the person was asked last: a method and its parameters as JSON."""
 
     def __post_init__(self) -> None:
         self.own_chain = self.chain_id
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
+
         # Not the bound method: Playwright sets attributes on its object, which has slots.
-        context.expose_binding("__walletRequest", lambda *given: self._answer(*given))  # noqa: PLW0108
+        def respond(source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
+            return self._answer(source, method, parameters, looks)
+
+        context.expose_binding("__walletRequest", respond)
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: str) -> None:
@@ -78,6 +91,11 @@ class BrowserWallet:
         self.chain_id = chain_id
         self.emit("chainChanged", hex(chain_id))
 
+    def confirm_last(self) -> None:
+        """Confirm what was asked last, also if its page is gone."""
+        method, parameters = self.last
+        self._respond(method, json.loads(parameters))
+
     def emit(self, event: str, value: object) -> None:
         """Send an event to all pages."""
         for page in self.pages:
@@ -86,7 +104,12 @@ class BrowserWallet:
                     "([event, value]) => window.__walletEmit(event, value)", [event, value]
                 )
 
-    def _answer(self, source: Any, method: str, parameters: str) -> dict[str, Any]:
+    def _answer(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
+        if method in PROMPTS and looks == 0:
+            self.prompts.append(method)
+            self.last = method, parameters
+        if method in self.undecided:
+            return {"undecided": True}
         try:
             result = self._respond(method, json.loads(parameters))
             return {"lost": True} if method in self.loses else {"result": result}
@@ -94,8 +117,6 @@ class BrowserWallet:
             return {"error": {"code": error.code, "message": str(error), "data": error.data}}
 
     def _respond(self, method: str, parameters: Any) -> Any:
-        if method in PROMPTS:
-            self.prompts.append(method)
         if method in self.refuses:
             raise WalletError(4001, "User rejected the request.")
         match method:
@@ -122,6 +143,14 @@ class BrowserWallet:
         result = self._call(method, parameters)
         if method == "eth_sendTransaction":
             self.sent.append(result)
+        return self._without_blocks(method, parameters, result) if self.waits_for_blocks else result
+
+    @staticmethod
+    def _without_blocks(method: str, parameters: Any, result: Any) -> Any:
+        if method == "eth_getTransactionReceipt":
+            return None
+        if method == "eth_call" and parameters[0]["data"].startswith(BALANCE_OF):
+            return f"0x{0:064x}"
         return result
 
     def _switch(self, chain_id: int) -> None:
@@ -138,6 +167,6 @@ class BrowserWallet:
         except httpx2.TransportError as error:
             raise WalletError(-32603, "Failed to fetch") from error
         if "error" in said:
-            error = said["error"]
-            raise WalletError(error["code"], error["message"], error.get("data"))
+            given = said["error"]
+            raise WalletError(given["code"], given["message"], given.get("data"))
         return said["result"]

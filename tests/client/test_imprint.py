@@ -1,5 +1,6 @@
 """The client has every operation of the description, and no other names."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.client.snake_case import snake_case
+from tests.client.interface import described
 from tests.processes import Service, free_port
 
 from imprint import client as package
@@ -20,29 +21,20 @@ from imprint.client.feed_operations import FeedOperations
 from imprint.client.post_operations import PostOperations
 from imprint.client.service_operations import ServiceOperations
 from imprint.client.session_operations import SessionOperations
-from imprint.web.docs.openapi import describe_interface
 
+ROOT = Path(__file__).parents[2]
 ROOMS = (DraftOperations, FeedOperations, PostOperations, ServiceOperations, SessionOperations)
 BESIDE = {
     "build_write",
     "resume_writing_session",
     "sales_csv",
     "save_draft",
-    "wait_until_onchain",
+    "wait_for_post",
 }
 """Methods that are no operations, but use some."""
 
 
-def described() -> set[str]:
-    return {
-        snake_case(operation["operationId"])
-        for path in describe_interface("1")["paths"].values()
-        for operation in path.values()
-        if "Deliveries" not in operation["tags"]
-    }
-
-
-def test_every_operation_but_the_webhooks_has_a_method():
+def test_every_operation_for_programs_has_a_method():
     assert [name for name in sorted(described()) if not hasattr(Imprint, name)] == []
 
 
@@ -70,13 +62,22 @@ def test_the_examples_of_the_docstrings_are_true():
 
 
 def test_the_code_of_the_page_about_clients_runs(service: Service, tmp_path: Path):
-    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^## Python\n.+?^```python\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
     program = tmp_path / "program.py"
     program.write_text(block.replace("http://127.0.0.1:8000", service.url), encoding="utf-8")
     command = [sys.executable, str(program)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "# Hello\n"), done.stderr
+
+
+async def test_the_code_of_the_readme_runs(service: Service, capsys: pytest.CaptureFixture[str]):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
+    block = block.replace("http://127.0.0.1:8000", service.url)
+    code = compile(block, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    await eval(code, {})
+    assert capsys.readouterr().out == "# Hello, again\n"
 
 
 async def test_a_service_that_does_not_respond_is_unreachable():

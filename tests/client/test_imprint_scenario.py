@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.snake_case import snake_case
+from tests.client.interface import described, snake_case
 from tests.processes import Service
 
 from imprint.client import (
@@ -165,6 +165,10 @@ class Runner:
         token = given["address"].rpartition("/")[2].removesuffix(".json")
         return await client.get_private_feed_json(token)
 
+    async def _get_private_feed_atom(self, _: Any, client: Imprint, given: Any) -> str:
+        token = given["address"].rpartition("/")[2].removesuffix(".atom")
+        return await client.get_private_feed_atom(token)
+
     async def _format_coin(self, _: Any, __: Imprint, given: Any) -> str:
         return format_coin(**given)
 
@@ -187,6 +191,10 @@ def find(result: Any, path: str) -> Any:
         else:
             result = result[int(name)] if isinstance(result, list) else result[name]
     return result
+
+
+def test_the_scenario_has_every_operation():
+    assert described() - {snake_case(step["call"]) for step in SCENARIO["steps"]} == set()
 
 
 @pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)

@@ -37,6 +37,18 @@ def scenario_service(tmp_path: Path) -> Iterator[Service]:
 
 
 @pytest.fixture
+def compatible_service(tmp_path: Path) -> Iterator[Service]:
+    """A service that the front end of the earlier one can be pointed at."""
+    given = {
+        "DEV_RPC_PORT": str(free_port()),
+        "CHAIN_FOLLOW_SECONDS": "0",
+        "COMPATIBILITY": "inkdao",
+    }
+    with running(Service(tmp_path, given, "dev")) as opened:
+        yield opened
+
+
+@pytest.fixture
 def replicas(tmp_path: Path, records: None) -> Iterator[tuple[Service, Service]]:
     """Two services over the same records and documents; the first one has the chain."""
     database = asyncio.run(records_of(tmp_path))

@@ -79,6 +79,17 @@ test("a revoked session needs the wallet again, and its key is gone", async () =
   assert.deepEqual(await signedIn.listWritingSessions(), []);
 });
 
+test("a session that is revoked by itself ends everywhere, with its key", async () => {
+  const wallet = openStranger();
+  const signedIn = await signIn(wallet);
+  const writing = await signedIn.openWritingSession(wallet, { keyStore });
+  const other = await resume(wallet);
+  await writing.revoke();
+  assert.equal(await resume(wallet), null);
+  assert.deepEqual(await signedIn.listWritingSessions(), []);
+  await assert.rejects(other.save("After."), WalletNeeded);
+});
+
 test("all sessions of a wallet are listed, and revoked at once", async () => {
   const wallet = openStranger();
   const writing = await open(wallet, { seconds: 600, actions: ["update"] });

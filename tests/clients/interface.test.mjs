@@ -1,20 +1,16 @@
 // The client beside the description of the service: every operation has a method, every code a name.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CODES, Imprint, POST_LIMITS, Unreachable } from "imprint-press";
-import { imprint } from "./world.mjs";
+import { CODES, Imprint, POST_LIMITS, ProviderError, Unreachable, documentCid } from "imprint-press";
+import { toFunctionSelector } from "viem";
+import { createPost, imprint, openLocal, openStranger } from "./world.mjs";
 
 const { paths, components } = await imprint.getOpenapi();
 
 /** Deliveries are for providers, and pages are for browsers. */
-function isForClients({ tags, responses }) {
-  const kinds = Object.keys(responses["200"]?.content ?? { "application/json": {} });
-  return !tags.includes("Deliveries") && kinds.some((kind) => kind !== "text/html");
-}
+const isForClients = ({ tags }) => !tags.includes("Deliveries") && !tags.includes("Pages");
 
-const operations = Object.values(paths)
-  .flatMap((methods) => Object.values(methods))
-  .filter((operation) => operation.operationId && isForClients(operation));
+const operations = Object.values(paths).flatMap((methods) => Object.values(methods)).filter(isForClients);
 
 test("every operation of the description has a method of its name", () => {
   assert.ok(operations.length > 40);
@@ -40,10 +36,68 @@ test("reads that need nothing give what they say", async () => {
   assert.equal((await imprint.getMarketplace()).address, imprint.facts.chain.marketplace.toLowerCase());
 });
 
-test("the limits of a post are those of the contract", async () => {
-  const { abi } = await imprint.getMarketplace();
-  assert.ok(abi.some(({ name }) => name === "createPost"));
-  assert.equal(POST_LIMITS.hashtags, imprint.facts.limits.hashtags);
+const POST = {
+  title: "t".repeat(POST_LIMITS.titleBytes),
+  description: "d".repeat(POST_LIMITS.descriptionBytes),
+  price: POST_LIMITS.priceWei,
+  hashtags: Array.from({ length: POST_LIMITS.hashtags }, (_, number) => `tag${number}`),
+};
+
+/** Create a post of a document that is nowhere, since the contract takes each once. */
+async function create(post) {
+  const cid = await documentCid(crypto.getRandomValues(new Uint8Array(16)));
+  return createPost(openLocal(9), { ...post, cid, thumbnailCid: cid });
+}
+
+test("the contract takes a post at its limits", async () => {
+  assert.match(await create(POST), /^[0-9]+$/);
+});
+
+for (const [what, beyond, error] of [
+  ["title", { title: `${POST.title}t` }, "TitleTooLong(uint256,uint256)"],
+  ["description", { description: `${POST.description}d` }, "DescriptionTooLong(uint256,uint256)"],
+  ["price", { price: POST.price + 1n }, "PriceTooHigh(uint256,uint256)"],
+  ["list of hashtags", { hashtags: [...POST.hashtags, "more"] }, "TooManyHashtags(uint256,uint256)"],
+]) {
+  test(`the contract refuses a ${what} beyond its limit`, async () => {
+    const selector = toFunctionSelector(error);
+    await assert.rejects(create({ ...POST, ...beyond }), (thrown) => {
+      assert.ok(thrown instanceof ProviderError);
+      assert.ok(String(thrown.data).startsWith(selector), thrown.message);
+      return true;
+    });
+  });
+}
+
+test("clients that are made of one share its clock", async () => {
+  const client = await Imprint.connect(imprint.url);
+  const { signal } = new AbortController();
+  for (const each of [client.as(null), client.within(signal), client]) {
+    each.setClock(1_000_000_000);
+    assert.ok(Math.abs(client.as(null).within(signal).now() - 1_000_000_000) < 60);
+    client.setClock(imprint.now());
+  }
+});
+
+test("who logs in with a client that is made of another leaves that one as it is", async () => {
+  const client = await Imprint.connect(imprint.url);
+  const session = await client.login(openStranger());
+  const other = client.within(new AbortController().signal);
+  assert.equal(other.session, session);
+  assert.equal(await other.login(openStranger()), other.session);
+  assert.equal(client.session, session);
+  await other.logout();
+  assert.deepEqual([other.session, client.session], [null, session]);
+});
+
+test("waiting for a post ends with its signal, and with that of the client", async () => {
+  const reason = new Error("Enough.");
+  const { cid } = await imprint.createDraft(openStranger(), "Never published.");
+  const wait = (client, given) => client.waitForPost(cid, { everyMs: 2 ** 30, ...given });
+  const [own, given] = [new AbortController(), new AbortController()];
+  const waiting = [wait(imprint, { signal: given.signal }), wait(imprint.within(own.signal), {})];
+  setTimeout(() => [own, given].forEach((each) => each.abort(reason)), 100);
+  await Promise.all(waiting.map((each) => assert.rejects(each, reason)));
 });
 
 test("an address where nothing listens is unreachable", async () => {

@@ -59,13 +59,15 @@ const CALLS = {
     assert.equal((await resumeWritingSession(person.client, person.keyStore, person.wallet)).id, person.owner.writing.id);
     return person.owner.writing.record;
   },
-  saveDraft: ({ owner }, { content, cid }) => owner.writing.save(content, cid),
+  saveDraft: ({ client, owner }, { content, cid }) => client.saveDraft(owner.writing, content, cid),
   listDrafts: ({ client }, given) => client.listDrafts(given),
   listPosts: ({ client }, given) => client.listPosts(given),
   listIndexedPosts: ({ client }, given) => client.listIndexedPosts(given),
   listLibrary: ({ client }, given) => client.listLibrary(given),
   listSales: ({ client }, given) => client.listSales(given),
+  salesCsv: ({ client }, given) => client.salesCsv(given),
   getPrivateFeedJson: ({ client }, { address }) => client.getPrivateFeedJson(/private\/(.+)\.json$/.exec(address)[1]),
+  getPrivateFeedAtom: ({ client }, { address }) => client.getPrivateFeedAtom(/private\/(.+)\.atom$/.exec(address)[1]),
   createPost: (person, { price, ...post }) => transact(person, createPostCall(marketplace, { ...post, price: BigInt(price) })),
   buyPost: (person, { postId, price }) => transact(person, buyPostCall(marketplace, postId, BigInt(price))),
   changePrice: (person, { postId, price }) => transact(person, changePriceCall(marketplace, postId, BigInt(price))),

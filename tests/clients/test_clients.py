@@ -13,7 +13,8 @@ EXAMPLES = HERE.parents[1] / "examples"
 INDEX_SUITES = ["index.test.mjs", "interface.test.mjs"]
 SCENARIO_SUITE = "scenario.test.mjs"
 SESSION_SUITE = "sessions.test.mjs"
-APART = {*INDEX_SUITES, SCENARIO_SUITE, SESSION_SUITE}
+COMPATIBILITY_SUITE = "compatibility.test.mjs"
+APART = {*INDEX_SUITES, SCENARIO_SUITE, SESSION_SUITE, COMPATIBILITY_SUITE}
 SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - APART)
 
 
@@ -46,6 +47,12 @@ def test_the_client_passes_the_scenario_of_all_clients(scenario_service: Service
     said = run(scenario_service, "node", "--test", "--test-reporter=spec", SCENARIO_SUITE)
     assert "ℹ fail 0" in said
     assert "ℹ pass 0" not in said
+
+
+def test_the_client_signs_as_the_earlier_front_end(compatible_service: Service) -> None:
+    said = run(compatible_service, "node", "--test", "--test-reporter=spec", COMPATIBILITY_SUITE)
+    assert "ℹ fail 0" in said
+    assert "ℹ pass 2" in said
 
 
 @pytest.mark.parametrize("suite", INDEX_SUITES)

@@ -98,22 +98,6 @@ def test_every_link_between_pages_has_a_target():
     assert broken == []
 
 
-def test_the_code_for_front_ends_calls_what_the_client_has():
-    page = (ROOT / "docs" / "front-ends.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```js\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert blocks
-    called = {
-        name for block in blocks for name in re.findall(r"(?:imprint|writing)\.(\w+)\(", block)
-    }
-    source = "".join(
-        (ROOT / "clients" / "typescript" / "src" / f"{name}.ts").read_text(encoding="utf-8")
-        for name in ("reader", "imprint", "writing-session")
-    )
-    methods = set(re.findall(r"^  (?:async )?(\w+)\(", source, re.MULTILINE))
-    assert {"login", "save", "openWritingSession"} <= called
-    assert called <= methods
-
-
 def test_the_page_about_the_contract_agrees_with_its_abi():
     page = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
     plumbing = re.compile(

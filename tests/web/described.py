@@ -8,6 +8,7 @@ from imprint.web.docs.openapi import describe_interface
 FACTS: dict[str, Any] = {
     "name": "Imprint",
     "version": "1.0.0",
+    "service": "http://localhost:8000",
     "signing": {"name": "Imprint", "version": "1", "chainId": 31337},
     "login": {"domains": ["localhost:8000", "[::1]:8000"], "freshness_seconds": 60},
     "chain": {"id": 31337, "marketplace": "0x5FbDB2315678afecb367f032d93F642f64180aa3"},

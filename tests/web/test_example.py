@@ -1,20 +1,19 @@
 """The example client against a real `imprint dev`, which is stopped, cut off and started again."""
 
+import asyncio
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
-from eth_account import Account
 from tests.processes import Service, free_port, running
-from tests.world import MNEMONIC, MovableClock, Wallet
+
+from imprint.client import Content, Imprint, KeyWallet
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "publish_a_post.py"
-BOB = "m/44'/60'/0'/0/2"
+BOB = KeyWallet("0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a")
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +30,15 @@ def _run_example(service: Service) -> list[str]:
     return done.stdout.splitlines()
 
 
-def _read_as_bob(service: Service) -> Any:
+def _read_as_bob(service: Service) -> Content:
     """What Bob, who bought the first post, reads of it now."""
-    bob = Wallet(Account.from_mnemonic(MNEMONIC, account_path=BOB), MovableClock())
-    message = bob.login_message(domain=service.url.removeprefix("http://"))
-    session = httpx2.post(
-        f"{service.url}/auth/login", json=bob.sign_login(message), timeout=60
-    ).json()["token"]
-    return httpx2.get(
-        f"{service.url}/fileByPostId",
-        params={"user": bob.address, "postId": "1"},
-        headers={"Authorization": f"Bearer {session}"},
-        timeout=60,
-    )
+
+    async def read() -> Content:
+        async with Imprint.connect(service.url) as imprint:
+            await imprint.login(BOB)
+            return await imprint.read_post("1")
+
+    return asyncio.run(read())
 
 
 def test_the_example_walks_from_a_draft_to_a_buyer(service: Service) -> None:
@@ -52,23 +47,22 @@ def test_the_example_walks_from_a_draft_to_a_buyer(service: Service) -> None:
     assert lines[-1] == "Bob bought a token and reads: A first line, and a better second."
 
 
-def test_the_facts_of_a_development_service_name_its_chain(service: Service) -> None:
-    facts = httpx2.get(f"{service.url}/.well-known/imprint.json", timeout=60).json()
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-    response = httpx2.post(facts["chain"]["rpc_url"], json=asked, timeout=60).json()
-    assert int(response["result"], 16) == facts["chain"]["id"] == 31337
-    assert service.url.removeprefix("http://") in facts["login"]["domains"]
+async def test_the_facts_of_a_development_service_name_its_chain(service: Service) -> None:
+    async with Imprint.connect(service.url) as imprint:
+        chain_id = int(await imprint.node().request("eth_chainId"), 16)
+        assert chain_id == imprint.facts.chain.id == 31337
+        assert service.url.removeprefix("http://") in imprint.facts.login.domains
 
 
 def test_a_post_outlives_the_service_that_made_it(service: Service) -> None:
     _run_example(service)
-    before = _read_as_bob(service).json()
-    assert before["content"].endswith("A first line, and a better second.")
+    before = _read_as_bob(service)
+    assert before.content.endswith("A first line, and a better second.")
     assert service.stop() == 0
     service.start()
-    assert _read_as_bob(service).json() == before
+    assert _read_as_bob(service) == before
     service.kill()
     service.start()
-    assert _read_as_bob(service).json() == before
+    assert _read_as_bob(service) == before
     assert service.process.stop(how=signal.SIGINT) == 0
     assert "Traceback" not in service.tail()

@@ -20,7 +20,6 @@ ASSETS = (
     "imprint/adapters/catalog/migrations/sqlite/0001_catalog.sql",
     "imprint/adapters/catalog/migrations/postgresql/0001_catalog.sql",
     "imprint/marketplace/Marketplace.json",
-    "imprint/web/docs/page.css",
     "imprint/py.typed",
 )
 

@@ -38,19 +38,23 @@ export interface WritingSessionOptions {
 export class Imprint extends ImprintReader {
   /** How wallets sign writes; writing sessions always sign `imprint-2`. */
   readonly form: Form;
+  private readonly domainName: string | null;
 
   constructor(url: string, facts: ServiceFacts, options: ClientOptions = {}) {
     super(url, facts, options);
     const forms = facts.signing_forms as Form[];
     this.form =
       options.form ?? (forms.includes("imprint-2") ? "imprint-2" : forms[0]) ?? "imprint-2";
+    this.domainName = options.domainName ?? null;
   }
 
   /** What a signer signs for a write. */
   buildWrite(signer: Signer, action: Action, values: WriteValues): TypedData {
     const form = signer.sessionId ? "imprint-2" : this.form;
-    const signing = { facts: this.facts, form, address: signer.address, now: this.now() };
-    return buildWrite(signing, action, values);
+    const { service, signing } = this.facts;
+    const name = (form === "inkdao-1" && this.domainName) || signing.name;
+    const facts = { service, signing: { ...signing, name } };
+    return buildWrite({ facts, form, address: signer.address, now: this.now() }, action, values);
   }
 
   /** Have a write signed, without sending it. */
@@ -98,6 +102,11 @@ export class Imprint extends ImprintReader {
     const body = await this.signWrite(wallet, "delete", { cid });
     const path = `/delete/file?cid=${encodeURIComponent(cid)}`;
     return (await this.send<{ deletedFile: DeletedDraft }>(path, body)).deletedFile;
+  }
+
+  /** `save` of a writing session: a new draft, or a new version of the one with this cid. */
+  saveDraft(session: WritingSession, content: string, cid?: string): Promise<Draft> {
+    return session.save(content, cid);
   }
 
   /** Send a create that was signed; the same one may be sent again if its response was lost. */

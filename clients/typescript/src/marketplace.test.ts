@@ -10,6 +10,7 @@ import {
   findReceipt,
   POST_CREATED,
   SELECTORS,
+  waitForReceipt,
 } from "./marketplace.js";
 import type { Hex } from "./records.js";
 import type { Provider } from "./wallet.js";
@@ -87,6 +88,19 @@ test("a receipt says whether a transaction was mined, and how it ended", async (
   const mined = await find({ status: "0x1", blockNumber: "0x10", logs });
   assert.deepEqual(mined, { status: "success", blockNumber: 16, logs });
   assert.equal((await find({ status: "0x0", blockNumber: "0x1", logs }))?.status, "reverted");
+});
+
+test("waiting for a receipt ends with its signal, between two questions and during one", async () => {
+  const reason = new Error("Enough.");
+  const never = new Promise(() => {});
+  for (const provider of [responding(null), responding(never)]) {
+    const ending = new AbortController();
+    const waiting = waitForReceipt(provider, "0x00", { everyMs: 2 ** 30, signal: ending.signal });
+    setTimeout(() => ending.abort(reason), 1);
+    await assert.rejects(waiting, reason);
+    const ended = waitForReceipt(provider, "0x00", { signal: ending.signal });
+    await assert.rejects(ended, reason);
+  }
 });
 
 test("the id of a new post is that of the marketplace's own log", () => {

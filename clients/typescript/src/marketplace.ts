@@ -2,6 +2,7 @@
 
 import { encodeAbiParameters } from "viem/utils";
 import type { Address, Hex } from "./records.js";
+import { endBy, pause } from "./transport.js";
 import type { Call, Provider } from "./wallet.js";
 
 /** What the contract accepts at most. */
@@ -107,17 +108,19 @@ export async function findReceipt(provider: Provider, hash: Hex): Promise<Receip
   return { status, blockNumber: Number(found.blockNumber), logs: found.logs };
 }
 
-/** The receipt, once the transaction is mined. Throws what the signal is aborted with. */
+/** The receipt, once the transaction is mined; it may say that it was reverted.
+ *
+ * Throws at once what the signal is aborted with.
+ */
 export async function waitForReceipt(
   provider: Provider,
   hash: Hex,
   { everyMs = 1000, signal }: { everyMs?: number; signal?: AbortSignal } = {},
 ): Promise<Receipt> {
   for (;;) {
-    const found = await findReceipt(provider, hash);
+    const found = await endBy(findReceipt(provider, hash), signal);
     if (found) return found;
-    signal?.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await pause(everyMs, signal);
   }
 }
 

@@ -4,7 +4,7 @@ import { createSiweMessage } from "viem/siwe";
 import { List, type Page } from "./list.js";
 import type * as records from "./records.js";
 import type { Form, ServiceFacts, Session } from "./records.js";
-import { addQuery, type Fetch, fetchResponse, readJson } from "./transport.js";
+import { addQuery, type Fetch, fetchResponse, pause, readJson } from "./transport.js";
 import { randomNonce } from "./typed-data.js";
 import type { Wallet } from "./wallet.js";
 
@@ -12,6 +12,8 @@ export interface ClientOptions {
   fetch?: Fetch;
   /** How writes are signed; `imprint-2` unless the service does not accept it. */
   form?: Form;
+  /** The name of the signing domain in `inkdao-1`, where a service has another one for it. */
+  domainName?: string;
   /** Ends all requests of this client. */
   signal?: AbortSignal;
 }
@@ -49,7 +51,8 @@ export class ImprintReader {
   readonly url: string;
   protected readonly fetch: Fetch;
   protected readonly signal: AbortSignal | null;
-  private clockAhead = 0;
+  /** Shared with the clients that `as` and `within` make. */
+  private readonly clock = { ahead: 0 };
 
   /** Ask the service what it signs with and which chain it reads. */
   static async connect<T>(
@@ -82,24 +85,29 @@ export class ImprintReader {
     this.setClock(facts.now);
   }
 
-  /** The same client with another session, which leaves this one's as it is. */
+  /** The same client with another session. Whoever logs in there or out does so there only; the
+   * clock is one for all.
+   */
   as(session: Session | null): this {
     return Object.assign(Object.create(this), { session });
   }
 
-  /** The same client, whose requests the signal ends. */
+  /** The same client, whose requests this signal ends, too. It has this one's session until
+   * somebody logs in there or out; the clock is one for both.
+   */
   within(signal: AbortSignal): this {
-    return Object.assign(Object.create(this), { signal });
+    const ends = this.signal ? AbortSignal.any([this.signal, signal]) : signal;
+    return Object.assign(Object.create(this), { signal: ends });
   }
 
   /** Take over the time of the service, in Unix seconds: `now` of its facts or of a refusal. */
   setClock(unixSeconds: number): void {
-    this.clockAhead = unixSeconds - Date.now() / 1000;
+    this.clock.ahead = unixSeconds - Date.now() / 1000;
   }
 
   /** The time of the service in Unix seconds. */
   now(): number {
-    return Math.floor(Date.now() / 1000 + this.clockAhead);
+    return Math.floor(Date.now() / 1000 + this.clock.ahead);
   }
 
   // Sessions
@@ -191,17 +199,17 @@ export class ImprintReader {
 
   /** The file with a cid, once the service knows that it is a post on the chain.
    *
-   * Throws what the signal is aborted with, by default a `TimeoutError` after 60 seconds.
+   * Throws at once what the signal is aborted with, by default a `TimeoutError` after 60 seconds.
    */
   async waitForPost(
     cid: string,
     { everyMs = 500, signal = AbortSignal.timeout(60_000) }: WaitOptions = {},
   ): Promise<records.HostedFile> {
+    const asking = this.within(signal);
     for (;;) {
-      const [file] = (await this.listPosts({ cid }).page()).items;
+      const [file] = (await asking.listPosts({ cid }).page()).items;
       if (file?.keyvalues.status === "onchain") return file;
-      signal.throwIfAborted();
-      await new Promise((resolve) => setTimeout(resolve, everyMs));
+      await pause(everyMs, asking.signal);
     }
   }
 
@@ -238,17 +246,22 @@ export class ImprintReader {
     return this.list<"sales", records.Sale>("/me/sales", "sales", query);
   }
 
-  /** All sales of the session's address as one table (RFC 4180), with a line of names. */
-  async salesCsv(): Promise<string> {
-    let next: string | null = "/me/sales?limit=1000";
+  /** All sales of the session's address as one table (CSV, RFC 4180), with a line of names.
+   *
+   * `limit` is the size of a page, of which there may be several.
+   */
+  async salesCsv({ limit = 1000 }: { limit?: number } = {}): Promise<string> {
     let table = "";
-    while (next !== null) {
-      const response: Response = await this.request(next, { accept: "text/csv" });
+    let token: string | null = null;
+    do {
+      const path = addQuery("/me/sales", { limit, next_page_token: token });
+      const response: Response = await this.request(path, { accept: "text/csv" });
       const text = await response.text();
+      // Every page has the line of names.
       table += table ? text.slice(text.indexOf("\n") + 1) : text;
       const link = /<([^>]+)>;\s*rel="?next/.exec(response.headers.get("Link") ?? "");
-      next = link?.[1] ? locate(link[1], this.url) : null;
-    }
+      token = link?.[1] ? new URL(link[1], this.url).searchParams.get("next_page_token") : null;
+    } while (token !== null);
     return table;
   }
 
@@ -326,10 +339,6 @@ export class ImprintReader {
 
   getPostMarkdown(id: string | bigint): Promise<string> {
     return this.readText(`/posts/${id}.md`);
-  }
-
-  getPostPage(id: string | bigint): Promise<string> {
-    return this.readText(`/p/${id}`);
   }
 
   getLlmsText(): Promise<string> {
@@ -441,9 +450,3 @@ interface Metrics<T> {
 }
 
 const trimSlash = (url: string): string => url.replace(/\/+$/, "");
-
-/** The path of an address of the service, which may name itself by another host than we do. */
-function locate(link: string, url: string): string {
-  const { pathname, search } = new URL(link, url);
-  return pathname + search;
-}

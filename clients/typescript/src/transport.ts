@@ -44,9 +44,35 @@ export async function readJson<T>(response: Response, signal?: AbortSignal | nul
   }
 }
 
+/** Wait. Throws what the signal is aborted with, at once. */
+export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
+  let timer: ReturnType<typeof setTimeout>;
+  const passed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  return endBy(passed, signal).finally(() => clearTimeout(timer));
+}
+
+/** What is promised. Throws what the signal is aborted with, at once. */
+export async function endBy<T>(promised: Promise<T>, signal?: AbortSignal | null): Promise<T> {
+  if (!signal) return promised;
+  let end = () => {};
+  const ended = new Promise<never>((_, reject) => {
+    end = () => reject(signal.reason);
+  });
+  if (signal.aborted) end();
+  signal.addEventListener("abort", end);
+  try {
+    return await Promise.race([ended, promised]);
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
+}
+
 async function readFailure(response: Response): Promise<Refusal | Unreachable> {
   const { status } = response;
-  const retryAfter = Number(response.headers.get("Retry-After")) || null;
+  const wait = response.headers.get("Retry-After") ?? "";
+  const retryAfter = /^\d+$/.test(wait) ? Number(wait) : null;
   const problem = (await response.json().catch(() => null)) as Partial<Problem> | null;
   if (typeof problem?.code === "string") return new Refusal(problem as Problem, retryAfter);
   return new Unreachable(

@@ -1,5 +1,6 @@
 /** Wallets: those of browsers (EIP-1193), and private keys. */
 
+import { Unreachable } from "./problems.js";
 import type { Address, Hex } from "./records.js";
 import type { TypedData } from "./typed-data.js";
 
@@ -83,7 +84,10 @@ export function walletOfAccount(account: Account, provider?: Provider): Wallet {
   };
 }
 
-/** A node's JSON-RPC address as a provider. Throws `ProviderError` where the node refuses. */
+/** A node's JSON-RPC address as a provider.
+ *
+ * Throws `ProviderError` where the node refuses, and `Unreachable` where no node responds.
+ */
 export function httpProvider(
   rpcUrl: string,
   fetch: typeof globalThis.fetch = globalThis.fetch,
@@ -92,19 +96,39 @@ export function httpProvider(
   return {
     async request({ method, params = [] }) {
       id += 1;
-      const response = await fetch(rpcUrl, {
+      const init = {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
-      });
-      const { result, error } = (await response.json()) as {
-        result?: unknown;
-        error?: { code: number; message: string; data?: unknown };
       };
+      const { result, error } = await readResult(fetch(rpcUrl, init));
       if (error) throw new ProviderError(error.message, error.code, error.data);
       return result;
     },
   };
+}
+
+interface RpcResult {
+  result?: unknown;
+  error?: { code: number; message: string; data?: unknown };
+}
+
+/** What a node says, whatever the status: many refuse with one of failure. */
+async function readResult(responding: Promise<Response>): Promise<RpcResult> {
+  let status: number | null = null;
+  let said: RpcResult | null;
+  try {
+    const response = await responding;
+    status = response.status;
+    said = await response.json();
+  } catch (cause) {
+    // Not its address: that may have a key in it.
+    throw new Unreachable("The chain's node cannot be reached. Try again.", status, null, {
+      cause,
+    });
+  }
+  if (said && ("result" in Object(said) || said.error)) return said;
+  throw new Unreachable("The chain's node did not respond as JSON-RPC.", status);
 }
 
 /** Fill in what a wallet would: nonce, gas and fees, by the node. */

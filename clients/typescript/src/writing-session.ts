@@ -5,6 +5,7 @@ import type { Imprint, SignedWrite, WritingSessionOptions } from "./imprint.js";
 import type { KeyStore } from "./key-store.js";
 import { Refusal, Unreachable, WalletNeeded } from "./problems.js";
 import type { Address, Draft, Hex, WritingAction, WritingSessionRecord } from "./records.js";
+import { pause } from "./transport.js";
 import {
   buildTypedData,
   hashText,
@@ -90,7 +91,7 @@ export class WritingSession implements Signer {
         if (isForLater(error)) {
           // The same body again: it takes effect once, however often it arrives.
           unknown ||= error.status !== 429;
-          await wait(error.retryAfter ?? attempt);
+          await pause((error.retryAfter ?? attempt) * 1000);
         } else if (isStale(error) && !unknown) {
           // Sign by the clock of the service. Not if it may have been saved: a new nonce would
           // save it twice.
@@ -179,6 +180,3 @@ function isForLater(error: unknown): error is Refusal | Unreachable {
 function isStale(error: unknown): error is Refusal & { problem: { now: number } } {
   return error instanceof Refusal && error.code === "signature_stale" && "now" in error.problem;
 }
-
-const wait = (seconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, seconds * 1000));

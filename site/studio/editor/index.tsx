@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { imprint } from "../../page/service.ts";
 import { explain } from "../../wallet/index.ts";
 import { author, isSignedIn } from "../drafts-store.ts";
-import type { OpenDraft } from "../open-draft.ts";
+import type { DraftEvents, OpenDraft } from "../open-draft.ts";
 import { NoSuchDraft, openDraft, SessionNeeded } from "../opening.ts";
 import { go } from "../routes.ts";
 import { SignInAgain, Welcome } from "../sign-in.tsx";
@@ -30,7 +30,7 @@ export function EditorView({ draftKey }: { draftKey: string }) {
 function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string): void }) {
   const [opening, setOpening] = useState<Opening>({ kind: "opening" });
   const [attempt, setAttempt] = useState(0);
-  const replace = useRef<(content: string) => void>(() => undefined);
+  const replace = useRef<DraftEvents["onText"]>(() => undefined);
   const canOpen = author.value !== null;
   const isReader = isSignedIn.value;
   const open = useRef<OpenDraft | null>(null);
@@ -39,7 +39,7 @@ function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string):
     if (open.current || !canOpen) return;
     let isShown = true;
     openDraft(draftKey, {
-      onText: (content) => replace.current(content),
+      onText: (content, isAsked) => replace.current(content, isAsked),
       onKey,
     }).then(
       (draft) => {

@@ -12,29 +12,29 @@ import {
   toggleNumbers,
   toggleQuote,
 } from "./commands.ts";
+import { type Drawn, Icon } from "./icons.tsx";
 import type { TextEditor } from "./text-editor.ts";
 
 const MOD = /Mac|iP(?:hone|ad)/.test(navigator.userAgent) ? "⌘" : "Ctrl+";
 
 interface Tool {
-  readonly name: string;
-  readonly sign: string;
+  readonly name: Drawn | "Bold" | "Italic";
   readonly keys: string;
   readonly run: StateCommand;
 }
 
 const TOOLS: readonly Tool[] = [
-  { name: "Bold", sign: "B", keys: `${MOD}B`, run: toggleBold },
-  { name: "Italic", sign: "I", keys: `${MOD}I`, run: toggleItalic },
-  { name: "Heading", sign: "H", keys: `${MOD}Alt+2`, run: toggleHeading(2) },
-  { name: "Link", sign: "↗", keys: `${MOD}K`, run: insertLink },
-  { name: "List", sign: "•", keys: `${MOD}Shift+8`, run: toggleBullets },
-  { name: "Numbered list", sign: "1.", keys: `${MOD}Shift+7`, run: toggleNumbers },
-  { name: "Quotation", sign: "”", keys: `${MOD}Shift+9`, run: toggleQuote },
-  { name: "Code", sign: "<>", keys: `${MOD}E`, run: toggleCode },
+  { name: "Bold", keys: `${MOD}B`, run: toggleBold },
+  { name: "Italic", keys: `${MOD}I`, run: toggleItalic },
+  { name: "Heading", keys: `${MOD}Alt+2`, run: toggleHeading(2) },
+  { name: "Link", keys: `${MOD}K`, run: insertLink },
+  { name: "List", keys: `${MOD}Shift+8`, run: toggleBullets },
+  { name: "Numbered list", keys: `${MOD}Shift+7`, run: toggleNumbers },
+  { name: "Quotation", keys: `${MOD}Shift+9`, run: toggleQuote },
+  { name: "Code", keys: `${MOD}E`, run: toggleCode },
 ];
 
-export function Toolbar({ editor }: { editor: TextEditor | null }) {
+export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHidden: boolean }) {
   const chooser = useRef<HTMLInputElement>(null);
   const use = (run: StateCommand) => {
     if (!editor) return;
@@ -49,9 +49,9 @@ export function Toolbar({ editor }: { editor: TextEditor | null }) {
     await editor?.insertPictures(files);
   };
   return (
-    <fieldset class="toolbar" disabled={!editor}>
+    <fieldset class="toolbar" disabled={!editor} hidden={isHidden}>
       <legend class="unseen">Format the text</legend>
-      {TOOLS.map(({ name, sign, keys, run }) => (
+      {TOOLS.map(({ name, keys, run }) => (
         <button
           type="button"
           class={`tool tool-${name.toLowerCase().replace(" ", "-")}`}
@@ -59,16 +59,21 @@ export function Toolbar({ editor }: { editor: TextEditor | null }) {
           title={`${name} (${keys})`}
           onClick={() => use(run)}
         >
-          <span aria-hidden="true">{sign}</span>
+          {name === "Bold" || name === "Italic" ? (
+            <span aria-hidden="true">{name.charAt(0)}</span>
+          ) : (
+            <Icon name={name} />
+          )}
         </button>
       ))}
       <button
         type="button"
-        class="tool tool-picture"
+        class="tool"
+        aria-label="Picture"
         title="Picture: choose, paste or drop one"
         onClick={() => chooser.current?.click()}
       >
-        Picture
+        <Icon name="Picture" />
       </button>
       <input
         ref={chooser}

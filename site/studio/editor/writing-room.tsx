@@ -7,12 +7,14 @@ import { Conflict } from "../conflict.tsx";
 import { countBytes, countWords, readingMinutes, titleOf } from "../draft-text.ts";
 import { author, isSignedIn } from "../drafts-store.ts";
 import { isLocalKey } from "../local-copies.ts";
-import type { OpenDraft } from "../open-draft.ts";
+import type { DraftEvents, OpenDraft } from "../open-draft.ts";
+import { saveOnceOpen } from "../opening.ts";
 import { UnusablePicture } from "../pictures.ts";
 import { Preview } from "../preview.tsx";
 import { formatRoute, go } from "../routes.ts";
-import { SaveButton, SaveStanding, SaveTrouble } from "../save-line.tsx";
+import { KeepTrouble, SaveButton, SaveStanding, SaveTrouble } from "../save-line.tsx";
 import { formatBytes } from "../saving.ts";
+import { SignInButton } from "../sign-in.tsx";
 import { hearTabs, tellTabs } from "../tabs.ts";
 import { WritingPanel } from "../writing-panel.tsx";
 import { TextEditor } from "./text-editor.ts";
@@ -21,7 +23,7 @@ import { Toolbar } from "./toolbar.tsx";
 interface WritingRoomProps {
   readonly draft: OpenDraft;
   readonly contentLimit: number;
-  onReplace(take: (content: string) => void): void;
+  onReplace(take: DraftEvents["onText"]): void;
 }
 
 type Shown = "text" | "preview" | "both";
@@ -50,7 +52,11 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
         notify({ kind: "bad", text });
       },
     });
-    onReplace((content) => made.replace(content));
+    onReplace((content, isAsked) => {
+      made.replace(content);
+      const text = "This draft was saved somewhere else: you see that version now.";
+      if (!isAsked) notify({ kind: "info", text });
+    });
     setEditor(made);
     if (draft.text.value === "") made.view.focus();
     return () => made.destroy();
@@ -63,22 +69,35 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
   };
   const keepBoth = async () => {
     const mine = await draft.takeTheirs("");
-    if (mine) go({ view: "draft", key: mine });
+    if (!mine) return;
+    saveOnceOpen(mine);
+    go({ view: "draft", key: mine });
+    notify({
+      kind: "info",
+      text: "Both are kept: the other version in its draft, and yours here, as a new one.",
+    });
   };
   return (
     <article class="writing" data-shown={shown}>
       <h1 class="unseen">{titleOf(draft.text.value) || "New draft"}</h1>
-      <header class="writing-bar">
-        <a class="back" href="#/">
-          Drafts
-        </a>
-        <SaveStanding draft={draft} />
-        <ViewSwitch shown={shown} onShow={setShown} />
-        <SaveButton draft={draft} />
-        <PublishLink draft={draft} />
+      <header class="writing-head">
+        <div class="writing-bar">
+          <a class="back" href="#/">
+            <span>Drafts</span>
+          </a>
+          <SaveStanding draft={draft} />
+          <SaveButton draft={draft} />
+          <PublishLink draft={draft} />
+        </div>
+        <div class="writing-tools" hidden={state.kind === "conflict"}>
+          <Toolbar editor={editor} isHidden={shown === "preview"} />
+          <ViewSwitch shown={shown} onShow={setShown} />
+        </div>
       </header>
       <OtherAccountNote draft={draft} />
-      <OtherTabNote draft={draft} />
+      <OtherTabNote draft={draft} isHidden={state.kind === "conflict"} />
+      <SessionNote draft={draft} />
+      <KeepTrouble draft={draft} />
       <SaveTrouble draft={draft} />
       {state.kind === "gone" && <GoneNote draft={draft} postId={state.postId} />}
       {state.kind === "conflict" && (
@@ -92,12 +111,11 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       )}
       <div class="writing-panes" hidden={state.kind === "conflict"}>
         <section class="writing-text" aria-label="Text" hidden={shown === "preview"}>
-          <Toolbar editor={editor} />
           <div class="text-editor" ref={place} />
         </section>
         <Preview text={draft.text} isShown={shown !== "text"} />
       </div>
-      <footer class="writing-foot">
+      <footer class="writing-foot" hidden={state.kind === "conflict"}>
         <Counts draft={draft} limit={contentLimit} />
         <p id={HINT} class="hint">
           Tab indents. To leave the text by keyboard, press Escape, then Tab.
@@ -136,12 +154,12 @@ function PublishLink({ draft }: { draft: OpenDraft }) {
   const isReady = draft.saving.value.kind === "saved" && !isLocalKey(draft.key);
   if (!isReady)
     return (
-      <span class="button publish" aria-disabled="true" title="Save the draft first">
+      <span class="button publish-link" aria-disabled="true" title="Save the draft first">
         Publish…
       </span>
     );
   return (
-    <a class="button publish" href={formatRoute({ view: "publish", key: draft.key })}>
+    <a class="button publish-link" href={formatRoute({ view: "publish", key: draft.key })}>
       Publish…
     </a>
   );
@@ -155,7 +173,7 @@ function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
   return (
     <p class="counts">
       {words.toLocaleString("en")} {words === 1 ? "word" : "words"}
-      {words > 0 && ` · ${readingMinutes(words)} min to read`}
+      {words > 0 && <span class="reading-time">{` · ${readingMinutes(words)} min to read`}</span>}
       {isTight && (
         <span class={bytes > limit ? "over" : "tight"} role="status">
           {` · ${formatBytes(bytes)} of ${formatBytes(limit)}`}
@@ -181,6 +199,22 @@ function OtherAccountNote({ draft }: { draft: OpenDraft }) {
   );
 }
 
+/** Without a session one writes and saves; what is saved elsewhere is not seen. */
+function SessionNote({ draft }: { draft: OpenDraft }) {
+  const state = draft.saving.value;
+  const isSaid = state.kind === "refused" && state.action === "sign-in";
+  if (author.value !== draft.account || isSignedIn.value || isSaid) return null;
+  return (
+    <div class="studio-note" role="status">
+      <p>
+        You are not signed in. You can write and save; sign in to be told when this draft is saved
+        somewhere else.
+      </p>
+      <SignInButton label="Sign in" />
+    </div>
+  );
+}
+
 function GoneNote({ draft, postId }: { draft: OpenDraft; postId: string | null }) {
   return (
     <div class="studio-note warn" role="alert">
@@ -198,7 +232,7 @@ function GoneNote({ draft, postId }: { draft: OpenDraft; postId: string | null }
 }
 
 /** Whether another tab has the same draft open. */
-function OtherTabNote({ draft }: { draft: OpenDraft }) {
+function OtherTabNote({ draft, isHidden }: { draft: OpenDraft; isHidden: boolean }) {
   const [others, setOthers] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
     const { account, tab } = draft;
@@ -221,7 +255,7 @@ function OtherTabNote({ draft }: { draft: OpenDraft }) {
       stop();
     };
   }, [draft]);
-  if (others.size === 0) return null;
+  if (others.size === 0 || isHidden) return null;
   return (
     <div class="studio-note" role="status">
       <p>

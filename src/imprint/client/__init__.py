@@ -26,7 +26,14 @@ from imprint.client.marketplace import (
     wait_for_receipt,
 )
 from imprint.client.node import Node, Provider
-from imprint.client.problems import NodeError, Problem, Refusal, Reverted, Unreachable
+from imprint.client.problems import (
+    NodeError,
+    Problem,
+    Refusal,
+    Reverted,
+    Unreachable,
+    WalletNeeded,
+)
 from imprint.client.records import (
     Author,
     Content,
@@ -73,6 +80,7 @@ __all__ = [
     "Problem",
     "Refusal",
     "Unreachable",
+    "WalletNeeded",
     "NodeError",
     "Reverted",
     # records that methods give back

@@ -1,7 +1,7 @@
 """A connection: the service's facts, its clock, and the session that requests carry."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 import aiohttp
@@ -78,9 +78,8 @@ class Connection:
         response = await self._request("GET", path, query=query, signed_in=signed_in)
         return response.decode(kind)
 
-    async def _read_text(self, path: str, accept: str, *, redirects: bool = False) -> str:
-        response = await self._request("GET", path, accept=accept, redirects=redirects)
-        return response.text
+    async def _read_text(self, path: str, accept: str) -> str:
+        return (await self._request("GET", path, accept=accept)).text
 
     async def _request(
         self,
@@ -93,9 +92,9 @@ class Connection:
         accept: str = "application/json",
         signed_in: bool = False,
         expected: Collection[int] = (),
-        redirects: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
-        headers = {"Accept": accept}
+        headers = {"Accept": accept, **(headers or {})}
         if signed_in and self.session is not None:
             headers["Authorization"] = f"Bearer {self.session.token}"
         return await self._transport.send(
@@ -106,7 +105,6 @@ class Connection:
             json=json,
             form=form,
             expected=expected,
-            redirects=redirects,
         )
 
     def _own_address(self, given: str | None) -> str | None:

@@ -14,7 +14,7 @@ import msgspec
 from imprint.auth.typed_data import SigningForm
 from imprint.client.connection import Connection, page_of
 from imprint.client.lists import Listing, Page
-from imprint.client.problems import Refusal, Unreachable
+from imprint.client.problems import Refusal, Unreachable, WalletNeeded
 from imprint.client.records import Content, DeletedDraft, Document, Draft, File
 from imprint.client.transport import Query
 from imprint.client.typed_data import TypedData, Write, write_typed_data
@@ -28,6 +28,9 @@ ONCHAIN_POLL_SECONDS = 0.2
 
 SAVE_ATTEMPTS = 5
 """How often `save_draft` sends a draft at most."""
+
+_ENDED = (Code.WRITING_SESSION_EXPIRED, Code.WRITING_SESSION_INVALID)
+"""Refusals after which a writing session saves nothing any more."""
 
 _MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
 """Media types of pictures by how their bytes begin."""
@@ -74,14 +77,13 @@ class DraftOperations(Connection):
         return await self._send_content(await self._sign(signer, write), write)
 
     async def save_draft(
-        self, session: WritingSession, content: str, *, cid: str | None = None
+        self, session: WritingSession, content: str, cid: str | None = None
     ) -> Draft:
         """Create a draft by a writing session, or update the one with this cid, and persist.
 
         What was lost on the way, or refused for now, is sent again and takes effect once; a
-        signature that was stale by the clock of the service is made again. Raises what the last
-        attempt raised: after `writing_session_expired` and `writing_session_invalid` the wallet
-        has to open another session.
+        signature that was stale by the clock of the service is made again. Raises `WalletNeeded`
+        if the session has ended, and else what the last attempt raised.
         """
         action = Action.CREATE if cid is None else Action.UPDATE
         write = Write(action, cid=cid or "", content=content)
@@ -90,14 +92,17 @@ class DraftOperations(Connection):
         for attempt in itertools.count(1):
             try:
                 return await self._send_content(signed, write)
-            except Unreachable:
+            except Unreachable as error:
                 if attempt == SAVE_ATTEMPTS:
                     raise
-                uncertain, wait = True, attempt
+                uncertain = True
+                wait = attempt if error.retry_after is None else error.retry_after
             except Refusal as refusal:
                 problem = refusal.problem
                 if problem.code == Code.NONCE_USED and problem.file and problem.action == action:
                     return problem.file
+                if problem.code in _ENDED:
+                    raise WalletNeeded("Sign once more to go on writing.") from refusal
                 if attempt == SAVE_ATTEMPTS:
                     raise
                 if problem.code == Code.SIGNATURE_STALE and problem.now and not uncertain:
@@ -162,12 +167,20 @@ class DraftOperations(Connection):
         cid: str,
         *,
         format: Literal["raw", "car"] | None = None,  # noqa: A002 - the name of the parameter
-        dag_scope: Literal["block", "entity", "all"] | None = None,
+        scope: Literal["block", "entity", "all"] | None = None,
+        range: str | None = None,  # noqa: A002 - the name of the header
     ) -> Document:
-        """Return a public document, such as a thumbnail; `verify_document` checks its bytes."""
-        query = {"format": format, "dag-scope": dag_scope}
-        path = f"/ipfs/{quote(cid, safe='')}"
-        response = await self._request("GET", path, query=query, accept=_ACCEPT_DOCUMENTS)
+        """Return a public document, such as a thumbnail; `verify_document` checks its bytes.
+
+        `range` is as in HTTP, such as `bytes=0-99`.
+        """
+        response = await self._request(
+            "GET",
+            f"/ipfs/{quote(cid, safe='')}",
+            query={"format": format, "dag-scope": scope},
+            accept=_ACCEPT_DOCUMENTS,
+            headers={"Range": range} if range is not None else None,
+        )
         headers = response.headers
         return Document(response.body, headers.get("Content-Type", ""), headers.get("ETag"))
 
@@ -188,7 +201,7 @@ class DraftOperations(Connection):
         """List files from the page with this token on, whichever list it is of."""
         return self._list_files("/filesByNextPageToken", {"next_page_token": next_page_token})
 
-    async def wait_until_onchain(self, cid: str, seconds: float | None = 60) -> File:
+    async def wait_for_post(self, cid: str, seconds: float | None = 60) -> File:
         """Return the file once the service has seen its post on the chain.
 
         Raises TimeoutError after so many seconds.

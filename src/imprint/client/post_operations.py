@@ -1,8 +1,9 @@
 """Operations of the index of posts: lists, authors, a library, sales and statistics."""
 
+import re
 from collections.abc import Sequence
 from typing import Generic, Literal, TypeVar
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import msgspec
 
@@ -21,6 +22,12 @@ from imprint.client.records import (
 )
 
 Data = TypeVar("Data")
+
+MOST_SALES = 1000
+"""How many sales a page has at most."""
+
+_NEXT = re.compile(r'<([^>]+)>;\s*rel="?next')
+"""The link to the next page in a header."""
 
 
 class _Posts(msgspec.Struct, frozen=True):
@@ -108,13 +115,22 @@ class PostOperations(Connection):
 
         return Listing(load)
 
-    async def sales_csv(self, *, limit: int | None = None) -> str:
-        """Return the sales of the author who is logged in as a table (CSV)."""
-        query = {"limit": limit}
-        response = await self._request(
-            "GET", "/me/sales", query=query, accept="text/csv", signed_in=True
-        )
-        return response.text
+    async def sales_csv(self, *, limit: int = MOST_SALES) -> str:
+        """Return all sales of the author who is logged in as one table (CSV, RFC 4180).
+
+        `limit` is the size of a page, of which there may be several.
+        """
+        table, token = "", None
+        while True:
+            query = {"limit": limit, "next_page_token": token}
+            response = await self._request(
+                "GET", "/me/sales", query=query, accept="text/csv", signed_in=True
+            )
+            # Every page has the line of names.
+            table += response.text.partition("\r\n")[2] if table else response.text
+            token = _find_next(response.headers.get("Link", ""))
+            if token is None:
+                return table
 
     async def show_stats(self) -> Stats:
         """Return totals of the whole place, and its last 90 days."""
@@ -133,3 +149,10 @@ class PostOperations(Connection):
         """Return the days on which an address published and bought."""
         query = {"userAddress": user_address}
         return (await self._read("/heatmap", _Metrics[HeatMap], query)).data
+
+
+def _find_next(links: str) -> str | None:
+    """The token of the next page in a header `Link`, if there is one."""
+    found = _NEXT.search(links)
+    tokens = parse_qs(urlsplit(found[1]).query).get("next_page_token", []) if found else []
+    return tokens[0] if tokens else None

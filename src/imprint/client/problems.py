@@ -3,6 +3,7 @@
 Exception
 ├── Refusal         the service said no; act upon `code`, and show `detail` to people
 ├── Unreachable     no response, or one that is not Imprint's; it may work later
+├── WalletNeeded    the writing session has ended: the wallet has to open another one
 ├── NodeError       the chain's node said no, or did not respond
 └── Reverted        the transaction is in a block and had no effect
 """
@@ -55,7 +56,24 @@ class Refusal(Exception):
 
 
 class Unreachable(Exception):
-    """The service did not respond, or something else responded in its place."""
+    """The service did not respond, or something else responded in its place.
+
+    `status` and `retry_after` are those of what responded, if anything did.
+    """
+
+    def __init__(
+        self, sentence: str, status: int | None = None, retry_after: int | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class WalletNeeded(Exception):
+    """The key of a writing session is not, or no longer, valid: the wallet has to sign once more.
+
+    Its cause is the refusal: `writing_session_expired` or `writing_session_invalid`.
+    """
 
 
 class NodeError(Exception):

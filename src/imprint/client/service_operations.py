@@ -42,11 +42,6 @@ class ServiceOperations(Connection):
         """Return a post as Markdown."""
         return await self._read_text(f"/posts/{quote(str(id), safe='')}.md", "text/markdown")
 
-    async def get_post_page(self, id: str | int) -> str:  # noqa: A002 - as in the path
-        """Return what a browser is shown of a post."""
-        path = f"/p/{quote(str(id), safe='')}"
-        return await self._read_text(path, "*/*", redirects=True)
-
     async def get_llms_text(self) -> str:
         """Return the description of the place for language models."""
         return await self._read_text("/llms.txt", "text/markdown")

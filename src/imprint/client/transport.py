@@ -39,7 +39,7 @@ class Response:
             return decode_record(self.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unreachable(
-                f"What responded is no Imprint that this client knows: {error}"
+                f"What responded is no Imprint that this client knows: {error}", self.status
             ) from error
 
 
@@ -69,7 +69,6 @@ class Transport:
         json: object = None,
         form: aiohttp.FormData | None = None,
         expected: Collection[int] = (),
-        redirects: bool = False,
     ) -> Response:
         """Return the response to a request. Raises `Refusal` and `Unreachable`.
 
@@ -87,7 +86,7 @@ class Transport:
                 params=_write_query(query or {}),
                 headers=sent,
                 timeout=self._timeout,
-                allow_redirects=redirects,
+                allow_redirects=False,
                 **given,
             ) as answered:
                 response = Response(answered.status, answered.headers, await answered.read())
@@ -115,9 +114,11 @@ def _write_query(query: Query) -> list[tuple[str, str]]:
 
 def _read_problem(response: Response) -> Refusal | Unreachable:
     """What an error response says; a proxy in front of the service has words of its own."""
+    text = response.headers.get("Retry-After", "")
+    wait = int(text) if text.isascii() and text.isdecimal() else None
     try:
         problem = decode_record(response.body, Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return Unreachable(f"Something before the service responded with {response.status}.")
-    wait = response.headers.get("Retry-After", "")
-    return Refusal(problem, int(wait) if wait.isdecimal() else None)
+        sentence = f"Something before the service responded with {response.status}."
+        return Unreachable(sentence, response.status, wait)
+    return Refusal(problem, wait)

@@ -105,6 +105,15 @@ class Reads:
             log.error("stored bytes are not a document", extra={"cid": file.cid})
             raise Damaged.document(f"the document {file.cid}") from error
 
+    async def document_of(self, file: File) -> bytes:
+        """The document of a file that one of the methods above returned: the bytes of its cid.
+
+        Refuses one that is encrypted, whose bytes do not show what it says.
+        """
+        if file.wrapped_key is not None:
+            raise Refusal(Code.NOT_FOUND, "The document of this post is stored encrypted.")
+        return await self._document(file.cid, Network.PRIVATE)
+
     async def public_size(self, cid: Cid) -> int | None:
         """The bytes of a document that everybody may fetch: the thumbnail of a live file.
 

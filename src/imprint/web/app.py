@@ -29,7 +29,7 @@ from imprint.services.webhooks import Webhooks
 from imprint.services.writing_sessions import WritingSessions
 from imprint.web.cors import PageCors
 from imprint.web.docs.openapi import describe_interface
-from imprint.web.docs.page import docs_page
+from imprint.web.docs.page import PageAssets, docs_page
 from imprint.web.feed_links import FeedLinks
 from imprint.web.large_responses import ResponseBudget
 from imprint.web.machine_pages import MachinePages
@@ -44,6 +44,7 @@ from imprint.web.problems import (
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.routes.about import AboutRoutes, StartingRoutes
+from imprint.web.routes.assets import AssetRoutes
 from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
 from imprint.web.routes.machines import MachineRoutes
@@ -56,8 +57,9 @@ from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.routes.writes import WriteRoutes
 from imprint.web.routes.writing_sessions import WritingSessionRoutes
 from imprint.web.routing import Application
-from imprint.web.site.assets import ASSET_PATH, built_assets
+from imprint.web.site.assets import ASSET_PATH, Assets, built_assets
 from imprint.web.site.cards import Cards
+from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import ProblemHandler, page_handler
 from imprint.web.site.templates import Templates
 
@@ -170,8 +172,20 @@ def build_app(
 ) -> Application:
     """The web application over these services."""
     budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
-    site = None if facts.site is None else _site(services, facts, facts.site, options, budget)
-    routes = _routes(services, facts, options, clock, monotonic=monotonic, budget=budget, site=site)
+    assets = built_assets()
+    site = None
+    if facts.site is not None:
+        site = _site(services, facts, facts.site, options, budget=budget, assets=assets)
+    routes = _routes(
+        services,
+        facts,
+        options,
+        clock,
+        monotonic=monotonic,
+        budget=budget,
+        site=site,
+        assets=assets,
+    )
     handlers: dict[int | type[Exception], ProblemHandler] = {
         Problem: on_hidden_problem if options.hides_refusals else on_problem,
         404: on_not_found,
@@ -224,6 +238,7 @@ def _routes(
     monotonic: Monotonic,
     budget: ResponseBudget,
     site: SiteRoutes | None,
+    assets: Assets,
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
     writes = WriteRoutes(
@@ -244,19 +259,11 @@ def _routes(
     posts = PostRoutes(services.login, services.posts, PostRecords(links.service), site is not None)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
-    openapi = describe_interface(facts.service["version"])
-    about = AboutRoutes(
-        msgspec.json.encode(facts.service).removesuffix(b"}"),
-        msgspec.json.encode(facts.marketplace),
-        msgspec.json.encode(openapi),
-        docs_page(openapi, facts.service).encode(),
-        services.readiness,
-        options.security_contact,
-        clock,
-    )
+    about = _about(services, facts, options, clock, assets)
     return [
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),
+        Route(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
         *_operator_routes(services, facts, site, clock),
         *_index_routes(posts, reads, machines),
         *(
@@ -274,14 +281,33 @@ def _routes(
     ]
 
 
+def _about(
+    services: Services, facts: Facts, options: WebOptions, clock: Clock, assets: Assets
+) -> AboutRoutes:
+    openapi = describe_interface(facts.service["version"])
+    scripts = (assets.url("docs.js"), assets.url("theme.js"))
+    docs = PageAssets(assets.url("docs.css"), *scripts, has_site=facts.site is not None)
+    return AboutRoutes(
+        msgspec.json.encode(facts.service).removesuffix(b"}"),
+        msgspec.json.encode(facts.marketplace),
+        msgspec.json.encode(openapi),
+        docs_page(openapi, facts.service, docs).encode(),
+        content_policy(facts.service["chain"].get("rpc_url")),
+        services.readiness,
+        options.security_contact,
+        clock,
+    )
+
+
 def _site(
     services: Services,
     facts: Facts,
     decided: SiteFacts,
     options: WebOptions,
+    *,
     budget: ResponseBudget,
+    assets: Assets,
 ) -> SiteRoutes:
-    assets = built_assets()
     shared = {
         "site_name": decided.name,
         "facts": facts.service,
@@ -309,13 +335,13 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Route("/search", site.search)
     yield Route("/p/{id}", site.post)
     yield Route("/p/{id}/text", site.text)
+    yield Route("/p/{id}/document", site.document)
     yield Route("/library", site.library)
     yield Route("/studio", site.studio)
     yield Route("/studio/preview", site.preview, methods=["POST"])
     yield Route("/license.xml", site.license)
     yield Route("/icon.svg", site.icon)
     yield Route("/site.webmanifest", site.manifest)
-    yield Route(f"{ASSET_PATH}{{name}}", site.asset)
 
 
 def _operator_routes(

@@ -11,6 +11,8 @@ import pytest_asyncio
 from tests.web.conftest import EVERY_DATABASE
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
 
+from imprint.domain.cids import document_cid
+
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     *EVERY_DATABASE,
@@ -21,9 +23,7 @@ HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def town(
-    tmp_path_factory: pytest.TempPathFactory, records: None
-) -> AsyncIterator[World]:
+async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
     folder = tmp_path_factory.mktemp("town")
     async with open_world(folder, FEDIVERSE_CREATOR="@ink@example.social") as opened:
         yield opened
@@ -285,6 +285,23 @@ async def test_the_text_of_a_paid_post_is_for_those_who_hold_it(town: World) -> 
     assert response.text == "<p>Paid <em>words</em>.</p>\n"
     assert response.headers["cache-control"] == "private, no-store"
     assert response.headers["content-type"] == "text/html; charset=utf-8"
+
+
+async def test_whoever_may_read_a_post_gets_the_bytes_that_its_cid_names(town: World) -> None:
+    free = await publish(town, 9, price=0, content="Free words.")
+    paid = await publish(town, 9, price=DEFAULT_PRICE, content="Paid words.")
+    response = await town.client.get(f"/p/{free}/document")
+    shown = (await town.client.get(f"/posts/{free}")).json()
+    assert str(document_cid(response.content)) == shown["cid"]
+    assert response.json()["content"] == "Free words."
+    assert response.headers["cache-control"] == "private, no-store"
+    path = f"/p/{paid}/document"
+    assert problem(await town.client.get(path)) == (403, "not_free")
+    stranger = await town.login(town.wallet(2))
+    assert problem(await town.client.get(path, headers=stranger)) == (403, "not_entitled")
+    author = await town.login(town.wallet(9))
+    response = await town.client.get(path, headers=author)
+    assert response.json()["content"] == "Paid words."
 
 
 async def test_a_preview_is_what_the_page_will_show(town: World) -> None:

@@ -87,3 +87,22 @@ Within a major version the interface only grows: ignore members you do not know.
 `Deprecation` and `Sunset` announce what will be removed.
 """
 """The guide in CommonMark, the same for every service."""
+
+CURL_SIGNING = (
+    """\
+A signed command reads `$SALT`, `$ADDRESS` and `$SIGNATURE` from the shell. Sign freshly, within a \
+minute of sending, with a new nonce each time. This module prints the three for a create, and \
+`eval "$(node sign.mjs)"` sets them; `signWrite` takes `update`, `publish` and `delete` as well. \
+For a login, `$SALT` is the message as a JSON string, signed with `personal_sign`.""",
+    """\
+import { hashText, Imprint, walletOfAccount } from "imprint-press";
+import { privateKeyToAccount } from "viem/accounts";
+
+const imprint = await Imprint.connect("https://imprint.example");
+const wallet = walletOfAccount(privateKeyToAccount(process.env.PRIVATE_KEY));
+const values = { contentHash: hashText("The ink is still wet.") };
+const { salt, address, signature } = await imprint.signWrite(wallet, "create", values);
+console.log(`SALT='${JSON.stringify(salt)}' ADDRESS=${address} SIGNATURE=${signature}`);
+""",
+)
+"""How to make the variables of signed commands: a text, and a module."""

@@ -1,49 +1,39 @@
 """The HTML page at /docs, rendered from the OpenAPI document."""
 
-import json
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from http import HTTPStatus
-from importlib.resources import files
 from typing import Any
-from urllib.parse import quote
 
+from imprint.web.docs.code_panels import code_block, request_panels
+from imprint.web.docs.commands import BASE, SESSION
+from imprint.web.docs.delivery_commands import SECRET_NOTE, is_delivery
+from imprint.web.docs.error_list import error_section, link_codes
+from imprint.web.docs.fields import Field, list_fields, name_kind, resolve
+from imprint.web.docs.guide import CURL_SIGNING
 from imprint.web.docs.html import (
     Markup,
     anchor_of,
     element,
-    render_code,
     render_json,
     render_line,
     render_text,
 )
-
-BASE = "$BASE"
-"""The shell variable for the service's address in every command."""
-
-SESSION = "$SESSION"
-"""The shell variable for a session."""
-
-_STYLE = files("imprint.web.docs").joinpath("page.css").read_text(encoding="utf-8")
-_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
-
-DOCS_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-"""Allows the style sheet of the page and nothing else."""
+from imprint.web.docs.tryable import can_be_tried, describe_request
+from imprint.web.site.icon import MARK
+from imprint.web.site.templates import script_data
 
 LONG_KIND = 40
 """A type with more characters than this is shown on a separate line."""
 
 _NOTE = (
-    f"\n\nIn the example requests, `{BASE}` is the address of this service and `{SESSION}` a "
-    "session."
-)
+    f"\n\nIn the commands, `{BASE}` is the address of this service and `{SESSION}` a session. "
+    "The signatures in signed requests are fresh for a minute and good for one request, so no "
+    "example carries one: see *Signing for curl*, or use a client, which signs by itself."
+).replace("*Signing for curl*", "**Signing for curl**")
 
 _THIS_SERVICE = "This service"
+_SIGNING = "Signing for curl"
 
 Json = Mapping[str, Any]
 
@@ -52,32 +42,76 @@ PlacedOperation = tuple[str, str, Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """A parameter, or a member of a body at this path; `kind` is its type as the page shows it."""
+class PageAssets:
+    """The addresses of the style sheet and of the scripts."""
 
-    path: str
-    kind: str
-    required: bool
-    description: str
-    pattern: str | None
+    style: str
+    script: str
+    theme: str
+    """Applies the colours that the reader chose, before anything is painted."""
+    has_site: bool
+    """Whether this service has pages for readers, to which the name leads back."""
 
 
-def docs_page(openapi: Json, facts: Json) -> str:
+def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
     """The docs page of an OpenAPI document and a service; every text in it is escaped."""
     info = openapi["info"]
-    head = [
-        Markup('<meta charset="utf-8">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        element("title", f"{info['title']} — interface {info['version']}"),
-        # Escaping would change the style sheet, and DOCS_POLICY contains its hash.
-        Markup(f"<style>{_STYLE}</style>"),
-    ]
     topics = {
         topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]
     }
-    body = [_contents(info, topics), _main(openapi, topics, facts)]
+    requests = [
+        describe_request(*placed, openapi)
+        for operations in topics.values()
+        for placed in operations
+        if can_be_tried(placed[2])
+    ]
+    head = [
+        Markup('<meta charset="utf-8">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Markup('<meta name="color-scheme" content="light dark">'),
+        element("title", f"{info['title']} — interface {info['version']}"),
+        element("script", src=assets.theme),
+        Markup(f'<link rel="stylesheet" href="{assets.style}">'),
+        # Without a site there is no icon; this keeps browsers from asking for one.
+        Markup(f'<link rel="icon" href="{"/icon.svg" if assets.has_site else "data:,"}">'),
+        _data("facts", facts),
+        _data("operations", requests),
+        element("script", type="module", src=assets.script),
+    ]
+    body = [
+        element("a", "Skip to the text", class_="skip", href="#main"),
+        _bar(info, topics, "/" if assets.has_site else "#top"),
+        _contents(info, topics),
+        _main(openapi, topics, facts),
+        element("footer", element("span", f"{info['title']} {info['version']}"), class_="bottom"),
+    ]
     page = element("html", element("head", *head), element("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
+
+
+def _data(name: str, value: object) -> Markup:
+    """JSON for the script of the page, as an element that runs nothing."""
+    return element("script", Markup(script_data(value)), type="application/json", id=name)
+
+
+def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]], home: str) -> Markup:
+    """The line at the top: name, places for search and account, and on phones a menu."""
+    groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
+    items = [
+        element("li", element("a", title, href=f"#{anchor}"))
+        for title, anchor in [*groups, ("Error codes", "errors")]
+    ]
+    menu = element(
+        "details",
+        element("summary", "Menu"),
+        element("nav", element("ul", *items), aria_label="Topics"),
+        class_="menu",
+    )
+    name = element("span", info["title"], class_="brand-name")
+    brand = element("a", Markup(MARK), name, href=home, class_="brand", aria_label=info["title"])
+    title = element("a", "Interface", href="#top", class_="bar-title")
+    places = [element("div", id="search"), element("div", id="account")]
+    return element("header", brand, title, *places, menu, class_="bar")
 
 
 def _operations_of(topic: str, openapi: Json) -> Iterator[PlacedOperation]:
@@ -89,17 +123,17 @@ def _operations_of(topic: str, openapi: Json) -> Iterator[PlacedOperation]:
 
 def _contents(info: Json, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
     headings = [line[3:] for line in info["description"].split("\n") if line.startswith("## ")]
-    guide = [(title, f"guide-{anchor_of(title)}") for title in [*headings, _THIS_SERVICE]]
+    shown = [*headings, _SIGNING, _THIS_SERVICE]
+    guide = [(title, f"guide-{anchor_of(title)}") for title in shown]
     groups = [_group("Guide", "guide", guide)]
     for topic, operations in topics.items():
         links = [(each["summary"], each["operationId"]) for _, _, each in operations]
         groups.append(_group(topic, anchor_of(topic), links))
-    brand = element("a", info["title"], href="#top", class_="brand")
-    version = element("span", info["version"], class_="version")
+    groups.append(_group("Reference", "errors", [("Error codes", "errors")]))
     return element(
         "nav",
-        element("div", brand, version, class_="home"),
         element("ul", *groups, class_="groups"),
+        class_="contents",
         aria_label="Contents",
     )
 
@@ -124,22 +158,67 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Jso
         for topic, operations in topics.items()
     ]
     guide = info["description"] + _NOTE
-    source = element("a", "/openapi.json", href="openapi.json")
     return element(
         "main",
-        element("h1", info["title"], id="top"),
-        element("p", info["summary"], class_="lead"),
-        element("section", render_text(guide), *_this_service(facts), class_="guide", id="guide"),
+        _opening(info, facts),
+        element(
+            "section",
+            render_text(guide),
+            *_signing(),
+            *_this_service(facts),
+            class_="guide",
+            id="guide",
+        ),
         *sections,
-        element("footer", "As an OpenAPI document: ", source, "."),
+        error_section(),
+        id="main",
+        tabindex="-1",
     )
+
+
+def _opening(info: Json, facts: Json) -> Markup:
+    """Title, links, and beside them what a first request needs."""
+    words = element(
+        "div",
+        element("h1", f"The interface of {info['title']}", id="top"),
+        element("p", info["summary"], class_="lead"),
+        _elsewhere(),
+    )
+    start = element(
+        "div",
+        element("h2", "First request"),
+        code_block(f'{BASE[1:]}={facts["service"]}\n\ncurl "{BASE}/posts"'),
+        class_="start",
+    )
+    return element("div", words, start, class_="opening")
+
+
+def _elsewhere() -> Markup:
+    """Links to what programs read, and to the codes."""
+    places = [
+        ("OpenAPI document", "openapi.json"),
+        ("Parameters of this service", ".well-known/imprint.json"),
+        ("Marketplace contract and its ABI", ".well-known/marketplace.json"),
+        ("Error codes", "#errors"),
+        ("From draft to post", "#guide-from-draft-to-post"),
+    ]
+    items = [element("li", element("a", title, href=href)) for title, href in places]
+    return element("ul", *items, class_="elsewhere")
+
+
+def _signing() -> Iterator[Markup]:
+    """How the variables of signed commands are made."""
+    yield element("h2", _SIGNING, id=f"guide-{anchor_of(_SIGNING)}")
+    text, source = CURL_SIGNING
+    yield render_text(text)
+    yield code_block(source)
 
 
 def _this_service(facts: Json) -> Iterator[Markup]:
     """What differs between services, which the description does not contain."""
     yield element("h2", _THIS_SERVICE, id=f"guide-{anchor_of(_THIS_SERVICE)}")
     yield element("p", render_line("`GET /.well-known/imprint.json` returns this to programs:"))
-    yield element("pre", render_json(dict(facts)), tabindex="0")
+    yield code_block(render_json(dict(facts)))
 
 
 def _article(method: str, path: str, operation: Json, openapi: Json) -> Markup:
@@ -151,12 +230,14 @@ def _article(method: str, path: str, operation: Json, openapi: Json) -> Markup:
         *_responses(operation, openapi),
     ]
     sample = element("div", *_sample(method, path, operation), class_="sample")
+    tried = {"data_try": name} if can_be_tried(operation) else {}
     return element(
         "article",
         element("h3", element("a", operation["summary"], href=f"#{name}")),
         _route(method, path, operation, openapi),
         element("div", element("div", *prose), sample, class_="body"),
         id=name,
+        **tried,
     )
 
 
@@ -175,9 +256,9 @@ def _route(method: str, path: str, operation: Json, openapi: Json) -> Markup:
 def _parameters(operation: Json, openapi: Json) -> Iterator[Markup]:
     rows = []
     for parameter in operation.get("parameters", ()):
-        schema = _resolve(parameter["schema"], openapi)
+        schema = resolve(parameter["schema"], openapi)
         described = f"{parameter['description']} {schema.get('description', '')}"
-        kind = f"{_name_kind(schema, openapi)}, {parameter['in']}"
+        kind = f"{name_kind(schema, openapi)}, {parameter['in']}"
         required = parameter["required"]
         pattern = schema.get("pattern")
         rows.append(_row(Field(parameter["name"], kind, required, described, pattern)))
@@ -206,7 +287,7 @@ def _responses(operation: Json, openapi: Json) -> Iterator[Markup]:
     yield element("h4", "Responses")
     yield element("dl", *successes)
     bodies = _bodies(operation)
-    if bodies and "properties" in _resolve(schema := bodies[0]["schema"], openapi):
+    if bodies and "properties" in resolve(schema := bodies[0]["schema"], openapi):
         yield element("details", element("summary", "all fields"), _field_list(schema, openapi))
     if errors:
         yield element("h4", "Errors")
@@ -223,12 +304,12 @@ def _success_row(status: str, response: Json) -> Markup:
 
 def _error_row(status: str, response: Json) -> Markup:
     title = element("span", status, class_="status", title=HTTPStatus(int(status)).phrase)
-    described = element("dd", render_text(response["description"]))
+    described = element("dd", link_codes(render_text(response["description"])))
     return element("div", element("dt", title), described)
 
 
 def _field_list(schema: Json, openapi: Json) -> Markup:
-    return element("dl", *(_row(field) for field in _list_fields(schema, openapi)))
+    return element("dl", *(_row(field) for field in list_fields(schema, openapi)))
 
 
 def _row(field: Field) -> Markup:
@@ -246,133 +327,17 @@ def _row(field: Field) -> Markup:
 
 def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
     yield element("h4", "Request")
-    yield element("pre", render_code(_command(method, path, operation)), tabindex="0")
+    yield request_panels(method, path, operation)
+    if is_delivery(operation):
+        yield element("p", render_line(SECRET_NOTE), class_="hint")
     media = next(iter(_bodies(operation)), {})
     if "example" in media:
         example = media["example"]
-        shown = example if isinstance(example, str) else render_json(example)
         yield element("h4", "Response")
-        yield element("pre", shown, tabindex="0")
+        yield code_block(example if isinstance(example, str) else render_json(example))
 
 
 def _bodies(operation: Json) -> list[Json]:
     """The media types of the response without an error, if it has a body."""
     first = next(iter(operation["responses"].values()))
     return list(first.get("content", {}).values())
-
-
-def _resolve(schema: Json, openapi: Json) -> Json:
-    """The schema, with a reference replaced by its target."""
-    while "$ref" in schema:
-        found: Any = openapi
-        for step in schema["$ref"].removeprefix("#/").split("/"):
-            found = found[step]
-        schema = found
-    return schema
-
-
-def _list_fields(schema: Json, openapi: Json, path: str = "") -> Iterator[Field]:
-    """Every member of an object and of the objects nested in it."""
-    schema = _resolve(schema, openapi)
-    required = schema.get("required", ())
-    for name, member in schema.get("properties", {}).items():
-        yield from _list_member(f"{path}{name}", member, name in required, openapi)
-
-
-def _list_member(path: str, member: Json, required: bool, openapi: Json) -> Iterator[Field]:
-    schema = _resolve(member, openapi)
-    described = schema.get("description", "")
-    # An object without a description is listed only by its members.
-    if described or "properties" not in schema:
-        kind = _name_kind(schema, openapi)
-        yield Field(path, kind, required, described, schema.get("pattern"))
-    items = _resolve(schema.get("items", {}), openapi)
-    if "properties" in schema:
-        yield from _list_fields(schema, openapi, f"{path}.")
-    elif "properties" in items:
-        yield from _list_fields(items, openapi, f"{path}[].")
-    elif _is_choice_of_objects(schema, openapi):
-        # The description of such a member says what the others are.
-        yield from _list_fields(schema["anyOf"][0], openapi, f"{path}.")
-
-
-def _is_choice_of_objects(schema: Json, openapi: Json) -> bool:
-    """Whether there are several objects to choose from."""
-    options = [_resolve(option, openapi) for option in schema.get("anyOf", ())]
-    return len(options) > 1 and all("properties" in option for option in options)
-
-
-def _name_kind(schema: Json, openapi: Json) -> str:
-    """The type of a value as the page shows it."""
-    schema = _resolve(schema, openapi)
-    if "const" in schema:
-        return _json(schema["const"])
-    if "enum" in schema:
-        return " | ".join(_json(value) for value in schema["enum"])
-    if "type" not in schema and "anyOf" in schema:
-        kinds = [_name_kind(option, openapi) for option in schema["anyOf"]]
-        return " | ".join(dict.fromkeys(kinds))
-    kind = schema.get("type", "any")
-    if not isinstance(kind, str):
-        return " | ".join(kind)
-    if kind == "array":
-        return f"array of {_name_kind(schema.get('items', {}), openapi)}"
-    return str(schema.get("format", kind))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _command(method: str, path: str, operation: Json) -> str:
-    """A `curl` command with the examples of the operation."""
-    return " \\\n  ".join(_command_words(method, path, operation))
-
-
-def _command_words(method: str, path: str, operation: Json) -> Iterator[str]:
-    parameters = operation.get("parameters", ())
-    address = f'"{BASE}{_fill_path(path, parameters)}"'
-    yield f"curl {address}" if method == "get" else f"curl -X {method.upper()} {address}"
-    if operation.get("security"):
-        yield f'-H "Authorization: Bearer {SESSION}"'
-    for parameter in parameters:
-        if parameter["in"] == "header" and "example" in parameter:
-            yield f"-H {_shell_quote(parameter['name'] + ': ' + parameter['example'])}"
-    for media_type, media in operation.get("requestBody", {}).get("content", {}).items():
-        if media_type == "multipart/form-data":
-            yield from _form_options(media)
-        else:
-            yield f"-H {_shell_quote('Content-Type: ' + media_type)}"
-            text = json.dumps(_first_example(media), indent=2, ensure_ascii=False)
-            yield f"-d {_shell_quote(text)}"
-
-
-def _fill_path(path: str, parameters: Any) -> str:
-    query = []
-    for parameter in parameters:
-        name, example = parameter["name"], parameter.get("example")
-        if parameter["in"] == "path":
-            path = path.replace(f"{{{name}}}", quote(example, safe=""))
-        elif parameter["in"] == "query" and example is not None:
-            query.append(f"{name}={quote(example, safe=',')}")
-    return f"{path}?{'&'.join(query)}" if query else path
-
-
-def _form_options(media: Json) -> Iterator[str]:
-    encoding = media.get("encoding", {})
-    for name, value in _first_example(media).items():
-        if encoding.get(name, {}).get("contentType", "").startswith("image/"):
-            yield f"-F {name}=@{value}"
-        else:
-            text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-            yield f"--form-string {_shell_quote(name + '=' + text)}"
-
-
-def _first_example(media: Json) -> Any:
-    """The example of a body, or the first of several."""
-    several: Json = media.get("examples", {})
-    return next((each["value"] for each in several.values()), media.get("example"))
-
-
-def _shell_quote(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"

@@ -158,6 +158,28 @@ _POST_TEXT = Operation(
     needs_session=True,
 )
 
+_POST_DOCUMENT = Operation(
+    "getPostDocument",
+    "get",
+    "/p/{id}/document",
+    Topic.PAGES,
+    "Get the document of a post",
+    "Returns the stored bytes of a post, which its cid on the chain names, so that whoever may "
+    "read it can check them. Refuses as `GET /posts/{id}/content` does; a document that is stored "
+    "encrypted is `not_found`." + _ONLY,
+    Response("The document.", "SiteFile", ("application/octet-stream",)),
+    (
+        Code.INVALID_POST_ID,
+        Code.NOT_ENTITLED,
+        Code.NOT_FREE,
+        Code.CHAIN_UNAVAILABLE,
+        *SESSION_CODES,
+        *DOCUMENT_CODES,
+    ),
+    parameters=(_POST_ID,),
+    takes_session=True,
+)
+
 _STUDIO = (
     _page(
         "getLibraryPage",
@@ -256,5 +278,5 @@ _FILES = (
     ),
 )
 
-SITE_OPERATIONS = (*_LISTS, _POST_PAGE, _POST_TEXT, *_STUDIO, *_FILES)
+SITE_OPERATIONS = (*_LISTS, _POST_PAGE, _POST_TEXT, _POST_DOCUMENT, *_STUDIO, *_FILES)
 """Every operation of the pages, in the order in which the docs show them."""

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.ports import Clock
 from imprint.services.readiness import Condition, Readiness
-from imprint.web.docs.page import DOCS_POLICY
 from imprint.web.problems import on_problem
 from imprint.web.responses import PRIVATE, json_response
 
@@ -63,6 +62,8 @@ class AboutRoutes:
     marketplace: bytes
     openapi: bytes
     page: bytes
+    page_policy: str
+    """The content security policy of the docs page."""
     readiness: Readiness
     security_contact: str | None
     clock: Clock
@@ -92,7 +93,7 @@ class AboutRoutes:
         return Response(self.openapi, headers=headers, media_type="application/json")
 
     async def docs(self, request: Request) -> Response:
-        headers = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": UNTIL_RESTART}
+        headers = {"Content-Security-Policy": self.page_policy, "Cache-Control": UNTIL_RESTART}
         return Response(self.page, headers=headers, media_type="text/html")
 
     async def healthz(self, request: Request) -> Response:

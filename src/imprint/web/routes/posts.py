@@ -23,6 +23,7 @@ from imprint.services.posts import (
     Posts,
 )
 from imprint.web.feed_links import page_path
+from imprint.web.media_types import CSV_TYPE, HTML_TYPE, JSON_TYPE, prefers
 from imprint.web.post_records import (
     PostRecords,
     author_response,
@@ -41,10 +42,6 @@ from imprint.web.requests import (
 )
 from imprint.web.responses import OWN, SHORT_LIVED, encode_json, is_current
 from imprint.web.validators import content_tag
-
-JSON_TYPE = "application/json"
-CSV_TYPE = "text/csv"
-HTML_TYPE = "text/html"
 
 KEPT_BYTES = 16 * 1024 * 1024
 """Bytes of the bodies that are kept: about a thousand pages of 20 posts."""
@@ -180,30 +177,6 @@ def _see_page(path: str) -> Response:
 
 
 # Parameters
-
-
-def prefers(request: Request, media_type: str) -> bool:
-    """Whether a client names this media type and does not like JSON as much."""
-    accept = request.headers.get("accept", "")
-    if media_type not in accept.lower():
-        return False
-    wanted = _qualities(accept)
-    quality = wanted.get(media_type, 0.0)
-    return quality > 0 and quality > wanted.get(JSON_TYPE, 0.0)
-
-
-@lru_cache(maxsize=256)
-def _qualities(accept: str) -> dict[str, float]:
-    """The media types that a header `Accept` names, with their qualities."""
-    found: dict[str, float] = {}
-    for part in accept.lower().split(","):
-        name, *parameters = (piece.strip() for piece in part.split(";"))
-        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
-        try:
-            found[name] = min(max(float(quality), 0.0), 1.0)
-        except ValueError:
-            found[name] = 0.0
-    return found
 
 
 def posts_request(request: Request) -> ListRequest:

@@ -5,6 +5,7 @@ import secrets
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -36,15 +37,12 @@ from imprint.web.site.assets import Assets
 from imprint.web.site.cards import Card, Cards, post_title
 from imprint.web.site.icon import ICON, web_manifest
 from imprint.web.site.license import LICENSE_TYPE, license_document
-from imprint.web.site.pages import HTML_TYPE, RenderedPage, accepts_gzip
+from imprint.web.site.pages import HTML_TYPE, RenderedPage
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_texts import RenderedTexts
 from imprint.web.site.templates import Templates
 from imprint.web.validators import cached_response
-
-FOR_EVER = "public, max-age=31536000, immutable"
-"""For assets, whose names change with their content."""
 
 DAILY = "public, max-age=86400"
 """For what an operator changes: the icon, the manifest, the licence."""
@@ -253,6 +251,21 @@ class SiteRoutes:
         headers = {"Cache-Control": OWN, "Vary": "Authorization"}
         return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
 
+    async def document(self, request: Request) -> Response:
+        """`/p/{id}/document`: the stored bytes of a post, for whoever may read it to check."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        reads = self.sources.reads
+        if "authorization" in request.headers:
+            session = self.sources.login.recognize(request.headers["authorization"])
+            file = await reads.own_post(session, post_id)
+        else:
+            file = await reads.free_post(post_id)
+        write = partial(reads.document_of, file)
+        lease = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
+        headers = {"Cache-Control": OWN, "Vary": "Authorization"}
+        return LargeResponse(lease, lease.body, 200, headers, "application/octet-stream")
+
     # The library, the Studio
 
     async def library(self, request: Request) -> Response:
@@ -289,17 +302,6 @@ class SiteRoutes:
         return LargeResponse(lease, lease.body, 200, {"Cache-Control": OWN}, HTML_TYPE)
 
     # Files
-
-    async def asset(self, request: Request) -> Response:
-        """`/assets/{name}`: a script, style sheet, font or picture of the pages."""
-        asset = self.assets.find(request.path_params["name"])
-        if asset is None:
-            raise Refusal(Code.NOT_FOUND, "There is no such file.")
-        headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
-        content = asset.content
-        if asset.compressed is not None and accepts_gzip(request):
-            content, headers["Content-Encoding"] = asset.compressed, "gzip"
-        return Response(content, 200, headers, asset.media_type)
 
     async def icon(self, request: Request) -> Response:
         """`/icon.svg`."""

@@ -41,6 +41,11 @@ class Pictures:
             return markup
         return _NAME.sub(self._url, markup)
 
+    def has(self, name: str) -> bool:
+        """Whether this is the name of a picture of the text, and nothing more."""
+        found = _NAME.fullmatch(name)
+        return found is not None and int(found[1]) < len(self.urls)
+
     def size(self, name: str) -> tuple[int, int] | None:
         """Width and height of the picture with this name, if its first bytes tell."""
         found = _NAME.fullmatch(name)

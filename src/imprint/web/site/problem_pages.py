@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.web.routes.posts import HTML_TYPE, prefers
+from imprint.web.media_types import HTML_TYPE, prefers
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
 

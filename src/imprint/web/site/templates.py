@@ -29,9 +29,7 @@ class Templates:
             lstrip_blocks=True,
         )
         fonts = [assets.url(name) for name in FONTS if assets.has(name)]
-        environment.globals.update(
-            shared, asset=assets.url, has_asset=assets.has, fonts=fonts, mark=MARK
-        )
+        environment.globals.update(shared, asset=assets.url, fonts=fonts, mark=MARK)
         environment.filters.update(
             coin=coin,
             data=script_data,

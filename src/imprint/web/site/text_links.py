@@ -48,7 +48,8 @@ def ipfs_path(given: str) -> str | None:
 def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
     """A picture, or a link to one that another host has: pages load nothing from there."""
     source = picture_address(given)
-    if source is not None:
+    # A text can have such a name by itself, or go on after its picture.
+    if source is not None and (pictures.has(source) or not source.startswith(f"{SCHEME}:")):
         size = pictures.size(source)
         box = 'class="unsized"' if size is None else f'width="{size[0]}" height="{size[1]}"'
         return f'<img src="{escape(source)}" alt="{escape(alt)}" {box} loading="lazy">'

@@ -1,0 +1,71 @@
+/** A request as it was sent and the response to it, recorded where the client fetches. */
+
+import { Unreachable } from "imprint-press";
+
+export interface Exchange {
+  method: string;
+  address: string;
+  body: string | null;
+  status: number;
+  statusText: string;
+  headers: [string, string][];
+  text: string;
+  milliseconds: number;
+}
+
+/** Headers that say something about the operation. */
+const SHOWN = [
+  "content-type",
+  "content-length",
+  "content-range",
+  "etag",
+  "link",
+  "location",
+  "retry-after",
+  "cache-control",
+  "x-request-id",
+];
+
+/** The most characters of a body that are shown. */
+export const MOST_SHOWN = 20_000;
+
+/** A fetch that keeps the last exchange. Throws `Unreachable`. */
+export class Recorder {
+  last: Exchange | null = null;
+
+  fetch = async (address: string, init: RequestInit = {}): Promise<Response> => {
+    const started = performance.now();
+    const response = await fetch(address, init).catch((error: unknown) => {
+      throw new Unreachable("The service does not respond.", null, null, { cause: error });
+    });
+    const bytes = await response.clone().arrayBuffer();
+    const milliseconds = performance.now() - started;
+    this.last = {
+      method: init.method ?? "GET",
+      address,
+      body: typeof init.body === "string" ? init.body : init.body ? "(a form)" : null,
+      status: response.status,
+      statusText: response.statusText,
+      headers: [...response.headers].filter(([name]) => SHOWN.includes(name)),
+      text: readBody(bytes, response.headers.get("Content-Type") ?? ""),
+      milliseconds,
+    };
+    return response;
+  };
+}
+
+/** A body as people read it: JSON indented, long ones cut, bytes counted. */
+export function readBody(bytes: ArrayBuffer, mediaType: string): string {
+  if (bytes.byteLength === 0) return "";
+  if (!/json|text|xml|csv/.test(mediaType)) return `${bytes.byteLength} bytes of ${mediaType}`;
+  let text = new TextDecoder().decode(bytes);
+  if (/json/.test(mediaType)) {
+    try {
+      text = JSON.stringify(JSON.parse(text), null, 2);
+    } catch {
+      // Shown as it came.
+    }
+  }
+  if (text.length <= MOST_SHOWN) return text;
+  return `${text.slice(0, MOST_SHOWN)}\n… and ${text.length - MOST_SHOWN} characters more`;
+}

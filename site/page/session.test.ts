@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { standInForPage } from "./page-double.ts";
+
+const HOUR = 3_600_000;
+const ADA = "0xAda0000000000000000000000000000000000001";
+const BEN = "0xBe00000000000000000000000000000000000002";
+const KEY = "imprint.session";
+
+const made = (address: string, token: string, lasts = HOUR) => ({
+  address,
+  token,
+  expiresAt: new Date(Date.now() + lasts).toISOString(),
+});
+
+const page = standInForPage({ chain: { id: 31337 }, signing_forms: ["imprint-2"] });
+page.memory.set(KEY, JSON.stringify(made(ADA, "kept")));
+const { keepSession, reader, session, switchSession, watchSession } = await import("./session.ts");
+
+const keep = (held: ReturnType<typeof made> | null) => keepSession(held as never);
+
+const token = (): string | undefined => session.value?.token;
+
+/** Have the service respond to a request that carries a token. */
+async function respond(status: number, problem: object, sent: string): Promise<Response> {
+  Object.assign(globalThis, { fetch: async () => Response.json(problem, { status }) });
+  return watchSession("/x", { headers: { Authorization: `Bearer ${sent}` } });
+}
+
+// Its timer would keep the process alive.
+afterEach(() => keep(null));
+
+test("a session that was kept is used after a reload", () => {
+  assert.equal(token(), "kept");
+  assert.equal(reader.session?.token, "kept");
+});
+
+test("a session is kept for the next page, and forgotten when it ends", () => {
+  keep(made(ADA, "one"));
+  assert.match(page.memory.get(KEY) ?? "", /"one"/);
+  keep(null);
+  assert.equal(page.memory.has(KEY), false);
+  assert.equal(reader.session, null);
+});
+
+test("another account has its own session, and the first one's is found again", () => {
+  keep(made(ADA, "of ada"));
+  switchSession(BEN);
+  assert.equal(token(), undefined);
+  keep(made(BEN, "of ben"));
+  switchSession(ADA.toLowerCase() as never);
+  assert.equal(token(), "of ada");
+  switchSession(BEN);
+  assert.equal(token(), "of ben");
+});
+
+test("a session that was put aside and has expired is not taken up again", () => {
+  keep(made(ADA, "old", 50));
+  switchSession(BEN);
+  page.memory.set(`${KEY}.${ADA.toLowerCase()}`, JSON.stringify(made(ADA, "old", -1000)));
+  switchSession(ADA);
+  assert.equal(token(), undefined);
+});
+
+test("signing in and out in another tab is followed here", () => {
+  page.changeInOtherTab(KEY, JSON.stringify(made(ADA, "there")));
+  assert.equal(token(), "there");
+  page.changeInOtherTab(KEY, null);
+  assert.equal(token(), undefined);
+});
+
+test("a session that the service says has ended is forgotten", async () => {
+  keep(made(ADA, "ended"));
+  await respond(401, { code: "session_ended" }, "ended");
+  assert.equal(token(), undefined);
+});
+
+test("a refusal of another session, or of something else, leaves this one", async () => {
+  keep(made(ADA, "new"));
+  await respond(401, { code: "session_ended" }, "old");
+  await respond(401, { code: "signature_invalid" }, "new");
+  await respond(403, { code: "not_entitled" }, "new");
+  assert.equal(token(), "new");
+});
+
+test("the time of the service is remembered for the next page", () => {
+  reader.setClock(Math.floor(Date.now() / 1000) - 7200);
+  assert.ok(Math.abs(Number(page.memory.get("imprint.clock")) + 7200) <= 1);
+  reader.setClock(Date.now() / 1000);
+  assert.equal(page.memory.has("imprint.clock"), false);
+});
+
+test("what cannot be read is as if nothing was kept", () => {
+  page.changeInOtherTab(KEY, "not JSON");
+  assert.equal(token(), undefined);
+});

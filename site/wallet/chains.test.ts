@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { standInForPage } from "../page/page-double.ts";
+
+const RPC = "http://127.0.0.1:8545";
+standInForPage({ chain: { id: 31337, rpc_url: RPC }, features: [] });
+const { switchChain } = await import("./chains.ts");
+const { WrongChain } = await import("./failures.ts");
+
+const UNKNOWN = Object.assign(new Error("Unrecognized chain ID."), { code: 4902 });
+const WRAPPED = Object.assign(new Error("Internal error"), {
+  code: -32603,
+  data: { originalError: { code: 4902 } },
+});
+
+interface Habits {
+  chain?: number;
+  /** What it throws when it is asked to switch to a chain that it does not know. */
+  unknown?: Error;
+  /** It says yes, and stays where it is. */
+  stays?: boolean;
+  /** It adds a chain without switching to it. */
+  addsOnly?: boolean;
+}
+
+/** A wallet, and what it was asked for but for the id of its chain. */
+function wallet({ chain = 1, unknown, stays = false, addsOnly = false }: Habits) {
+  const asked: string[] = [];
+  let isKnown = unknown === undefined;
+  const provider = {
+    async request({ method, params }: { method: string; params?: unknown }) {
+      if (method === "eth_chainId") return `0x${chain.toString(16)}`;
+      asked.push(method);
+      const [{ chainId }] = params as [{ chainId: string }];
+      const isAdding = method === "wallet_addEthereumChain";
+      if (isAdding) {
+        isKnown = true;
+        assert.deepEqual((params as [{ rpcUrls: string[] }])[0].rpcUrls, [RPC]);
+      } else if (!isKnown) throw unknown;
+      if (!stays && !(isAdding && addsOnly)) chain = Number(chainId);
+      return null;
+    },
+  };
+  return { provider, asked };
+}
+
+const SWITCH = "wallet_switchEthereumChain";
+const ADD = "wallet_addEthereumChain";
+
+test("a wallet on the right chain is asked nothing", async () => {
+  const { provider, asked } = wallet({ chain: 31337 });
+  await switchChain(provider);
+  assert.deepEqual(asked, []);
+});
+
+test("a wallet on another chain is asked to switch", async () => {
+  const { provider, asked } = wallet({});
+  await switchChain(provider);
+  assert.deepEqual(asked, [SWITCH]);
+});
+
+test("a chain that the wallet does not know is added, however it says so", async () => {
+  for (const unknown of [UNKNOWN, WRAPPED]) {
+    const { provider, asked } = wallet({ unknown });
+    await switchChain(provider);
+    assert.deepEqual(asked, [SWITCH, ADD]);
+  }
+});
+
+test("a wallet that adds a chain without switching is asked to switch", async () => {
+  const { provider, asked } = wallet({ unknown: UNKNOWN, addsOnly: true });
+  await switchChain(provider);
+  assert.deepEqual(asked, [SWITCH, ADD, SWITCH]);
+});
+
+test("a wallet that stays on another chain is told from one that switched", async () => {
+  await assert.rejects(switchChain(wallet({ stays: true }).provider), WrongChain);
+});
+
+test("a refusal of the wallet's owner is passed on, and nothing is added", async () => {
+  const refused = Object.assign(new Error("User rejected the request."), { code: 4001 });
+  const { provider, asked } = wallet({ unknown: refused });
+  await assert.rejects(switchChain(provider), refused);
+  assert.deepEqual(asked, [SWITCH]);
+});

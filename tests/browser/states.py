@@ -1,0 +1,206 @@
+"""Every page of the site in every state that a person sees, by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from playwright.sync_api import Page, expect
+from tests.browser.posts import NewPost, publish
+
+OPERATOR_SECRET = "an-operator-of-the-tests-7d1f0c9b2e"
+
+AUTHOR, READER, BUYER = "Ada (author)", "Ben (reader)", "Cleo (reader)"
+"""Accounts of the development chain, by the names that pages give them."""
+
+TEXT = """
+The first paragraph has *emphasis*, **strong words**, `code` and [a link](https://a.example/).
+
+## A list and a quote
+
+- one
+- two
+  1. and a half
+
+> Somebody said this before.
+
+| Word | Count |
+| --- | --- |
+| paper | 12 |
+
+```
+make run
+```
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A service with posts."""
+
+    url: str
+    free: str
+    paid: str
+
+    def visit(self, page: Page, path: str) -> None:
+        """Open a path, and wait until scripts have shown who is there."""
+        page.goto(self.url + path)
+        page.locator("#account > *").first.wait_for()
+
+
+def fill(url: str) -> Place:
+    """Publish a free post and a paid one."""
+    free, paid = publish(
+        url,
+        [
+            NewPost("On paper", TEXT, "What it was made of.", hashtags=("essays", "paper")),
+            NewPost("On ink", TEXT, "What it costs.", price=10**16, hashtags=("essays",)),
+        ],
+    )
+    return Place(url, free, paid)
+
+
+def sign_in(page: Page, name: str) -> None:
+    """Become one of the accounts of the development chain."""
+    page.locator("#account").get_by_role("button", name="Sign in").click()
+    page.get_by_role("dialog").get_by_role("button", name=name).click()
+    page.locator("#account summary").wait_for()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def _at(path: str) -> Callable[[Page, Place], None]:
+    return lambda page, place: place.visit(page, path)
+
+
+def _author(page: Page, place: Place) -> None:
+    place.visit(page, f"/p/{place.free}")
+    page.locator(".post-head a[href^='/a/']").click()
+    page.locator(".address").wait_for()
+    page.locator("#account > *").first.wait_for()
+
+
+def _free_post(page: Page, place: Place) -> None:
+    place.visit(page, f"/p/{place.free}")
+
+
+def _paid_post(page: Page, place: Place) -> None:
+    place.visit(page, f"/p/{place.paid}")
+    page.get_by_role("button", name="Buy and read").wait_for()
+
+
+def _chooser(page: Page, place: Place) -> None:
+    place.visit(page, "/")
+    page.locator("#account").get_by_role("button", name="Sign in").click()
+    page.get_by_role("dialog").get_by_role("button", name=AUTHOR).wait_for()
+
+
+def _account_menu(page: Page, place: Place) -> None:
+    place.visit(page, "/")
+    sign_in(page, READER)
+    page.locator("#account summary").click()
+    page.get_by_role("button", name="Copy address").wait_for()
+
+
+def _own_text(page: Page, place: Place) -> None:
+    _paid_post(page, place)
+    sign_in(page, AUTHOR)
+    page.locator("#text > *").first.wait_for()
+
+
+def _proof(page: Page, place: Place) -> None:
+    _free_post(page, place)
+    page.locator("#proof summary").click()
+    page.locator("#proof button").first.wait_for()
+
+
+def _bought(page: Page, place: Place) -> None:
+    """A reader buys, unless that was done before; then the library has the post."""
+    _paid_post(page, place)
+    sign_in(page, BUYER)
+    buy, text = page.get_by_role("button", name="Buy and read"), page.locator("#text > *").first
+    expect(buy.or_(text).first).to_be_visible()
+    if buy.is_visible():
+        buy.click()
+    text.wait_for(timeout=60_000)
+
+
+def _library(page: Page, place: Place) -> None:
+    _bought(page, place)
+    place.visit(page, "/library")
+    page.locator("#library").get_by_role("link").first.wait_for()
+
+
+def _drafts(page: Page, place: Place) -> None:
+    place.visit(page, "/studio")
+    page.get_by_role("button", name="Connect your wallet").click()
+    page.get_by_role("dialog").get_by_role("button", name=AUTHOR).click()
+    page.get_by_role("heading", name="Drafts").wait_for()
+    page.get_by_role("button", name="New draft").wait_for()
+    page.locator("#account summary").wait_for()
+    expect(page.get_by_text("Sign in to see the drafts")).to_have_count(0)
+
+
+def _editor(page: Page, place: Place) -> None:
+    _drafts(page, place)
+    page.get_by_role("button", name="New draft").click()
+    page.get_by_role("textbox", name="Text of the draft").wait_for()
+    page.keyboard.insert_text(f"# On glue\n{TEXT}")
+    expect(page.locator(".counts")).to_contain_text("words")
+    if page.locator(".preview").is_visible():
+        page.locator(".preview .text h2").first.wait_for()
+
+
+def _publish(page: Page, place: Place) -> None:
+    _editor(page, place)
+    page.get_by_text("Only in this browser").first.wait_for()
+    key = page.url.rpartition("/")[2]
+    page.evaluate("(key) => { location.hash = `#/publish/${key}` }", key)
+    expect(page.get_by_label("Title", exact=True)).to_have_value("On glue")
+    page.locator(".publish-card").wait_for()
+
+
+def _income(page: Page, place: Place) -> None:
+    _drafts(page, place)
+    page.get_by_role("link", name="Income").first.click()
+    page.locator(".income-totals").wait_for()
+
+
+def _operator(page: Page, place: Place) -> None:
+    page.goto(f"{place.url}/operator")
+    page.get_by_label("Secret").fill(OPERATOR_SECRET)
+    page.get_by_role("button", name="Open").click()
+    page.get_by_role("heading", name="Chain follower").wait_for()
+
+
+def _bare(path: str) -> Callable[[Page, Place], None]:
+    def go(page: Page, place: Place) -> None:
+        page.goto(place.url + path)
+        page.locator("main").wait_for()
+
+    return go
+
+
+STATES: dict[str, Callable[[Page, Place], None]] = {
+    "front": _at("/"),
+    "tag": _at("/t/essays"),
+    "author": _author,
+    "search": _at("/search?q=paper"),
+    "search-nothing": _at("/search?q=nothing+of+this"),
+    "post": _free_post,
+    "proof": _proof,
+    "gate": _paid_post,
+    "own-text": _own_text,
+    "bought": _bought,
+    "chooser": _chooser,
+    "account-menu": _account_menu,
+    "library-signed-out": _at("/library"),
+    "library": _library,
+    "not-found": _at("/nowhere"),
+    "no-post": _at("/p/999"),
+    "studio-welcome": _at("/studio"),
+    "drafts": _drafts,
+    "studio": _editor,
+    "publish": _publish,
+    "income": _income,
+    "docs": _bare("/docs"),
+    "operator-sign-in": _bare("/operator"),
+    "operator": _operator,
+}

@@ -1,0 +1,168 @@
+"""Every page and state for everybody: axe, narrow screens, the keyboard alone, reduced motion."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.states import BUYER, STATES, Place, fill
+from tests.processes import Service, free_port, running
+
+NARROW = {"width": 320, "height": 640}
+
+MOVING = """
+[...document.querySelectorAll("*")].flatMap((element) => {
+  const {transitionDuration, animationDuration, animationName, scrollBehavior} =
+    getComputedStyle(element);
+  const isStill = animationName === "none" || animationName.startsWith("cm-blink");
+  const seconds = [transitionDuration, isStill ? "0s" : animationDuration]
+    .flatMap((list) => list.split(",")).map(parseFloat);
+  return Math.max(...seconds) > 0.01 || scrollBehavior === "smooth" ? [element.outerHTML] : [];
+})
+"""
+"""Elements that would move for longer than ten milliseconds; a caret may blink."""
+
+PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+RUNNING = """
+document.getAnimations().map(({animationName}) => animationName ?? "transition")
+  .filter((name) => !name.startsWith("cm-blink"))
+"""
+
+FOCUS = """
+(() => {
+  const element = document.activeElement;
+  if (element === null || element === document.body) return null;
+  const {outlineStyle, outlineWidth, boxShadow} = getComputedStyle(element);
+  const hasOutline = outlineStyle !== "none" && parseFloat(outlineWidth) > 0;
+  const isMarked = hasOutline || boxShadow !== "none";
+  return [element.outerHTML.slice(0, 120), element.textContent.trim(), isMarked];
+})()
+"""
+"""What has the focus, and whether one sees that."""
+
+ENOUGH_TABS = 60
+"""More than the elements of these pages that take the focus."""
+
+
+@pytest.fixture(scope="module")
+def place(service: Service) -> Place:
+    return fill(service.url)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with no post."""
+    given = {"DEV_RPC_PORT": str(free_port())}
+    with running(Service(tmp_path_factory.mktemp("empty"), given, "dev")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_axe_finds_nothing_in_light_and_dark(open_page: OpenPage, place: Place, state: str) -> None:
+    page = open_page(color_scheme="light").page
+    STATES[state](page, place)
+    assert axe_violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    page.evaluate(PAINTED)
+    assert axe_violations(page) == []
+
+
+def test_axe_finds_nothing_on_an_empty_front_page(open_page: OpenPage, empty: Service) -> None:
+    page = open_page(viewport=NARROW).page
+    page.goto(empty.url)
+    page.get_by_role("heading", name="Nothing is published here yet").wait_for()
+    page.locator("#account > *").first.wait_for()
+    assert axe_violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_page_fits_a_narrow_phone(open_page: OpenPage, place: Place, state: str) -> None:
+    page = open_page(viewport=NARROW).page
+    STATES[state](page, place)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+@pytest.mark.parametrize(
+    "state", ["front", "gate", "chooser", "studio", "publish", "income", "docs"]
+)
+def test_nothing_moves_for_who_asked_for_less_motion(
+    open_page: OpenPage, place: Place, state: str
+) -> None:
+    page = open_page(reduced_motion="reduce").page
+    STATES[state](page, place)
+    assert page.evaluate(MOVING) == []
+    assert page.evaluate(RUNNING) == []
+
+
+def test_motion_is_noticed(open_page: OpenPage, place: Place) -> None:
+    page = open_page(reduced_motion="no-preference").page
+    STATES["front"](page, place)
+    page.locator("h1").evaluate("(h1) => h1.style.setProperty('transition', 'color 1s')")
+    assert any(found.startswith("<h1") for found in page.evaluate(MOVING))
+
+
+def press_until(page: Page, text: str) -> None:
+    """Press Tab until the element with this text has the focus; each on the way shows its own."""
+    for _ in range(ENOUGH_TABS):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUS)
+        if focused is not None:
+            assert focused[2], f"The focus is not visible: {focused[0]}"
+            if text in focused[1]:
+                return
+    raise AssertionError(f"The keyboard does not reach '{text}'.")
+
+
+def test_the_first_key_skips_to_the_content(open_page: OpenPage, place: Place) -> None:
+    page = open_page().page
+    STATES["front"](page, place)
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_the_account_menu_opens_and_closes_by_keys(open_page: OpenPage, place: Place) -> None:
+    page = open_page().page
+    STATES["account-menu"](page, place)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Copy address")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#account details")).not_to_have_attribute("open", "")
+    expect(page.locator("#account summary")).to_be_focused()
+
+
+def test_the_dialog_of_accounts_keeps_the_focus_and_closes_by_escape(
+    open_page: OpenPage, place: Place
+) -> None:
+    page = open_page().page
+    STATES["chooser"](page, place)
+    for _ in range(ENOUGH_TABS // 2):
+        page.keyboard.press("Tab")
+        inside = (
+            "document.activeElement === document.body || !!document.activeElement.closest('dialog')"
+        )
+        assert page.evaluate(inside)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_post_is_found_bought_and_read_by_the_keyboard_alone(
+    open_page: OpenPage, place: Place
+) -> None:
+    page = open_page().page
+    STATES["front"](page, place)
+    press_until(page, "On ink")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Buy and read").wait_for()
+    press_until(page, "Buy and read")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name=BUYER).wait_for()
+    press_until(page, BUYER)
+    page.keyboard.press("Enter")
+    page.locator("#text h2").wait_for(timeout=60_000)
+    expect(page.locator("#text h2")).to_have_text("A list and a quote")

@@ -1,0 +1,365 @@
+"""The documentation in a browser: read, searched, copied from, and tried out."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, Error, Locator, Page, Response, expect
+from tests.browser.conftest import Opened, OpenPage, axe_violations
+from tests.browser.wallet import BrowserWallet
+from tests.processes import PLAIN, Service, free_port, running
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "publish_a_post.py"
+
+WIDE = {"width": 1280, "height": 900}
+PHONE = {"width": 320, "height": 640}
+
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture(scope="module")
+def published(service: Service) -> str:
+    """The id of the newest post of the service, which somebody bought."""
+    command = [sys.executable, str(EXAMPLE), service.url]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    newest = httpx2.get(f"{service.url}/posts?limit=1", verify=PLAIN).json()["posts"][0]
+    return str(newest["id"])
+
+
+class Trial:
+    """The form of an operation, opened."""
+
+    def __init__(self, page: Page, operation: str) -> None:
+        self.page = page
+        self.box = page.locator(f"#{operation} .try")
+        self.box.locator("> summary").click()
+
+    def field(self, name: str) -> Locator:
+        return self.box.locator(f"[name='{name}']")
+
+    def send(self) -> None:
+        self.box.get_by_role("button", name="Send", exact=True).click()
+
+    def expect_status(self, status: str) -> None:
+        expect(self.box.locator(".outcome strong")).to_contain_text(status)
+
+    def body(self) -> Any:
+        return json.loads(self.box.locator(".result > .code pre").inner_text())
+
+
+def be(page: Page, name: str) -> None:
+    """Choose an account in the dialog that asks for one."""
+    page.get_by_role("dialog").get_by_role("button", name=name).click()
+
+
+def test_a_read_is_tried_without_an_account(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    trial = Trial(page, "getServiceFacts")
+    trial.send()
+    trial.expect_status("200")
+    assert trial.body()["name"] == "Imprint"
+
+
+def test_a_refusal_is_shown_with_its_meaning(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    trial = Trial(page, "showPost")
+    trial.field("id").fill("one")
+    trial.send()
+    trial.expect_status("400")
+    trial.box.get_by_role("link", name="What invalid_post_id means").click()
+    expect(page.locator("#error-invalid_post_id")).to_be_in_viewport()
+
+
+def test_a_form_offers_the_newest_post_until_something_else_is_typed(
+    open_page: OpenPage, published: str
+) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    trial = Trial(page, "showPost")
+    expect(trial.field("id")).to_have_value(published)
+    trial.send()
+    trial.expect_status("200")
+    assert trial.body()["id"] == published
+
+
+def test_a_service_that_does_not_respond_is_said_so(open_page: OpenPage) -> None:
+    opened = open_page(viewport=WIDE)
+    page = opened.visit("/docs")
+    trial = Trial(page, "checkHealth")
+    opened.context.set_offline(True)
+    trial.send()
+    expect(trial.box.get_by_role("alert")).to_contain_text("You are offline")
+
+
+def test_a_wallet_signs_in_when_a_form_needs_a_session(
+    open_page: OpenPage, wallet_of: Callable[[int], BrowserWallet]
+) -> None:
+    wallet = wallet_of(3)
+    page = open_page(wallet, viewport=WIDE).visit("/docs")
+    trial = Trial(page, "listDrafts")
+    trial.send()
+    be(page, "Test Wallet")
+    trial.expect_status("403")
+    expect(trial.field("owner")).to_have_value(wallet.accounts[0])
+    trial.send()
+    trial.expect_status("200")
+    assert wallet.prompts == ["eth_requestAccounts", "personal_sign"]
+
+
+def test_a_rejected_signature_sends_nothing(
+    open_page: OpenPage, wallet_of: Callable[[int], BrowserWallet]
+) -> None:
+    wallet = wallet_of(4)
+    wallet.refuses = {"eth_signTypedData_v4"}
+    page = open_page(wallet, viewport=WIDE).visit("/docs")
+    trial = Trial(page, "createDraft")
+    trial.send()
+    be(page, "Test Wallet")
+    expect(trial.box.get_by_role("alert")).to_be_visible()
+    expect(trial.box.locator(".outcome")).to_have_count(0)
+
+
+def test_a_development_account_creates_a_draft_and_deletes_it_after_a_question(
+    open_page: OpenPage,
+) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    page.get_by_role("button", name="Sign in").click()
+    be(page, "Ada (author)")
+    expect(page.locator("#account summary")).to_be_visible()
+    create = Trial(page, "createDraft")
+    create.field("content").fill("A draft that is not kept.")
+    expect(create.box).to_contain_text("Signed by Ada (author)")
+    create.send()
+    create.expect_status("200")
+    cid = create.body()["updatedUpload"]["cid"]
+
+    read = Trial(page, "readDraft")
+    expect(read.field("cid")).to_have_value(cid)
+    read.send()
+    read.expect_status("200")
+    assert read.body()["content"] == "A draft that is not kept."
+
+    delete = Trial(page, "deleteDraft")
+    expect(delete.field("cid")).to_have_value(cid)
+    delete.send()
+    page.get_by_role("button", name="Do not send").click()
+    expect(delete.box.locator(".outcome")).to_have_count(0)
+    delete.send()
+    page.get_by_role("button", name="Delete the draft").click()
+    delete.expect_status("200")
+    read.field("cid").fill(cid)
+    read.send()
+    read.expect_status("404")
+
+
+def test_a_writing_session_is_opened_as_chosen_and_revoked(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    trial = Trial(page, "openWritingSession")
+    trial.field("actions").select_option("update")
+    trial.field("seconds").select_option("3600")
+    trial.send()
+    be(page, "Ben (reader)")
+    trial.expect_status("201")
+    opened = trial.body()["session"]
+    assert opened["actions"] == ["update"]
+    expect(trial.box).to_contain_text("Its key is gone")
+    assert page.evaluate("indexedDB.databases().then((all) => all.length)") == 0
+    trial.box.get_by_role("button", name="Revoke it").click()
+    trial.expect_status("204")
+    listed = Trial(page, "listWritingSessions")
+    listed.send()
+    listed.expect_status("200")
+    assert opened["id"] not in {each["id"] for each in listed.body()["sessions"]}
+
+
+def test_the_key_of_a_writing_session_is_kept_if_that_was_chosen(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    trial = Trial(page, "openWritingSession")
+    trial.field("key").select_option("keep")
+    trial.send()
+    be(page, "Cleo (reader)")
+    trial.expect_status("201")
+    expect(trial.box).to_contain_text("Its key is in this browser")
+    assert page.evaluate("indexedDB.databases().then((all) => all.length)") == 1
+
+
+def test_a_picture_is_sent_with_a_publication(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    create = Trial(page, "createDraft")
+    create.send()
+    be(page, "Dan (author)")
+    create.expect_status("200")
+    publish = Trial(page, "publishDraft")
+    publish.field("file").set_input_files(
+        {"name": "t.png", "mimeType": "image/png", "buffer": page.screenshot()}
+    )
+    publish.send()
+    publish.expect_status("200")
+    assert publish.body()["thumbnailCid"]
+
+
+def test_the_search_opens_by_a_key_and_leads_to_what_was_chosen(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    page.keyboard.press("/")
+    page.keyboard.type("writing session")
+    options = page.get_by_role("option")
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowDown")
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    target = page.evaluate("location.hash")
+    expect(page.locator(target)).to_be_in_viewport()
+    assert "writing" in page.locator(target).inner_text().lower()
+
+
+def test_the_search_finds_error_codes_and_closes_by_escape(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    page.get_by_role("button", name="Search").click()
+    page.keyboard.type("not_entitled")
+    expect(page.get_by_role("option").first).to_contain_text("not_entitled")
+    page.keyboard.type(" nonsense")
+    expect(page.get_by_text("Nothing has all of these words.")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_block_of_code_is_copied(open_page: OpenPage, service: Service) -> None:
+    permissions = ["clipboard-read", "clipboard-write"]
+    page = open_page(viewport=WIDE, permissions=permissions).visit("/docs")
+    page.locator(".start .copy").click()
+    expect(page.locator(".start .copy")).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f'BASE={service.url}\n\ncurl "$BASE/posts"'
+
+
+def test_the_language_is_chosen_for_all_examples_and_remembered(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    page.locator("#createDraft").get_by_label("TypeScript").check()
+    assert page.locator("#showPost .panel.typescript").is_visible()
+    page.reload()
+    expect(page.locator("#showPost").get_by_label("TypeScript")).to_be_checked()
+    expect(page.locator("#showPost .panel.typescript")).to_be_visible()
+    expect(page.locator("#showPost .panel.curl")).to_be_hidden()
+
+
+def test_the_section_that_one_reads_is_marked(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE).visit("/docs")
+    for name in ("createDraft", "listIndexedPosts"):
+        page.locator(f"#{name} h3").evaluate("each => each.scrollIntoView()")
+        marked = page.locator(".contents [aria-current]")
+        expect(marked).to_have_attribute("href", f"#{name}")
+        expect(marked).to_be_in_viewport()
+
+
+def test_both_columns_stand_side_by_side_from_1200_pixels(open_page: OpenPage) -> None:
+    page = open_page(viewport={"width": 1200, "height": 900}).visit("/docs")
+    prose = page.locator("#createDraft .body > div").first.bounding_box()
+    sample = page.locator("#createDraft .sample").bounding_box()
+    assert prose
+    assert sample
+    assert prose["x"] + prose["width"] <= sample["x"]
+
+
+def test_a_phone_has_a_menu_of_topics(open_page: OpenPage) -> None:
+    page = open_page(viewport=PHONE).visit("/docs")
+    menu = page.locator(".menu")
+    menu.locator("summary").click()
+    menu.get_by_role("link", name="Posts").click()
+    expect(page.locator("#posts > h2")).to_be_in_viewport()
+    expect(menu.locator("nav")).to_be_hidden()
+
+
+@pytest.mark.parametrize("name", [None, "Ada (author)"])
+def test_a_narrow_phone_shows_everything_without_scrolling_sideways(
+    open_page: OpenPage, name: str | None
+) -> None:
+    page = open_page(viewport=PHONE).visit("/docs")
+    if name:
+        page.get_by_role("button", name="Sign in").click()
+        be(page, name)
+        expect(page.locator("#account summary")).to_be_visible()
+    trial = Trial(page, "listIndexedPosts")
+    trial.send()
+    trial.expect_status("200")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    bar = page.locator(".bar").bounding_box()
+    assert bar
+    assert bar["height"] < 60
+
+
+def test_without_scripts_all_of_it_can_be_read(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE, java_script_enabled=False).visit("/docs")
+    page.locator("#createDraft").get_by_label("Python").check()
+    expect(page.locator("#createDraft .panel.python")).to_be_visible()
+    expect(page.locator(".contents").get_by_role("link", name="Create a draft")).to_be_visible()
+    # What does nothing without scripts is not there.
+    expect(page.locator(".try, .copy, .open-search")).to_have_count(0)
+
+
+def _open_everything(opened: Opened) -> Page:
+    page = opened.visit("/docs")
+    for operation in ("createDraft", "publishDraft", "openWritingSession", "showPost"):
+        Trial(page, operation)
+    trial = Trial(page, "checkHealth")
+    trial.send()
+    trial.expect_status("200")
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_forms_and_responses(open_page: OpenPage, scheme: str) -> None:
+    page = _open_everything(open_page(viewport=WIDE, color_scheme=scheme))
+    assert axe_violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_dialogs(open_page: OpenPage, scheme: str) -> None:
+    page = open_page(viewport=WIDE, color_scheme=scheme).visit("/docs")
+    page.keyboard.press("/")
+    page.keyboard.type("draft")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert axe_violations(page) == []
+    page.keyboard.press("Escape")
+    trial = Trial(page, "revokeWritingSessions")
+    trial.send()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert axe_violations(page) == []
+
+
+@pytest.fixture(scope="module")
+def without_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    given = {"DEV_RPC_PORT": str(free_port()), "SITE": "off"}
+    with running(Service(tmp_path_factory.mktemp("dev"), given, "dev")) as opened:
+        yield opened
+
+
+def test_a_service_without_a_site_has_the_documentation_all_the_same(
+    browser: Browser, without_site: Service
+) -> None:
+    context = browser.new_context(viewport=WIDE)
+    try:
+        page = context.new_page()
+        responses: list[Response] = []
+        errors: list[Error] = []
+        # Not the methods themselves: Playwright sets attributes on what it is given.
+        page.on("response", lambda each: responses.append(each))  # noqa: PLW0108
+        page.on("pageerror", lambda each: errors.append(each))  # noqa: PLW0108
+        page.goto(f"{without_site.url}/docs")
+        trial = Trial(page, "createDraft")
+        trial.send()
+        be(page, "Ada (author)")
+        trial.expect_status("200")
+        assert [each.url for each in responses if not each.ok] == []
+        assert errors == []
+        front_page = page.goto(without_site.url)
+        assert front_page
+        assert front_page.status == 404
+    finally:
+        context.close()

@@ -1,0 +1,105 @@
+"""The list of drafts: its pages, its search, and how a draft is deleted."""
+
+from playwright.sync_api import expect
+from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.writing import (
+    WalletOf,
+    begin,
+    elsewhere,
+    line,
+    open_list,
+    save,
+    sign_in,
+    wait_until_kept,
+)
+
+from imprint.client import Imprint, NodeWallet
+
+TITLES = [f"Draft {number:02}" for number in range(1, 15)]
+"""More than a page."""
+
+
+async def write_many(imprint: Imprint, wallet: NodeWallet) -> None:
+    for title in TITLES:
+        await imprint.create_draft(wallet, f"# {title}\n\nIts text.")
+
+
+def test_long_lists_are_shown_page_by_page_and_sought_by_title(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(0))
+    assert opened.wallet is not None
+    elsewhere(opened.url, opened.wallet.accounts[0], write_many)
+    page = opened.page
+    sign_in(opened, page)
+    lines = page.locator(".draft-line")
+    expect(lines).to_have_count(12)
+    expect(line(page, "Draft 14")).to_contain_text("Saved")
+    expect(line(page, "Draft 01")).to_have_count(0)
+    page.get_by_role("button", name="Show more drafts").click()
+    expect(lines).to_have_count(len(TITLES))
+    expect(page.get_by_role("button", name="Show more drafts")).to_have_count(0)
+    search = page.get_by_role("searchbox", name="Find a draft by its title")
+    search.fill("ft 13")
+    expect(lines).to_have_count(1)
+    expect(lines).to_contain_text("Draft 13")
+    search.fill("no such")
+    expect(page.get_by_text("No draft has “no such” in its title.")).to_be_visible()
+    search.fill("")
+    expect(lines).to_have_count(len(TITLES))
+    for title in TITLES:
+        entry = page.get_by_role("link", name=title, exact=True)
+        entry.scroll_into_view_if_needed()
+        expect(entry).to_be_visible()
+    assert axe_violations(page) == []
+
+
+def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(1))
+    wallet, page = opened.wallet, opened.page
+    assert wallet is not None
+    sign_in(opened, page)
+    begin(page, "# To be deleted")
+    save(page)
+    open_list(page)
+    delete = page.get_by_role("button", name="Delete “To be deleted”")
+    delete.press("Enter")
+    keep = page.get_by_role("button", name="Keep it")
+    expect(keep).to_be_focused()
+    expect(page.get_by_role("alertdialog")).to_contain_text("Your wallet signs once.")
+    assert axe_violations(page) == []
+    keep.press("Enter")
+    expect(delete).to_be_focused()
+    wallet.refuses.add("eth_signTypedData_v4")
+    delete.click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(delete).to_be_visible()
+    wallet.refuses.clear()
+    before = len(wallet.prompts)
+    delete.click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(line(page, "To be deleted")).to_have_count(0)
+    assert wallet.prompts[before:] == ["eth_signTypedData_v4"]
+    sign_in(opened, page)
+    expect(page.get_by_text("Nothing here yet.")).to_be_visible()
+
+
+def test_a_draft_of_this_browser_is_deleted_without_a_signature(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(2))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "# Never sent")
+    wait_until_kept(page, "Never sent")
+    open_list(page)
+    assert opened.wallet is not None
+    before = len(opened.wallet.prompts)
+    page.get_by_role("button", name="Delete “Never sent”").click()
+    confirmation = page.get_by_role("alertdialog")
+    expect(confirmation).to_contain_text("Only this browser has it.")
+    confirmation.get_by_role("button", name="Delete").click()
+    expect(line(page, "Never sent")).to_have_count(0)
+    assert len(opened.wallet.prompts) == before

@@ -1,0 +1,326 @@
+"""Hostile texts, titles, hashtags and file names on pages: nothing runs, nothing is loaded from
+elsewhere, and the content security policy has nothing to report.
+
+Texts are also opened with the policy switched off: the sanitiser alone has to be enough.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import Opened, OpenPage
+from tests.browser.hostile.payloads import (
+    CORPORA,
+    DOCUMENTS,
+    Payload,
+    batches,
+    blocks_of,
+    evasion,
+    everything,
+    markdown_of,
+)
+from tests.browser.posts import READER, ForeignPost, NewPost, buy, create_on_chain, publish
+from tests.browser.states import STATES, Place
+from tests.browser.wallet import BrowserWallet
+from tests.processes import Service, free_port, running
+
+INSPECTION = (Path(__file__).parent / "hostile" / "inspection.js").read_text(encoding="utf-8")
+
+PICTURES = """
+() => Array.from(document.images).every((image) => {
+  image.loading = "eager";
+  return image.complete;
+})
+"""
+"""Whether all pictures are loaded, also those that nobody sees yet. A function, because the policy
+forbids the page to evaluate text."""
+
+INSERT = """
+async (documents) => {
+  const found = [];
+  for (const [name, content] of documents) {
+    const headers = {"Content-Type": "application/json"};
+    const body = JSON.stringify({content});
+    const response = await fetch("/studio/preview", {method: "POST", headers, body});
+    if (!response.ok) found.push([name, `refused with ${response.status}`]);
+    else found.push(...window.__insert(await response.text()).map((stranger) => [name, stranger]));
+  }
+  return found;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """`imprint dev`, for one client that asks for more than a person does."""
+    given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "1", "RATE_LIMITS": "off"}
+    with running(Service(tmp_path_factory.mktemp("dev"), given, "dev")) as opened:
+        yield opened
+
+
+@dataclass(slots=True)
+class Watched:
+    """A browser that records what runs, what is loaded from elsewhere and which dialogs open."""
+
+    opened: Opened
+    found: list[str] = field(default_factory=list)
+
+    @property
+    def page(self) -> Page:
+        return self.opened.page
+
+    def attach(self) -> None:
+        context = self.opened.context
+        context.add_init_script(INSPECTION)
+        # Not the bound method: Playwright sets attributes on its object, which has slots.
+        context.route(lambda url: not self._is_ours(url), lambda route: self._refuse(route))  # noqa: PLW0108
+        self.page.on("dialog", lambda dialog: self._note(f"a dialog: {dialog.message}", dialog))
+        context.on("page", lambda page: self.found.append(f"another page: {page.url}"))
+
+    def visit(self, path: str) -> Page:
+        """Open a page, and inspect it."""
+        self.page.goto(self.opened.url + path)
+        self.inspect(path)
+        return self.page
+
+    def inspect(self, name: str) -> None:
+        """Look at the page as it is now."""
+        self.page.wait_for_function(PICTURES)
+        strangers = self.page.evaluate("window.__strangersInPage()")
+        text = self.page.locator("#text")
+        if text.count():
+            strangers += text.evaluate("(text) => window.__strangersInText(text)")
+        ran = self.page.evaluate("window.__ran")
+        self.found += [f"{name}: {each}" for each in (*strangers, *ran, *self.opened.problems())]
+
+    def _is_ours(self, url: str) -> bool:
+        return url.startswith((self.opened.url, "http://127.0.0.1:", "data:", "blob:"))
+
+    def _refuse(self, route: Route) -> None:
+        self.found.append(f"a request to {route.request.url}")
+        route.abort()
+
+    def _note(self, text: str, dialog: Any) -> None:
+        self.found.append(text)
+        dialog.dismiss()
+
+
+Watch = Callable[..., Watched]
+
+
+@pytest.fixture
+def watch(open_page: OpenPage) -> Iterator[Watch]:
+    """Opens a browser for hostile pages; the test ends with what was found in it."""
+    everyone: list[Watched] = []
+
+    def watch_one(wallet: BrowserWallet | None = None, **options: Any) -> Watched:
+        watched = Watched(open_page(wallet, **options))
+        watched.attach()
+        everyone.append(watched)
+        return watched
+
+    yield watch_one
+    assert [each for watched in everyone for each in watched.found] == []
+
+
+def test_the_inspection_sees_what_runs(open_page: OpenPage) -> None:
+    opened = open_page(bypass_csp=True)
+    watched = Watched(opened)
+    watched.attach()
+    page = opened.visit("/library")
+    hostile = "<img src=x onerror=alert(1)><iframe src=https://evil.example/></iframe>"
+    strangers = page.evaluate("(html) => window.__insert(html)", hostile)
+    page.wait_for_function("() => window.__ran.length === 2")
+    assert len([each for each in strangers if "attribute onerror" in each]) == 2
+    assert len([each for each in strangers if each.startswith("element: <iframe")]) == 2
+    assert watched.found == ["a request to https://evil.example/"] * 2
+
+
+def test_the_policy_reports_what_tries_to_run(open_page: OpenPage) -> None:
+    opened = open_page()
+    opened.expected = True
+    watched = Watched(opened)
+    watched.attach()
+    page = opened.visit("/library")
+    page.evaluate("(html) => window.__insert(html)", "<img src=x onerror=alert(1)>")
+    page.wait_for_function("() => window.__violations.length > 0")
+    assert page.evaluate("window.__ran") == []
+
+
+@pytest.mark.parametrize("has_policy", [True, False], ids=["policy", "no policy"])
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_a_hostile_text_runs_nothing(
+    watch: Watch, corpus: str, document: str, has_policy: bool
+) -> None:
+    watched = watch(bypass_csp=not has_policy)
+    page = watched.visit("/library")
+    documents = [[each.name, DOCUMENTS[document](each.text)] for each in CORPORA[corpus]()]
+    assert page.evaluate(INSERT, documents) == []
+    page.wait_for_function(PICTURES)
+    assert page.evaluate("window.__ran") == []
+    assert watched.opened.problems() == []
+
+
+@pytest.mark.parametrize("write", [markdown_of, blocks_of], ids=["markdown", "blocks"])
+def test_the_page_of_a_free_post_runs_nothing(
+    watch: Watch, service: Service, write: Callable[[list[Payload]], str]
+) -> None:
+    posts = [
+        NewPost(f"Batch {number}", write(batch), picture_name=" ".join(batch[0].text.split()))
+        for number, batch in enumerate(batches(everything(), 25))
+    ]
+    watched = watch(bypass_csp=True)
+    strict = watch()
+    for post_id in publish(service.url, posts):
+        for each in (watched, strict):
+            page = each.visit(f"/p/{post_id}")
+            assert page.locator("#text").inner_text().strip() != ""
+
+
+@pytest.mark.parametrize("write", [markdown_of, blocks_of], ids=["markdown", "blocks"])
+def test_a_bought_text_runs_nothing(
+    watch: Watch,
+    service: Service,
+    wallet_of: Callable[[int], BrowserWallet],
+    write: Callable[[list[Payload]], str],
+) -> None:
+    (post_id,) = publish(service.url, [NewPost("Paid", write(list(evasion())), price=10**15)])
+    buy(service.url, post_id)
+    watched = watch(wallet_of(READER))
+    page = watched.visit(f"/p/{post_id}")
+    page.locator("#account").get_by_role("button", name="Sign in").click()
+    page.get_by_role("dialog").get_by_role("button", name="Test Wallet").click()
+    page.locator("#text > *").first.wait_for(timeout=60_000)
+    watched.inspect("the bought text")
+
+
+@pytest.fixture(scope="module")
+def foreign_posts(service: Service) -> list[str]:
+    """Posts that were created on the chain alone, with payloads in all that the chain keeps."""
+    short = [each.text for each in everything() if each.size <= 100 and each.text.strip()]
+    long = [each.text for each in everything() if each.size <= 500]
+    posts = [
+        ForeignPost(
+            title,
+            f"{number} {long[number % len(long)]}",
+            long[-number % len(long)] or "x",
+            long[number % len(long)],
+            hashtags=[short[(number * 10 + place) % len(short)] for place in range(10)],
+        )
+        for number, title in enumerate(short[::2])
+    ]
+    return create_on_chain(service.url, posts)
+
+
+FILE_NAMES = (
+    '"><img src=x onerror=alert(1)>.png',
+    "![x](javascript:alert(1)).png",
+    "](javascript:alert(1))[x.png",
+    "<script>alert(1)<script>.png",
+    "\n\n<iframe src=javascript:alert(1)>\n.png",
+)
+
+PASTE = """
+async (name) => {
+  const canvas = document.createElement("canvas");
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  const clipboardData = new DataTransfer();
+  clipboardData.items.add(new File([blob], name, {type: "image/png"}));
+  const paste = new ClipboardEvent("paste", {clipboardData, bubbles: true, cancelable: true});
+  document.querySelector(".cm-content").dispatchEvent(paste);
+}
+"""
+"""Pastes a picture from a file with this name."""
+
+
+def test_hostile_file_names_run_nothing_in_the_studio(watch: Watch, service: Service) -> None:
+    watched = watch()
+    page = watched.page
+    STATES["studio"](page, Place(service.url, "", ""))
+    for number, name in enumerate(FILE_NAMES, 1):
+        page.evaluate(PASTE, name)
+        pictures = page.locator(".preview .text img")
+        expect(pictures).to_have_count(number)
+    preview = page.locator(".preview .text")
+    assert preview.evaluate("(text) => window.__strangersInText(text)") == []
+    assert page.evaluate("window.__ran") == []
+    assert watched.opened.problems() == []
+
+
+def test_the_page_of_a_hostile_title_runs_nothing(watch: Watch, foreign_posts: list[str]) -> None:
+    watched = watch(bypass_csp=True)
+    for post_id in foreign_posts:
+        watched.visit(f"/p/{post_id}")
+
+
+def test_a_hostile_title_is_shown_as_it_is(watch: Watch, service: Service) -> None:
+    title = "<img src=x onerror=alert(1)> & </title>"
+    (post_id,) = create_on_chain(service.url, [ForeignPost(title, "no cid", "x", title)])
+    page = watch().visit(f"/p/{post_id}")
+    assert page.locator("h1").inner_text() == title
+    assert page.locator(".lede").inner_text() == title
+    assert page.title().startswith(title)
+
+
+@pytest.mark.parametrize("has_policy", [True, False], ids=["policy", "no policy"])
+def test_lists_of_hostile_titles_run_nothing(
+    watch: Watch, foreign_posts: list[str], has_policy: bool
+) -> None:
+    watched = watch(bypass_csp=not has_policy)
+    page = watched.visit("/")
+    author = page.locator(".card a[href^='/a/']").first.get_attribute("href")
+    seen = 0
+    for path in ("/", author, "/search?q=alert"):
+        following: str | None = path
+        while following is not None:
+            page = watched.visit(following)
+            seen += page.locator(".card").count()
+            link = page.locator("a[rel=next]")
+            following = link.get_attribute("href") if link.count() else None
+    assert seen > 2 * len(foreign_posts)
+
+
+def test_pages_of_hostile_hashtags_run_nothing(watch: Watch, foreign_posts: list[str]) -> None:
+    watched = watch(bypass_csp=True)
+    paths = set()
+    for post_id in foreign_posts[::10]:
+        page = watched.visit(f"/p/{post_id}")
+        paths |= set(page.eval_on_selector_all(".tags a", "(all) => all.map((a) => a.pathname)"))
+    assert len(paths) > 50
+    for path in sorted(paths):
+        assert watched.visit(path).url.startswith(watched.opened.url + "/t/")
+
+
+def test_what_is_searched_for_runs_nothing(watch: Watch) -> None:
+    watched = watch(bypass_csp=True)
+    for payload in everything()[::2]:
+        watched.visit(f"/search?q={quote(payload.text[:200])}")
+
+
+ECHOES = ("/nowhere/", "/t/", "/a/", "/p/", "/?next_page_token=")
+"""Where a page repeats, or refuses, what an address has."""
+
+
+@pytest.mark.parametrize("path", ECHOES)
+def test_an_address_that_is_refused_runs_nothing(watch: Watch, path: str) -> None:
+    watched = watch(bypass_csp=True)
+    for payload in evasion()[ECHOES.index(path) :: len(ECHOES)]:
+        watched.visit(path + quote(payload.text, safe=""))
+
+
+@pytest.mark.parametrize("path", ["/feeds/posts.atom", "/feeds/posts.json", "/sitemap.xml"])
+def test_feeds_of_hostile_titles_run_nothing(
+    watch: Watch, foreign_posts: list[str], path: str
+) -> None:
+    watched = watch(bypass_csp=True)
+    page = watched.page
+    page.goto(watched.opened.url + path)
+    assert page.evaluate("window.__ran") == []
+    own = "http://www.w3.org/1999/xhtml"
+    scripts = "(own) => document.getElementsByTagNameNS(own, 'script').length"
+    assert page.evaluate(scripts, own) == 0

@@ -1,0 +1,172 @@
+"""Nothing that was written is lost: reloads, crashes, lost networks, ended sessions, full disks."""
+
+from contextlib import suppress
+
+import pytest
+from playwright.sync_api import Error, expect
+from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.writing import (
+    WalletOf,
+    add,
+    begin,
+    editor,
+    elsewhere,
+    full_storage,
+    line,
+    save,
+    save_without_prompts,
+    sign_in,
+    standing,
+    wait_until_kept,
+)
+from tests.processes import Service
+
+from imprint.client import Imprint, NodeWallet
+
+
+def test_what_was_not_saved_is_there_after_a_reload(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(0))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "Never saved.")
+    expect(standing(page)).to_have_text("Only in this browser")
+    wait_until_kept(page, "Never saved.")
+    page.reload()
+    expect(editor(page)).to_contain_text("Never saved.")
+    sign_in(opened, page)
+    expect(line(page, "Never saved.")).to_contain_text("Only in this browser")
+
+
+def test_what_was_not_saved_is_there_after_a_crash(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(1))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "Before the crash.")
+    save(page)
+    add(page, " A moment before it.")
+    wait_until_kept(page, "A moment before it.")
+    address = page.url
+    with page.expect_event("crash"), suppress(Error):
+        page.goto("chrome://crash")
+    page.close()
+    again = opened.another()
+    sign_in(opened, again)
+    expect(line(again, "Before the crash.")).to_contain_text("Unsaved changes")
+    again.goto(address)
+    expect(editor(again)).to_contain_text("A moment before it.")
+    save(again)
+
+
+def test_an_ended_session_leaves_the_text_and_its_saves(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(2))
+    assert opened.wallet is not None
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "While the session ends.")
+    save(page)
+    elsewhere(opened.url, opened.wallet.accounts[0], end_all_sessions)
+    add(page, " It has ended.")
+    save(page)
+    note = page.get_by_text("You are not signed in. You can write and save")
+    expect(note).to_be_visible()
+    expect(editor(page)).to_contain_text("It has ended.")
+    assert axe_violations(page) == []
+    page.get_by_role("button", name="Sign in").click()
+    expect(note).to_have_count(0)
+    expect(editor(page)).to_contain_text("It has ended.")
+    add(page, " And on.")
+    save(page)
+
+
+async def end_all_sessions(imprint: Imprint, wallet: NodeWallet) -> None:
+    await imprint.login(wallet)
+    await imprint.logout(all=True)
+
+
+def test_a_text_of_a_lost_network_is_saved_when_it_is_back(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(3))
+    assert opened.wallet is not None
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "# By itself\n\n")
+    save_without_prompts(page)
+    before = len(opened.wallet.prompts)
+    add(page, "One more line.")
+    expect(standing(page)).to_have_text("Saved")
+    opened.context.set_offline(True)
+    add(page, " Without a network.")
+    expect(standing(page)).to_have_text("Waiting for the service")
+    expect(page.get_by_text("Your text is kept in this browser.")).to_be_visible()
+    assert axe_violations(page) == []
+    opened.context.set_offline(False)
+    expect(standing(page)).to_have_text("Saved")
+    assert len(opened.wallet.prompts) == before
+
+
+def test_a_reload_without_a_network_loses_nothing(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    opened = open_page(wallet_of(4))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "On a train.")
+    save(page)
+    address = page.url
+    opened.context.set_offline(True)
+    add(page, " In a tunnel.")
+    wait_until_kept(page, "In a tunnel.")
+    with pytest.raises(Error, match="ERR_INTERNET_DISCONNECTED"):
+        page.reload()
+    page.wait_for_url("chrome-error://**", wait_until="commit")
+    opened.context.set_offline(False)
+    page.goto(address)
+    expect(editor(page)).to_contain_text("In a tunnel.")
+    expect(standing(page)).to_have_text("Unsaved changes, kept in this browser")
+    save(page)
+
+
+def test_a_text_waits_for_a_service_that_was_stopped(
+    open_page: OpenPage, wallet_of: WalletOf, service: Service
+) -> None:
+    opened = open_page(wallet_of(5))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "Before the pause.")
+    save_without_prompts(page)
+    add(page, " Now.")
+    expect(standing(page)).to_have_text("Saved")
+    service.stop()
+    try:
+        add(page, " While nobody listens.")
+        expect(standing(page)).to_have_text("Waiting for the service")
+        wait_until_kept(page, "While nobody listens.")
+    finally:
+        service.start()
+    page.get_by_role("button", name="Try now").click()
+    expect(standing(page)).to_have_text("Saved")
+    page.reload()
+    expect(editor(page)).to_contain_text("While nobody listens.")
+
+
+def test_a_full_browser_says_that_it_keeps_no_copy(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(6))
+    page = opened.page
+    with full_storage(opened):
+        sign_in(opened, page)
+        begin(page, "There is no room.")
+        trouble = page.get_by_text("This browser has no room for a copy of your text.")
+        expect(trouble).to_be_visible()
+        assert axe_violations(page) == []
+        save(page)
+        expect(trouble).to_be_visible()
+    add(page, " Now there is.")
+    expect(trouble).to_have_count(0)
+    wait_until_kept(page, "Now there is.")

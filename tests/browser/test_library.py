@@ -1,0 +1,241 @@
+"""The library, the marks of what one holds, the proof of a post, colours, and signing out."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import Chain, OpenPage, axe_violations
+from tests.browser.posts import NewPost, buy, give, publish
+from tests.browser.shelf import SECRET, Shelf, WalletOf, publish_shelf
+from tests.processes import Service
+
+HOLDER, GIFTED, NOBODY, COLLECTOR = 1, 2, 3, 4
+PAGE = 24
+"""Posts on one page of the library."""
+
+
+@pytest.fixture(scope="module")
+def shelf(service: Service) -> Shelf:
+    """Two posts that the holder bought, and one that they gave away."""
+    shelf = publish_shelf(service.url)
+    for post in shelf.paid:
+        buy(service.url, post, HOLDER)
+    give(service.url, shelf.paid[-1], HOLDER, GIFTED)
+    return shelf
+
+
+SignedIn = Callable[..., Page]
+
+
+@pytest.fixture
+def signed_in(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf) -> SignedIn:
+    """Opens the library of an account."""
+
+    def open_library(number: int, **options: object) -> Page:
+        page = open_page(wallet_of(number), **options).visit("/library")
+        page.locator("#library").get_by_role("button", name="Sign in").click()
+        page.locator("dialog .choice", has_text="Test Wallet").click()
+        expect(page.locator("#library form")).to_be_visible()
+        return page
+
+    return open_library
+
+
+def titles(page: Page) -> list[str]:
+    expect(page.locator(".shelf")).to_have_attribute("aria-busy", "false")
+    return sorted(page.locator(".shelf-post h2").all_inner_texts())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_library_lists_what_was_bought_and_opens_it(signed_in: SignedIn, scheme: str) -> None:
+    page = signed_in(HOLDER, color_scheme=scheme)
+    assert titles(page) == ["The ferry", "The lighthouse"]
+    expect(page.locator(".shelf-post").first).to_contain_text("for 0.01 ETH")
+    assert axe_violations(page) == []
+    page.get_by_role("link", name="The ferry").click()
+    expect(page.locator("#text")).to_contain_text(SECRET)
+
+
+def test_a_gift_stands_in_the_library_as_one(signed_in: SignedIn) -> None:
+    page = signed_in(GIFTED)
+    assert titles(page) == ["The salt road"]
+    expect(page.locator(".shelf-post")).to_contain_text("Given to you on")
+
+
+def test_the_library_is_searched(signed_in: SignedIn) -> None:
+    page = signed_in(HOLDER)
+    search = page.get_by_role("searchbox", name="Search your library")
+    search.fill("ferry")
+    search.press("Enter")
+    expect(page.locator(".shelf-post h2")).to_have_text(["The ferry"])
+    search.fill("nothing of that kind")
+    search.press("Enter")
+    expect(page.locator(".shelf")).to_contain_text("Nothing in your library has these words")
+
+
+def test_an_empty_library_leads_to_the_posts(signed_in: SignedIn) -> None:
+    page = signed_in(NOBODY)
+    expect(page.locator(".shelf")).to_contain_text("Nothing here yet")
+    assert axe_violations(page) == []
+    page.get_by_role("link", name="Find a post").click()
+    expect(page.locator(".card").first).to_be_visible()
+
+
+def test_a_long_library_is_shown_page_by_page(
+    signed_in: SignedIn, service: Service, shelf: Shelf
+) -> None:
+    few = [NewPost(f"Part {number}", f"# Part {number}", price=1) for number in range(3)]
+    for post in publish(service.url, few):
+        buy(service.url, post, COLLECTOR)
+    page = signed_in(COLLECTOR)
+    page.route(
+        re.compile("/library"), lambda route: route.continue_(url=one_by_one(route.request.url))
+    )
+    page.get_by_role("searchbox", name="Search your library").press("Enter")
+    more = page.get_by_role("button", name="Show more")
+    for shown in (1, 2):
+        expect(page.locator(".shelf-post")).to_have_count(shown)
+        more.click()
+    expect(page.locator(".shelf-post")).to_have_count(3)
+    expect(more).to_have_count(0)
+
+
+def one_by_one(url: str) -> str:
+    return url.replace(f"limit={PAGE}", "limit=1")
+
+
+def test_a_private_feed_is_made_and_read(signed_in: SignedIn) -> None:
+    page = signed_in(HOLDER)
+    page.get_by_role("button", name="Make a private feed").click()
+    address = page.get_by_role("link", name="Atom").get_attribute("href")
+    assert address is not None
+    assert axe_violations(page) == []
+    feed = page.request.get(address)
+    assert feed.ok
+    assert "The ferry" in feed.text()
+
+
+def test_nothing_is_wider_than_a_small_phone(signed_in: SignedIn, shelf: Shelf) -> None:
+    page = signed_in(HOLDER, viewport={"width": 320, "height": 640})
+    page.get_by_role("button", name="Make a private feed").click()
+    expect(page.get_by_role("link", name="Atom")).to_be_visible()
+    page.locator("#account summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.goto(page.url.replace("/library", f"/p/{shelf.paid[-1]}"))
+    expect(page.get_by_role("button", name="Buy and read")).to_be_visible()
+    page.locator("#proof summary").click()
+    expect(page.locator("#proof")).to_contain_text("Marketplace")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_cards_say_what_one_holds_and_wrote(
+    signed_in: SignedIn, open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
+) -> None:
+    page = signed_in(HOLDER)
+    page.goto(page.url.replace("/library", "/"))
+    held = page.locator(f'.card[data-id="{shelf.paid[0]}"] .card-price')
+    expect(held).to_have_text("You hold this")
+    given_away = page.locator(f'.card[data-id="{shelf.paid[-1]}"] .card-price')
+    expect(given_away).to_have_text("0.01 ETH")
+    author = signed_in(0)
+    author.goto(author.url.replace("/library", "/"))
+    expect(author.locator(f'.card[data-id="{shelf.free}"] .card-price')).to_have_text(
+        "You wrote this"
+    )
+
+
+def test_the_browser_checks_the_bytes_of_a_free_post(open_page: OpenPage, shelf: Shelf) -> None:
+    page = open_page().visit(f"/p/{shelf.free}")
+    page.locator("#proof summary").click()
+    page.get_by_role("button", name="Check in this browser").click()
+    expect(page.locator(".proof-result")).to_contain_text("Checked: this browser fetched")
+    assert axe_violations(page) == []
+
+
+def test_whoever_holds_a_paid_post_checks_its_bytes(signed_in: SignedIn) -> None:
+    page = signed_in(HOLDER)
+    page.get_by_role("link", name="The ferry").click()
+    expect(page.locator("#text")).to_contain_text(SECRET)
+    page.locator("#proof summary").click()
+    page.get_by_role("button", name="Check in this browser").click()
+    expect(page.locator(".proof-result")).to_contain_text("Checked: this browser fetched")
+
+
+def test_other_bytes_than_the_cid_names_are_told(open_page: OpenPage, shelf: Shelf) -> None:
+    page = open_page().visit(f"/p/{shelf.free}")
+    page.locator("#proof summary").click()
+    page.route("**/p/*/document", lambda route: route.fulfill(body="something else"))
+    page.get_by_role("button", name="Check in this browser").click()
+    expect(page.locator(".proof-result")).to_contain_text("do not trust this text")
+
+
+def test_the_proof_of_a_paid_post_says_why_it_cannot_be_checked(
+    open_page: OpenPage, shelf: Shelf
+) -> None:
+    page = open_page().visit(f"/p/{shelf.paid[0]}")
+    page.locator("#proof summary").click()
+    expect(page.locator("#proof")).to_contain_text("The document of a paid post is not public")
+    assert axe_violations(page) == []
+
+
+def test_chosen_colours_stay_and_are_there_before_the_page_is_painted(open_page: OpenPage) -> None:
+    opened = open_page(color_scheme="light")
+    page = opened.visit("/")
+    page.get_by_role("button", name="Dark colours").click()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    # When the body begins, nothing is painted yet, and scripts of the page have not run.
+    opened.context.add_init_script(
+        """new MutationObserver((_, observer) => {
+          if (!document.body) return;
+          observer.disconnect();
+          window.__themeAtFirst = document.documentElement.dataset.theme;
+        }).observe(document, { childList: true, subtree: true });"""
+    )
+    page.reload()
+    expect(page.get_by_role("button", name="Light colours")).to_be_visible()
+    assert page.evaluate("window.__themeAtFirst") == "dark"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    assert axe_violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_open_account_menu_is_found_right_by_axe(signed_in: SignedIn, scheme: str) -> None:
+    page = signed_in(HOLDER, color_scheme=scheme)
+    page.locator("#account summary").click()
+    expect(page.locator(".account-funds")).to_contain_text("ETH")
+    assert axe_violations(page) == []
+    page.keyboard.press("Escape")
+    expect(page.locator(".account-panel")).to_be_hidden()
+    expect(page.locator("#account summary")).to_be_focused()
+
+
+def test_signing_out_here_leaves_other_devices_signed_in(signed_in: SignedIn) -> None:
+    here, there = signed_in(HOLDER), signed_in(HOLDER)
+    here.locator("#account summary").click()
+    here.get_by_role("button", name="Sign out", exact=True).click()
+    expect(here.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
+    there.reload()
+    assert titles(there) == ["The ferry", "The lighthouse"]
+
+
+def test_signing_out_on_every_device_ends_the_other_sessions(signed_in: SignedIn) -> None:
+    here, there = signed_in(HOLDER), signed_in(HOLDER)
+    here.locator("#account summary").click()
+    here.get_by_role("button", name="Sign out on every device").click()
+    expect(here.locator(".notice")).to_contain_text("signed out on every device")
+    there.reload()
+    expect(there.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
+
+
+def test_signing_out_closes_the_text_in_every_tab(
+    signed_in: SignedIn, shelf: Shelf, chain: Chain
+) -> None:
+    page = signed_in(HOLDER)
+    other = page.context.new_page()
+    other.goto(page.url.replace("/library", f"/p/{shelf.paid[0]}"))
+    expect(other.locator("#text")).to_contain_text(SECRET)
+    page.locator("#account summary").click()
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    expect(other.locator("#text")).to_be_hidden()
+    assert SECRET not in other.content()

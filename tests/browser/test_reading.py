@@ -1,0 +1,222 @@
+"""Buying and reading a post: the way itself, and every place at which a page can be reloaded."""
+
+import pytest
+from playwright.sync_api import Request, Route, expect
+from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.shelf import SECRET, Shelf, Visit, WalletOf, publish_shelf, visit
+from tests.processes import Service
+
+
+@pytest.fixture(scope="module")
+def shelf(service: Service) -> Shelf:
+    return publish_shelf(service.url)
+
+
+@pytest.fixture
+def reader(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf) -> Visit:
+    return visit(open_page, wallet_of, shelf)
+
+
+def test_a_reader_is_refused_buys_and_reads(reader: Visit) -> None:
+    reader.click("I have bought it: sign in")
+    reader.connect()
+    reader.expect_said("This account does not hold the post")
+    assert SECRET not in reader.page.content()
+    reader.buy()
+    reader.expect_text()
+    reader.expect_said("You hold this")
+    assert reader.wallet.prompts == ["eth_requestAccounts", "personal_sign", "eth_sendTransaction"]
+    reader.page.reload()
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_first_view_of_a_paid_post_loads_no_code_of_wallets(
+    open_page: OpenPage, shelf: Shelf
+) -> None:
+    opened = open_page()
+    loaded: list[Request] = []
+    opened.page.on("requestfinished", lambda request: loaded.append(request))  # noqa: PLW0108
+    page = opened.visit(f"/p/{shelf.paid[0]}")
+    expect(page.get_by_role("button", name="Buy and read")).to_be_visible()
+    scripts = [each for each in loaded if each.resource_type == "script"]
+    assert sum(each.sizes()["responseBodySize"] for each in scripts) < 15_000
+
+
+def test_every_step_is_shown_and_found_right_by_axe(reader: Visit) -> None:
+    steps = reader.page.locator(".steps li")
+    reader.wallet.undecided.add("eth_sendTransaction")
+    reader.wallet.waits_for_blocks = True
+    reader.buy()
+    expect(reader.page.locator("dialog")).to_be_visible()
+    assert axe_violations(reader.page) == []
+    reader.connect()
+    expect(steps.nth(0)).to_have_attribute("data-state", "now")
+    assert axe_violations(reader.page) == []
+    reader.wallet.undecided.clear()
+    expect(steps.nth(2)).to_have_attribute("data-state", "now")
+    assert axe_violations(reader.page) == []
+    reader.wallet.undecided.add("personal_sign")
+    reader.wallet.waits_for_blocks = False
+    expect(steps.nth(3)).to_have_attribute("data-state", "now")
+    assert axe_violations(reader.page) == []
+    reader.wallet.undecided.clear()
+    reader.expect_text()
+    assert axe_violations(reader.page) == []
+
+
+def test_a_reload_while_the_wallet_asks_offers_the_post_again(reader: Visit) -> None:
+    reader.wallet.undecided.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Confirm the purchase in Test Wallet")
+    reader.page.reload()
+    reader.expect_said("Your last purchase was not sent")
+    reader.wallet.undecided.clear()
+    reader.buy()
+    reader.expect_text()
+    assert len(reader.wallet.sent) == 1
+
+
+def test_what_the_wallet_sent_during_a_reload_is_not_bought_again(reader: Visit) -> None:
+    reader.wallet.undecided.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Confirm the purchase in Test Wallet")
+    reader.page.goto("about:blank")
+    reader.wallet.undecided.clear()
+    reader.wallet.confirm_last()
+    reader.opened.visit(f"/p/{reader.post}")
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert len(reader.wallet.sent) == 1
+
+
+def test_a_reload_before_the_block_goes_on_with_what_was_sent(reader: Visit) -> None:
+    reader.wallet.waits_for_blocks = True
+    reader.buy()
+    reader.connect()
+    sent = reader.page.locator('.steps li[data-state="done"]', has_text="Sent to the chain")
+    expect(sent).to_be_visible()
+    reader.page.reload()
+    expect(sent).to_be_visible()
+    reader.wallet.waits_for_blocks = False
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_reload_before_signing_in_asks_only_for_that(reader: Visit) -> None:
+    reader.wallet.undecided.add("personal_sign")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Sign in with Test Wallet")
+    reader.page.reload()
+    reader.expect_said("The post is yours")
+    reader.wallet.undecided.clear()
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_service_that_has_not_seen_the_block_yet_is_asked_again(reader: Visit) -> None:
+    refusals = 0
+
+    def refuse_twice(route: Route) -> None:
+        nonlocal refusals
+        refusals += 1
+        if refusals > 2:
+            return route.continue_()
+        problem = '{"code": "not_entitled", "status": 403, "detail": "", "title": "", "type": ""}'
+        return route.fulfill(status=403, content_type="application/problem+json", body=problem)
+
+    reader.page.route("**/p/*/text", refuse_twice)
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    assert (refusals, reader.bought) == (3, 1)
+
+
+def test_two_tabs_do_not_buy_twice(reader: Visit) -> None:
+    reader.wallet.undecided.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Confirm the purchase in Test Wallet")
+    other = reader.opened.another()
+    other.goto(reader.page.url)
+    expect(other.locator("#gate")).to_contain_text("Another tab is buying this post")
+    reader.wallet.undecided.clear()
+    reader.expect_text()
+    reader.expect_text(other)
+    assert reader.bought == 1
+
+
+def test_a_tab_that_still_offers_a_bought_post_opens_it(reader: Visit) -> None:
+    reader.click("I have bought it: sign in")
+    reader.connect()
+    reader.expect_said("This account does not hold the post")
+    other = reader.opened.another()
+    other.goto(reader.page.url)
+    other.get_by_role("button", name="Buy and read").click()
+    reader.expect_text(other)
+    reader.buy()
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_whoever_holds_the_post_already_does_not_pay_again(
+    open_page: OpenPage, reader: Visit
+) -> None:
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    reader.wallet.prompts.clear()
+    new_browser = open_page(reader.wallet)
+    reader.wallet.connected = False
+    again = Visit(new_browser, reader.wallet, reader.post)
+    new_browser.visit(f"/p/{reader.post}")
+    again.buy()
+    again.connect()
+    again.expect_text()
+    assert reader.wallet.prompts == ["eth_requestAccounts", "personal_sign"]
+
+
+def test_the_author_opens_the_post_without_buying(
+    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
+) -> None:
+    wallet = wallet_of(0)
+    author = Visit(open_page(wallet), wallet, shelf.paid[0])
+    author.opened.visit(f"/p/{author.post}")
+    author.buy()
+    author.connect()
+    author.expect_text()
+    author.expect_said("You wrote this")
+    assert author.bought == 0
+
+
+def test_a_post_is_bought_by_keyboard_alone(reader: Visit) -> None:
+    page = reader.page
+    reach(reader, "Buy and read")
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog")).to_be_visible()
+    reach(reader, "Test Wallet")
+    page.keyboard.press("Enter")
+    reader.expect_text()
+    expect(page.locator("#text")).to_be_focused()
+
+
+def test_a_development_account_buys_with_one_choice(open_page: OpenPage, shelf: Shelf) -> None:
+    page = open_page().visit(f"/p/{shelf.paid[-1]}")
+    page.get_by_role("button", name="Buy and read").click()
+    page.locator("dialog").get_by_role("button", name="Jon (reader)").click()
+    expect(page.locator("#text")).to_contain_text(SECRET)
+
+
+def reach(reader: Visit, name: str) -> None:
+    """Press the tab key until a button has the focus."""
+    for _ in range(40):
+        reader.page.keyboard.press("Tab")
+        focused = reader.page.evaluate("document.activeElement?.textContent ?? ''")
+        if name in focused:
+            return
+    pytest.fail(f"{name} cannot be reached by the tab key")

@@ -1,0 +1,287 @@
+"""What goes wrong while a post is bought: each has a sentence and a way on, and nothing is lost."""
+
+import datetime
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from playwright.sync_api import expect
+from tests.browser.conftest import Chain, OpenPage, axe_violations
+from tests.browser.posts import NewPost, change_price, end_sessions, publish
+from tests.browser.shelf import PRICE, SECRET, Shelf, Visit, WalletOf, publish_shelf, visit
+from tests.processes import PLAIN, Service
+
+POOR = 9
+"""The account that gives its money away."""
+
+
+@pytest.fixture(scope="module")
+def shelf(service: Service) -> Shelf:
+    return publish_shelf(service.url)
+
+
+@pytest.fixture
+def reader(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf) -> Visit:
+    return visit(open_page, wallet_of, shelf)
+
+
+@pytest.fixture
+def running_service(service: Service) -> Iterator[Service]:
+    """The service, which runs again when the test is over."""
+    yield service
+    if not service.process.runs:
+        service.start()
+
+
+def test_a_declined_purchase_can_be_made_again(reader: Visit) -> None:
+    reader.wallet.refuses.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("You declined in your wallet. Nothing was sent.")
+    assert axe_violations(reader.page) == []
+    reader.wallet.refuses.clear()
+    reader.buy()
+    reader.expect_text()
+
+
+def test_a_declined_signature_leaves_the_bought_post_to_be_opened(reader: Visit) -> None:
+    reader.wallet.refuses.add("personal_sign")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("The post is yours")
+    reader.expect_said("You declined to sign in. The post stays yours")
+    reader.wallet.refuses.clear()
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_closed_dialog_leaves_the_offer(reader: Visit) -> None:
+    reader.buy()
+    expect(reader.page.locator("dialog")).to_be_visible()
+    reader.page.keyboard.press("Escape")
+    expect(reader.page.locator("dialog")).to_have_count(0)
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+
+
+def test_a_wallet_on_another_network_is_switched(reader: Visit) -> None:
+    reader.wallet.chain_id = 1
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    assert "wallet_switchEthereumChain" in reader.wallet.prompts
+    assert "wallet_addEthereumChain" not in reader.wallet.prompts
+
+
+def test_a_network_that_the_wallet_does_not_know_is_added(reader: Visit) -> None:
+    reader.wallet.chain_id, reader.wallet.knows_chain = 1, False
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    assert "wallet_addEthereumChain" in reader.wallet.prompts
+
+
+def test_whoever_stays_on_another_network_pays_nothing(reader: Visit) -> None:
+    reader.wallet.chain_id = 1
+    reader.wallet.refuses.add("wallet_switchEthereumChain")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("You declined in your wallet. Nothing was sent.")
+    assert reader.bought == 0
+
+
+def test_a_locked_wallet_is_to_be_unlocked(reader: Visit) -> None:
+    reader.wallet.locked = True
+    reader.buy()
+    reader.connect()
+    expect(reader.page.locator("dialog")).to_contain_text("Open your wallet")
+    reader.wallet.locked = False
+    reader.connect()
+    reader.expect_text()
+
+
+def test_a_wallet_that_is_locked_after_a_reload_is_asked_again(reader: Visit) -> None:
+    reader.wallet.refuses.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("You declined")
+    reader.wallet.locked = True
+    reader.page.reload()
+    reader.buy()
+    reader.wallet.locked = False
+    reader.wallet.refuses.clear()
+    reader.connect()
+    reader.expect_text()
+
+
+def test_an_account_that_changes_during_a_purchase_keeps_it(reader: Visit, chain: Chain) -> None:
+    [buyer] = reader.wallet.accounts
+    other = next(each for each in chain.accounts[1:9] if each != buyer)
+    reader.wallet.undecided.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Confirm the purchase in Test Wallet")
+    reader.wallet.choose(other)
+    expect(reader.page.locator("#account summary")).to_contain_text(other[-4:])
+    reader.wallet.undecided.clear()
+    reader.expect_said("The account in your wallet changed")
+    reader.wallet.choose(buyer)
+    reader.page.reload()
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_the_text_of_one_account_is_closed_for_the_next(reader: Visit, chain: Chain) -> None:
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    reader.wallet.choose(chain.accounts[POOR])
+    expect(reader.page.locator("#text")).to_be_hidden()
+    assert SECRET not in reader.page.content()
+
+
+def test_an_ended_session_is_told_and_signing_in_opens_the_text(
+    reader: Visit, service: Service, chain: Chain
+) -> None:
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    end_sessions(service.url, chain.accounts.index(reader.wallet.accounts[0]))
+    reader.page.reload()
+    expect(reader.page.locator(".notice")).to_contain_text("Your session has ended")
+    reader.click("Sign in and read")
+    reader.expect_text()
+
+
+def test_a_session_that_expires_leaves_the_text_open_and_asks_after_a_reload(
+    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
+) -> None:
+    post, number = next(shelf.pairs)
+    reader = Visit(open_page(wallet := wallet_of(number)), wallet, post)
+    reader.page.clock.install()
+    reader.opened.visit(f"/p/{post}")
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    reader.page.clock.fast_forward("02:01:00")
+    expect(reader.page.locator(".account-dot")).not_to_have_attribute("data-on", "")
+    reader.expect_text()
+    reader.page.reload()
+    reader.expect_said("You hold this")
+    assert SECRET not in reader.page.content()
+
+
+def test_a_device_whose_clock_is_wrong_signs_once_more(
+    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
+) -> None:
+    post, number = next(shelf.pairs)
+    reader = Visit(open_page(wallet := wallet_of(number)), wallet, post)
+    reader.page.clock.install(
+        time=datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=3)
+    )
+    reader.opened.visit(f"/p/{post}")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("The clocks of this device and of the service differ")
+    reader.click("Try again")
+    reader.click("Sign in and read")
+    reader.expect_text()
+    reader.page.reload()
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_price_that_changed_meanwhile_is_told_before_anything_is_sent(
+    open_page: OpenPage, wallet_of: WalletOf, service: Service
+) -> None:
+    [post] = publish(service.url, [NewPost("The bell", f"# The bell\n\n{SECRET}.", price=PRICE)])
+    wallet = wallet_of(1)
+    reader = Visit(open_page(wallet), wallet, post)
+    reader.opened.visit(f"/p/{post}")
+    change_price(service.url, post, 2 * PRICE)
+    reader.buy()
+    reader.connect()
+    reader.expect_said("The author changed the price from 0.01 ETH to 0.02 ETH. Nothing was sent.")
+    assert reader.bought == 0
+    reader.buy()
+    reader.expect_text()
+
+
+def test_an_account_without_money_is_told_so(
+    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf, chain: Chain
+) -> None:
+    give_away(chain, POOR)
+    wallet = wallet_of(POOR)
+    reader = Visit(open_page(wallet), wallet, shelf.paid[0])
+    reader.opened.visit(f"/p/{reader.post}")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("This account has too little for the price and the network's fee")
+    assert axe_violations(reader.page) == []
+
+
+def test_a_node_that_does_not_respond_loses_nothing(reader: Visit) -> None:
+    reader.wallet.waits_for_blocks = True
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Sent to the chain")
+    reader.wallet.unreachable = True
+    reader.expect_said("The development chain does not respond")
+    reader.wallet.unreachable = reader.wallet.waits_for_blocks = False
+    reader.click("Try again")
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_service_that_does_not_respond_loses_nothing(reader: Visit) -> None:
+    reader.page.route("**/p/*/text", lambda route: route.abort())
+    reader.buy()
+    reader.connect()
+    reader.expect_said("The service does not respond. Nothing is lost")
+    reader.page.unroute("**/p/*/text")
+    reader.click("Try again")
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_purchase_goes_on_after_the_whole_place_was_down(
+    open_page: OpenPage, reader: Visit, running_service: Service
+) -> None:
+    reader.wallet.undecided.add("personal_sign")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Sign in with Test Wallet")
+    stranger = open_page()
+    stranger.visit(f"/p/{reader.post}")
+    running_service.kill()
+    reader.wallet.undecided.clear()
+    reader.expect_said("The development chain does not respond")
+    stranger.page.get_by_role("button", name="Buy and read").click()
+    expect(stranger.page.locator(".notice")).to_contain_text("The service does not respond")
+    running_service.start()
+    reader.click("Try again")
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert reader.bought == 1
+    stranger.page.locator(".notice").get_by_role("button", name="Reload").click()
+    stranger.page.get_by_role("button", name="Buy and read").click()
+    expect(stranger.page.locator("dialog")).to_be_visible()
+
+
+def give_away(chain: Chain, number: int) -> None:
+    """Send all the money of an account to another one, but for the fee."""
+
+    def ask(method: str, *params: object) -> str:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        said = httpx2.post(chain.rpc_url, json=body, verify=PLAIN).json()
+        return str(said["result"])
+
+    poor, rich = chain.accounts[number], chain.accounts[0]
+    gas, fee = 21_000, int(ask("eth_gasPrice"), 16)
+    value = int(ask("eth_getBalance", poor, "latest"), 16) - gas * fee
+    given = {"from": poor, "to": rich, "value": hex(value), "gas": hex(gas), "gasPrice": hex(fee)}
+    ask("eth_sendTransaction", given)

@@ -1,0 +1,139 @@
+"""One draft in two tabs or on two machines: both texts are seen, and none is overwritten."""
+
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import Opened, OpenPage, axe_violations
+from tests.browser.writing import (
+    WalletOf,
+    add,
+    ask_to_save,
+    begin,
+    editor,
+    full_storage,
+    line,
+    open_list,
+    save,
+    sign_in,
+    standing,
+)
+
+
+def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    opened = open_page(wallet_of(0))
+    one = opened.page
+    sign_in(opened, one)
+    begin(one, "The first line.")
+    save(one)
+    other = opened.another()
+    sign_in(opened, other)
+    other.goto(one.url)
+    expect(editor(other)).to_contain_text("The first line.")
+    expect(one.get_by_text("open in another tab")).to_be_visible()
+    add(other, " From the other tab.")
+    add(one, " From this tab.")
+    save(other)
+    versions = one.get_by_role("region", name="Both versions")
+    expect(versions).to_contain_text("From this tab.")
+    expect(versions.locator("ins")).to_have_text("this")
+    expect(versions).to_contain_text("From the other tab.")
+    expect(versions.locator("mark")).to_have_text("the other")
+    assert axe_violations(one) == []
+    one.get_by_role("button", name="Take the other one").click()
+    expect(editor(one)).to_contain_text("From the other tab.")
+    open_list(one)
+    aside = line(one, "Only in this browser")
+    expect(aside).to_contain_text("Your version of")
+    expect(line(one, "Unsaved changes")).to_have_count(0)
+    aside.get_by_role("link").click()
+    expect(editor(one)).to_contain_text("From this tab.")
+
+
+def conflict(first: Opened, second: Opened) -> None:
+    """Write on two machines of one account: the second saves before the first."""
+    one, other = first.page, second.page
+    sign_in(first, one)
+    begin(one, "Common ground.")
+    save(one)
+    sign_in(second, other)
+    other.goto(one.url)
+    expect(editor(other)).to_contain_text("Common ground.")
+    add(one, " Written at home.")
+    add(other, " Written at work.")
+    save(other)
+    ask_to_save(one)
+    expect(one.get_by_role("heading", name="This draft was saved somewhere else")).to_be_visible()
+
+
+def test_another_machine_that_saved_first_is_not_overwritten_unasked(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    first, second = open_page(wallet_of(1)), open_page(wallet_of(1))
+    conflict(first, second)
+    one, other = first.page, second.page
+    versions = one.get_by_role("region", name="Both versions")
+    expect(versions.locator("ins")).to_have_text("home")
+    expect(versions.locator("mark")).to_have_text("work")
+    one.get_by_role("button", name="Keep mine").click()
+    expect(standing(one)).to_have_text("Saved")
+    expect(editor(one)).to_contain_text("Written at home.")
+    look_again(other)
+    expect(editor(other)).to_contain_text("Written at home.")
+    expect(other.get_by_text("you see that version now")).to_be_visible()
+
+
+def test_both_versions_are_kept_as_drafts_of_the_service(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    first, second = open_page(wallet_of(2)), open_page(wallet_of(2))
+    conflict(first, second)
+    one, other = first.page, second.page
+    assert first.wallet is not None
+    before, address = len(first.wallet.prompts), one.url
+    one.get_by_role("button", name="Keep both").click()
+    expect(one.get_by_text("Both are kept")).to_be_visible()
+    expect(editor(one)).to_contain_text("Written at home.")
+    expect(standing(one)).to_have_text("Saved")
+    assert first.wallet.prompts[before:] == ["eth_signTypedData_v4"]
+    assert one.url != address
+    sign_in(second, other)
+    expect(line(other, "Common ground.").filter(has_text="Saved")).to_have_count(2)
+    other.goto(one.url)
+    expect(editor(other)).to_contain_text("Written at home.")
+    other.goto(address)
+    expect(editor(other)).to_contain_text("Written at work.")
+
+
+def test_both_versions_are_kept_here_if_the_wallet_does_not_sign(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    first = open_page(wallet_of(3))
+    conflict(first, open_page(wallet_of(3)))
+    one = first.page
+    assert first.wallet is not None
+    first.wallet.refuses.add("eth_signTypedData_v4")
+    one.get_by_role("button", name="Keep both").click()
+    expect(standing(one)).to_have_text("Not saved")
+    expect(one.get_by_role("alert")).to_contain_text("Your text is kept in this browser.")
+    first.wallet.refuses.clear()
+    one.get_by_role("button", name="Save again").click()
+    expect(standing(one)).to_have_text("Saved")
+    expect(editor(one)).to_contain_text("Written at home.")
+
+
+def test_a_full_browser_says_why_a_version_cannot_be_put_aside(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    first = open_page(wallet_of(4))
+    one = first.page
+    with full_storage(first):
+        conflict(first, open_page(wallet_of(4)))
+        one.get_by_role("button", name="Take the other one").click()
+        expect(one.get_by_text("no room to put your version aside")).to_be_visible()
+        expect(one.get_by_role("region", name="Both versions")).to_contain_text("Written at home.")
+        assert axe_violations(one) == []
+    one.get_by_role("button", name="Take the other one").click()
+    expect(editor(one)).to_contain_text("Written at work.")
+
+
+def look_again(page: Page) -> None:
+    """Come back to the window."""
+    page.evaluate("dispatchEvent(new Event('focus'))")

@@ -1,0 +1,131 @@
+"""What authors do in the Studio, and what tests wait for there."""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from playwright.sync_api import Locator, Page, expect
+from tests.browser.conftest import Opened
+from tests.browser.wallet import BrowserWallet
+
+from imprint.client import Imprint, NodeWallet
+
+WalletOf = Callable[[int], BrowserWallet]
+Made = TypeVar("Made")
+
+KEPT = """async (text) => {
+  for (let tried = 0; tried < 600; tried += 1) {
+    const opening = indexedDB.open("imprint-studio");
+    await new Promise((resolve) => { opening.onsuccess = resolve; });
+    const copies = opening.result.transaction("copies").objectStore("copies").getAll();
+    await new Promise((resolve) => { copies.onsuccess = resolve; });
+    opening.result.close();
+    if (copies.result.some(({ content }) => content.includes(text))) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("This browser does not keep the text.");
+}"""
+"""Waits until a copy of this browser contains a text."""
+
+
+def sign_in(opened: Opened, page: Page) -> None:
+    """Open the Studio and connect the wallet, if the page does not do that by itself."""
+    page.goto(f"{opened.url}/studio")
+    heading = page.get_by_role("heading", name="Drafts")
+    connect = page.get_by_role("button", name="Connect your wallet")
+    expect(heading.or_(connect)).to_be_visible()
+    if connect.is_visible():
+        connect.click()
+        choice = page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet"))
+        expect(heading.or_(choice)).to_be_visible()
+        if choice.is_visible():
+            choice.click()
+    expect(heading).to_be_visible()
+    expect(page.get_by_text("Sign in to see the drafts")).to_have_count(0)
+
+
+def begin(page: Page, text: str) -> None:
+    """Write in a new draft."""
+    page.get_by_role("button", name="New draft").click()
+    editor(page).wait_for()
+    page.keyboard.insert_text(text)
+
+
+def add(page: Page, text: str) -> None:
+    """Write on at the end of the text."""
+    editor(page).focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text(text)
+
+
+def save(page: Page) -> None:
+    """Save with the wallet."""
+    ask_to_save(page)
+    expect(standing(page)).to_have_text("Saved")
+
+
+def ask_to_save(page: Page) -> None:
+    """Press the button that has the wallet sign."""
+    page.get_by_role("button", name="Save your wallet signs once").click()
+
+
+def save_without_prompts(page: Page) -> None:
+    """Let the wallet allow this browser to save by itself."""
+    page.get_by_text("Each save asks your wallet").click()
+    page.get_by_role("button", name="Write without prompts for 24 hours").click()
+    panel = page.get_by_text("Saves without prompts")
+    expect(panel).to_be_visible()
+    panel.click()
+
+
+def editor(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Text of the draft")
+
+
+def standing(page: Page) -> Locator:
+    """How the text stands, beside the button that saves it."""
+    return page.locator(".standing")
+
+
+def line(page: Page, title: str) -> Locator:
+    """The line of a draft in the list."""
+    return page.locator(".draft-line", has_text=title)
+
+
+def open_list(page: Page) -> None:
+    page.get_by_role("link", name="Drafts", exact=True).first.click()
+    expect(page.get_by_role("heading", name="Drafts")).to_be_visible()
+
+
+def wait_until_kept(page: Page, text: str) -> None:
+    """Wait until this browser has a copy with the text, which it writes after a pause."""
+    page.evaluate(KEPT, text)
+
+
+@contextmanager
+def full_storage(opened: Opened) -> Iterator[None]:
+    """Give the browser no room to keep anything for the service.
+
+    It remembers for some seconds how much room there was: begin before anything is kept.
+    """
+    devtools = opened.context.new_cdp_session(opened.page)
+    devtools.send("Storage.overrideQuotaForOrigin", {"origin": opened.url, "quotaSize": 1})
+    yield
+    devtools.send("Storage.overrideQuotaForOrigin", {"origin": opened.url})
+
+
+def elsewhere(
+    url: str, address: str, act: Callable[[Imprint, NodeWallet], Coroutine[Any, Any, Made]]
+) -> Made:
+    """Do something with the same account from another program."""
+
+    async def connected() -> Made:
+        async with Imprint.connect(url) as imprint:
+            return await act(imprint, NodeWallet(imprint.node(), address))
+
+    # The loop of the browser runs in this thread.
+    with ThreadPoolExecutor(1) as beside:
+        return beside.submit(lambda: asyncio.run(connected())).result()
