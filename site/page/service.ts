@@ -20,7 +20,8 @@ class PageClient extends Imprint {
 export const imprint = new PageClient(
   reader.url,
   { ...reader.facts, now: reader.now() },
-  { fetch: watchSession },
+  // What the chain has just changed is asked for anew; what has not comes back as 304.
+  { fetch: (input, init) => watchSession(input, { cache: "no-cache", ...init }) },
 );
 
 effect(() => {

@@ -65,7 +65,7 @@ def test_a_sale_is_shown_and_can_be_downloaded(
     expect(page.locator("figcaption")).to_contain_text("0 ETH, 0 sales")
     assert axe_violations(page) == []
     page.set_viewport_size({"width": 320, "height": 640})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    wait_until(page, lambda: page.evaluate("document.documentElement.scrollWidth") <= 320)
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download all sales (CSV)").click()
     rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text())))

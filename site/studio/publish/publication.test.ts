@@ -244,3 +244,23 @@ test("a text that somebody else published in between is saved anew after the rev
   assert.equal(publication.progress.value.cid, "bafy2");
   assert.equal(publication.progress.value.step, "done");
 });
+
+test("a tab that takes over never asks the wallet by itself", async () => {
+  const begun = beginProgress(AUTHOR, "key", DETAILS);
+  const uploaded: Progress = { ...begun, step: "transaction", cid: "bafy1", thumbnailCid: "bafy2" };
+  const asked: Progress = { ...uploaded, asked: { nonce: 3 } };
+  // The other tab is told that the wallet declined just before it ends.
+  let kept = asked;
+  const { world, calls } = makeWorld({
+    recall: () => kept,
+    lock: async () => {
+      kept = uploaded;
+      return () => undefined;
+    },
+  });
+  const publication = new Publication(asked, world);
+  await publication.attend();
+  assert.equal(publication.progress.value.asked, null);
+  assert.equal(publication.isRunning.value, false);
+  assert.equal(calls.sent, 0);
+});

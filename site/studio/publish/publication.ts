@@ -98,7 +98,8 @@ export class Publication {
       this.refresh();
       return this.attend();
     }
-    if (!needsAuthor(this.task) && this.task !== null) await this.run();
+    this.refresh();
+    if (this.task !== null && !needsAuthor(this.task)) await this.act(() => undefined, false);
   }
 
   /** Take over what another tab has kept. */
@@ -138,7 +139,8 @@ export class Publication {
     await this.act(() => this.world.switchChain());
   }
 
-  private async act(first: () => Promise<void> | void): Promise<void> {
+  /** Run tasks; those that ask the wallet only if the author has asked for it. */
+  private async act(first: () => Promise<void> | void, isAsked = true): Promise<void> {
     if (this.running.value) return;
     const release = await this.world.lock();
     if (!release) return this.attend();
@@ -147,7 +149,11 @@ export class Publication {
     this.stopped.value = null;
     try {
       await first();
-      for (let task = this.task; task !== null; task = this.task) await this.perform(task);
+      for (let task = this.task; task !== null; task = this.task) {
+        // Another tab may have come back to such a task before this one had the lock.
+        if (!isAsked && needsAuthor(task)) break;
+        await this.perform(task);
+      }
     } catch (error) {
       this.stopped.value = error instanceof Stopped ? error.failure : this.world.explain(error);
     } finally {
