@@ -55,9 +55,12 @@ export function SaveStanding({ draft }: { draft: OpenDraft }) {
   const state = draft.saving.value;
   // Each change of the text is read here, so that the key of a new draft is followed.
   const isNew = isLocalKey(draft.key) && (draft.text.value === "" || state.kind !== "saved");
+  // On phones there is room for the first half only; it is read out whole.
+  const [sentence, more] = stateSentence(state, isNew).split(", ");
   return (
     <span class="standing" data-kind={state.kind} role="status">
-      {stateSentence(state, isNew)}
+      {sentence}
+      {more && <span class="standing-more">, {more}</span>}
     </span>
   );
 }

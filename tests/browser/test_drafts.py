@@ -1,7 +1,7 @@
 """The list of drafts: its pages, its search, and how a draft is deleted."""
 
 from playwright.sync_api import expect
-from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.conftest import OpenPage
 from tests.browser.writing import (
     WalletOf,
     begin,
@@ -10,6 +10,7 @@ from tests.browser.writing import (
     open_list,
     save,
     sign_in,
+    violations,
     wait_until_kept,
 )
 
@@ -51,7 +52,7 @@ def test_long_lists_are_shown_page_by_page_and_sought_by_title(
         entry = page.get_by_role("link", name=title, exact=True)
         entry.scroll_into_view_if_needed()
         expect(entry).to_be_visible()
-    assert axe_violations(page) == []
+    assert violations(page) == []
 
 
 def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
@@ -69,7 +70,7 @@ def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
     keep = page.get_by_role("button", name="Keep it")
     expect(keep).to_be_focused()
     expect(page.get_by_role("alertdialog")).to_contain_text("Your wallet signs once.")
-    assert axe_violations(page) == []
+    assert violations(page) == []
     keep.press("Enter")
     expect(delete).to_be_focused()
     wallet.refuses.add("eth_signTypedData_v4")

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Error, expect
-from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.conftest import OpenPage
 from tests.browser.writing import (
     WalletOf,
     add,
@@ -17,6 +17,7 @@ from tests.browser.writing import (
     save_without_prompts,
     sign_in,
     standing,
+    violations,
     wait_until_kept,
 )
 from tests.processes import Service
@@ -76,7 +77,7 @@ def test_an_ended_session_leaves_the_text_and_its_saves(
     note = page.get_by_text("You are not signed in. You can write and save")
     expect(note).to_be_visible()
     expect(editor(page)).to_contain_text("It has ended.")
-    assert axe_violations(page) == []
+    assert violations(page) == []
     page.get_by_role("button", name="Sign in").click()
     expect(note).to_have_count(0)
     expect(editor(page)).to_contain_text("It has ended.")
@@ -105,7 +106,7 @@ def test_a_text_of_a_lost_network_is_saved_when_it_is_back(
     add(page, " Without a network.")
     expect(standing(page)).to_have_text("Waiting for the service")
     expect(page.get_by_text("Your text is kept in this browser.")).to_be_visible()
-    assert axe_violations(page) == []
+    assert violations(page) == []
     opened.context.set_offline(False)
     expect(standing(page)).to_have_text("Saved")
     assert len(opened.wallet.prompts) == before
@@ -164,7 +165,7 @@ def test_a_full_browser_says_that_it_keeps_no_copy(
         begin(page, "There is no room.")
         trouble = page.get_by_text("This browser has no room for a copy of your text.")
         expect(trouble).to_be_visible()
-        assert axe_violations(page) == []
+        assert violations(page) == []
         save(page)
         expect(trouble).to_be_visible()
     add(page, " Now there is.")

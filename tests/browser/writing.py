@@ -5,16 +5,18 @@ import re
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Opened, axe_violations
 from tests.browser.wallet import BrowserWallet
 
 from imprint.client import Imprint, NodeWallet
 
 WalletOf = Callable[[int], BrowserWallet]
 Made = TypeVar("Made")
+
+SCHEMES: tuple[Literal["dark"], Literal["light"]] = ("dark", "light")
 
 KEPT = """async (text) => {
   for (let tried = 0; tried < 600; tried += 1) {
@@ -98,6 +100,15 @@ def line(page: Page, title: str) -> Locator:
 def open_list(page: Page) -> None:
     page.get_by_role("link", name="Drafts", exact=True).first.click()
     expect(page.get_by_role("heading", name="Drafts")).to_be_visible()
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds wrong with the page as it is now, in light and in dark colours."""
+    found = []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        found += [f"{scheme}: {each}" for each in axe_violations(page)]
+    return found
 
 
 def wait_until_kept(page: Page, text: str) -> None:
