@@ -1,1 +1,0 @@
-import{e as r,f as o,g as e,k as i}from"./part-XCJBJIYA.js";import{h as n}from"./part-6V3FZTDR.js";var s=class extends n{now(){return e.now()}setClock(t){e.setClock(t)}},m=new s(e.url,{...e.facts,now:e.now()},{fetch:i});r(()=>{m.session=o.value});export{m as a};
