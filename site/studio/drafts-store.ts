@@ -163,6 +163,12 @@ export async function refreshCopies(): Promise<void> {
   }));
 }
 
+/** A copy has changed: the list shows it. Elsewhere it is read when the list is opened, because
+ *  copies change all the time while one writes. */
+export function followCopies(): void {
+  if (route.peek().view === "drafts") void refreshCopies();
+}
+
 function withNewer(known: readonly HostedFile[], more: readonly HostedFile[]): HostedFile[] {
   const byGroup = new Map(known.map((file) => [file.group_id, file]));
   for (const file of more) {
@@ -194,7 +200,6 @@ effect(() => {
 
 hearTabs(({ account: address, kind }) => {
   if (address !== author.peek() || kind === "present" || kind === "opened") return;
-  // The list reads the copies when it is opened; while one writes, they change all the time.
-  if (route.peek().view === "drafts") void refreshCopies();
+  followCopies();
   if (kind === "saved" || kind === "removed") void reloadDrafts();
 });

@@ -6,6 +6,7 @@ import { draftServiceOf } from "./draft-service.ts";
 import {
   author,
   findHead,
+  followCopies,
   isSignedIn,
   knownFile,
   localCopies,
@@ -44,7 +45,10 @@ export async function openDraft(
   const opened = (await findCopy(account, key)) ?? (await readVersion(account, key));
   const draft = new OpenDraft(opened, localCopies, draftServiceOf(account), timers, {
     ...events,
-    onCopies: () => tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab }),
+    onCopies: () => {
+      followCopies();
+      tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab });
+    },
     onSaved(version) {
       keepSummary(summaryOf(version.cid, draft.text.value));
       tellTabs({ kind: "saved", account, key: draft.key, tab: draft.tab, cid: version.cid });

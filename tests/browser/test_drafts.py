@@ -11,7 +11,6 @@ from tests.browser.writing import (
     save,
     sign_in,
     violations,
-    wait_until_kept,
 )
 
 from imprint.client import Imprint, NodeWallet
@@ -94,7 +93,7 @@ def test_a_draft_of_this_browser_is_deleted_without_a_signature(
     page = opened.page
     sign_in(opened, page)
     begin(page, "# Never sent")
-    wait_until_kept(page, "Never sent")
+    # At once: the copy is written while the list is opened.
     open_list(page)
     assert opened.wallet is not None
     before = len(opened.wallet.prompts)
