@@ -66,12 +66,15 @@ async def test_a_lease_is_free_after_a_failure(catalog: SqliteCatalog) -> None:
 
 
 async def test_a_lease_is_free_after_its_holder_was_cancelled(catalog: SqliteCatalog) -> None:
+    held = asyncio.Event()
+
     async def hold() -> None:
         async with hold_lease(catalog, "copy", MINUTE, "one"):
+            held.set()
             await asyncio.Event().wait()
 
     task = asyncio.create_task(hold())
-    await wait_until(lambda: _is_held(catalog))
+    await held.wait()
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()

@@ -411,7 +411,7 @@ async def test_a_thumbnail_named_only_on_the_chain_is_not_served(town: World) ->
     assert problem(await town.client.get(f"/ipfs/{draft['cid']}")) == (404, "not_found")
 
 
-@pytest.mark.parametrize("cid", ["x", "..", "%2e%2e", "..%2f..%2fetc", "b" * 5000, "%00"])
+@pytest.mark.parametrize("cid", ["x", "...", "%2e%2e%2e", "..%2f..%2fetc", "b" * 5000, "%00"])
 async def test_the_gateway_takes_cids_alone(town: World, cid: str) -> None:
     response = await town.client.get(f"/ipfs/{cid}")
     assert problem(response) in ((400, "invalid_cid"), (404, "not_found"))

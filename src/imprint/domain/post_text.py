@@ -85,7 +85,12 @@ def _decode(content: str) -> Any:
     if len(small) > MAX_JSON:
         return None
     try:
-        return json.loads(small)
+        found = json.loads(small)
+        if "\\ud" in small.lower():
+            # JSON can escape one half of a surrogate pair, which is no text.
+            halves = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
+            found = json.loads(halves.decode("utf-16", "replace"))
+        return found
     except (ValueError, RecursionError):
         return None
 

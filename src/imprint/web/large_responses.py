@@ -232,7 +232,7 @@ class LargeResponse(Response):
         view = memoryview(self.body)
         try:
             await send({"type": "http.response.start", **start})
-            for first in range(0, len(view), PIECE):
+            for first in range(0, max(len(view), 1), PIECE):
                 piece, more = view[first : first + PIECE], first + PIECE < len(view)
                 await send({"type": "http.response.body", "body": piece, "more_body": more})
         finally:

@@ -297,3 +297,34 @@ def test_nothing_in_blocks_survives_but_what_texts_may_have(kind: str, text: str
         "level": text,
     }
     check_safe(post_html(blocks((kind, data))))
+
+
+PICTURE = "data:image/png;base64," + "A" * 10_000
+
+
+def test_a_text_cannot_name_a_picture_itself():
+    html = post_html(f"![a]({PICTURE})\n\n" + "imprint-picture:0 " * 1_000)
+    assert html.count("base64") == 1
+
+
+def test_a_picture_that_is_referred_to_often_stands_in_the_page_twice():
+    html = post_html(f"[p]: {PICTURE}\n\n" + "![a][p] " * 1_000)
+    assert html.count(PICTURE) == 2
+    assert html.count("<img") == 1_000
+
+
+def test_tables_with_very_many_cells_are_shown_as_they_were_written():
+    table = "|a" * 181 + "\n" + "|-" * 181 + "\n" + "|\n" * 360 + "\n"
+    assert "<table" not in post_html(table)
+    assert "too intricate" in post_html(table)
+    assert "<table" in post_html("|a|b|\n|-|-|\n|1|2|\n")
+
+
+def test_a_block_with_very_many_tags_loses_all_of_them():
+    blocks = [{"type": "paragraph", "data": {"text": "<b>" * 1_001 + "words"}}]
+    assert post_html(json.dumps({"title": "", "content": {"blocks": blocks}})) == "<p>words</p>"
+
+
+def test_half_a_surrogate_pair_is_shown_as_a_replacement():
+    text = r'{"title":"","content":{"blocks":[{"type":"paragraph","data":{"text":"a\ud800<b>b"}}]}}'
+    assert post_html(text) == "<p>a�<b>b</b></p>"

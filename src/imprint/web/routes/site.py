@@ -22,6 +22,7 @@ from imprint.services.posts import Derived, ListedPosts, ListRequest, Posts
 from imprint.services.reads import Reads
 from imprint.services.totals import Totals
 from imprint.web.large_responses import LargeResponse, ResponseBudget
+from imprint.web.media_types import prefers
 from imprint.web.requests import (
     SMALL_BODY,
     BodyReader,
@@ -175,7 +176,7 @@ class SiteRoutes:
         try:
             listed = await self.sources.posts.list(ListRequest({}, token, None, text or None))
         except Refusal as refusal:
-            if token is not None:
+            if token is not None or not prefers(request, "text/html"):
                 raise
             refused = self.templates.render(
                 "search.html", card=card, q=text[:200], listed=None, problem=refusal.detail
@@ -223,7 +224,7 @@ class SiteRoutes:
         beside = found.price, found.text is None
         text = None
         if found.text is not None:
-            text = await self.texts.of(client, post.cid, found.text, post.title)
+            text = await self.texts.of(client, post.cid, found.text, post_title(post))
 
         def render() -> RenderedPage:
             return self._rendered(
@@ -363,6 +364,6 @@ def _preview_content(body: bytes, most: int) -> str:
         content = msgspec.convert(parse_json(body), PreviewBody).content
     except msgspec.ValidationError as error:
         raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
-    if len(content) > most:
+    if len(content.encode()) > most:
         raise Refusal(Code.TOO_LARGE, f"A text has at most {most} bytes.")
     return content

@@ -13,42 +13,66 @@ SCHEME = "imprint-picture"
 SHARED_BYTES = 64 * 1024
 """Bytes of a picture in which its size is looked for."""
 
+REPEATED = 2
+"""How many times the pictures of a text may stand in its HTML, on average."""
+
+NO_PICTURE = "data:,"
+"""The address of a picture for which there is no room."""
+
 _DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
 """Pictures of pixels. An SVG is a document that can have scripts, and is none of them."""
 
-_NAME = re.compile(rf"{SCHEME}:([0-9]{{1,6}})(?![0-9])")
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 @dataclass(slots=True)
 class Pictures:
-    """The pictures of one text, by their numbers."""
+    """The pictures of one text, by their numbers; no text can guess `secret`, and so name one."""
 
+    secret: str
     urls: list[str] = field(default_factory=list)
+    _name: re.Pattern[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._name = re.compile(rf"{SCHEME}:{self.secret}-([0-9]{{1,6}})(?![0-9])")
 
     def take_out(self, text: str) -> str:
         """The text with names in the place of its pictures."""
 
         def name(found: "re.Match[str]") -> str:
             self.urls.append(found[0])
-            return f"{SCHEME}:{len(self.urls) - 1}"
+            return f"{SCHEME}:{self.secret}-{len(self.urls) - 1}"
 
         return _DATA_URL.sub(name, text)
 
     def put_back(self, markup: str) -> str:
-        """The HTML with the pictures in it; a URL of base64 needs no escape."""
+        """The HTML with the pictures in it; a URL of base64 needs no escape.
+
+        A text can refer to one picture many times. All of them together are at most `REPEATED`
+        times as long as in the text; what would be longer is shown as its description.
+        """
         if not self.urls:
             return markup
-        return _NAME.sub(self._url, markup)
+        room = REPEATED * sum(map(len, self.urls))
+
+        def url(found: "re.Match[str]") -> str:
+            nonlocal room
+            number = int(found[1])
+            if number >= len(self.urls):
+                return found[0]
+            room -= len(self.urls[number])
+            return self.urls[number] if room >= 0 else NO_PICTURE
+
+        return self._name.sub(url, markup)
 
     def has(self, name: str) -> bool:
         """Whether this is the name of a picture of the text, and nothing more."""
-        found = _NAME.fullmatch(name)
+        found = self._name.fullmatch(name)
         return found is not None and int(found[1]) < len(self.urls)
 
     def size(self, name: str) -> tuple[int, int] | None:
         """Width and height of the picture with this name, if its first bytes tell."""
-        found = _NAME.fullmatch(name)
+        found = self._name.fullmatch(name)
         if found is None or int(found[1]) >= len(self.urls):
             return None
         url = self.urls[int(found[1])]
@@ -59,10 +83,6 @@ class Pictures:
         except ValueError:
             return None
         return size if size is not None and all(0 < side < 100_000 for side in size) else None
-
-    def _url(self, found: "re.Match[str]") -> str:
-        number = int(found[1])
-        return self.urls[number] if number < len(self.urls) else found[0]
 
 
 def picture_size(head: bytes) -> tuple[int, int] | None:

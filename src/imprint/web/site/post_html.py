@@ -4,6 +4,7 @@ The sanitiser is the last step, whatever the text was: what it does not know is 
 """
 
 import re
+import secrets
 
 import nh3
 from markupsafe import Markup
@@ -44,6 +45,9 @@ ATTRIBUTES = {
 
 CLASSES = {"div": {"scroll", "notice"}, "img": {"unsized"}}
 
+MAX_CELLS = 20_000
+"""Cells of the tables of a text that is rendered; a short row is filled up to the longest one."""
+
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 NOTICE = (
@@ -54,7 +58,7 @@ NOTICE = (
 
 def post_html(content: str, title: str = "") -> Markup:
     """The HTML of a post's content; a first heading that repeats the title is left out."""
-    pictures = Pictures()
+    pictures = Pictures(secrets.token_hex(8))
     text = pictures.take_out(content)
     document = parse_blocks(text)
     if document is not None:
@@ -72,9 +76,16 @@ def is_bounded(text: str) -> bool:
     """Whether the time to render this text is bounded by its length."""
     if len(text) > MAX_TEXT or text.count("[") > MAX_BRACKETS:
         return False
-    if text.count("\n") <= MAX_LINES:
-        return True
-    return all(part.count("\n") <= MAX_LINES for part in _BLANK_LINE.split(text))
+    parts = [part.split("\n") for part in _BLANK_LINE.split(text)]
+    if any(len(lines) > MAX_LINES for lines in parts):
+        return False
+    return sum(_cells(lines) for lines in parts) <= MAX_CELLS
+
+
+def _cells(lines: list[str]) -> int:
+    """At most so many cells has a table of these lines."""
+    widest = max(line.count("|") for line in lines)
+    return (widest + 1) * len(lines) if widest else 0
 
 
 def sanitised(markup: str) -> str:

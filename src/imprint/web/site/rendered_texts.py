@@ -1,4 +1,4 @@
-"""Rendered texts: the HTML of posts by their cids, made in a thread, one at a time."""
+"""Rendered texts: the HTML of posts by their cids, made in a thread."""
 
 import asyncio
 from collections import OrderedDict
@@ -28,7 +28,7 @@ class RenderedTexts:
         self._capacity = capacity
         self._kept: OrderedDict[tuple[str, str], Markup] = OrderedDict()
         self._size = 0
-        self._turns = FairQueue(AT_ONCE)
+        self._turns, self._previews = FairQueue(AT_ONCE), FairQueue(1)
         self._running: SingleFlight[tuple[str, str], Markup] = SingleFlight()
 
     async def of(self, client: str, cid: str, content: str, title: str) -> Markup:
@@ -38,13 +38,18 @@ class RenderedTexts:
         if known is not None:
             self._kept.move_to_end(key)
             return known
-        made = await self._running.run(key, partial(self.preview, client, content, title))
+        render = partial(self._render, self._turns, client, content, title)
+        made = await self._running.run(key, render)
         self._keep(key, made)
         return made
 
-    async def preview(self, client: str, content: str, title: str = "") -> Markup:
-        """The HTML of a content that is kept nowhere. Raises `Unavailable` after a long wait."""
-        async with self._turns.turn(client):
+    async def preview(self, client: str, content: str) -> Markup:
+        """The HTML of a content that is kept nowhere; it takes no reader's turn."""
+        return await self._render(self._previews, client, content, "")
+
+    async def _render(self, turns: FairQueue, client: str, content: str, title: str) -> Markup:
+        """The HTML of a content. Raises `Unavailable` after a long wait."""
+        async with turns.turn(client):
             return await asyncio.to_thread(post_html, content, title)
 
     def _keep(self, key: tuple[str, str], made: Markup) -> None:
