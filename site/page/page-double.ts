@@ -6,6 +6,10 @@ export function standInForPage(facts: object, memory = new Map<string, string>()
   const localStorage = {
     getItem: (key: string) => memory.get(key) ?? null,
     setItem: (key: string, value: string) => memory.set(key, value),
+    get length() {
+      return memory.size;
+    },
+    key: (at: number) => [...memory.keys()][at] ?? null,
     removeItem: (key: string) => memory.delete(key),
   };
   Object.assign(globalThis, {

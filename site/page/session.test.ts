@@ -15,7 +15,12 @@ const made = (address: string, token: string, lasts = HOUR) => ({
 
 const page = standInForPage({ chain: { id: 31337 }, signing_forms: ["imprint-2"] });
 page.memory.set(KEY, JSON.stringify(made(ADA, "kept")));
-const { keepSession, reader, session, switchSession, watchSession } = await import("./session.ts");
+page.memory.set(`${KEY}.0xold`, JSON.stringify(made(BEN, "expired", -1000)));
+page.memory.set(`${KEY}.0xodd`, "not JSON");
+page.memory.set(`${KEY}.0xnew`, JSON.stringify(made(BEN, "aside")));
+const { forgetSessions, keepSession, reader, session, switchSession, watchSession } = await import(
+  "./session.ts"
+);
 
 const keep = (held: ReturnType<typeof made> | null) => keepSession(held as never);
 
@@ -33,6 +38,26 @@ afterEach(() => keep(null));
 test("a session that was kept is used after a reload", () => {
   assert.equal(token(), "kept");
   assert.equal(reader.session?.token, "kept");
+});
+
+test("sessions put aside that have expired are removed when a page opens", () => {
+  const aside = [...page.memory.keys()].filter((key) => key.startsWith(`${KEY}.`));
+  assert.deepEqual(aside, [`${KEY}.0xnew`]);
+});
+
+test("signing out forgets the sessions that were put aside, and nothing else", () => {
+  page.memory.set("imprint.theme", '"dark"');
+  keep(made(ADA, "of ada"));
+  switchSession(BEN);
+  keep(made(BEN, "of ben"));
+  forgetSessions();
+  const kept = [...page.memory.keys()];
+  assert.deepEqual(
+    kept.filter((key) => key.startsWith(KEY)),
+    [],
+  );
+  assert.ok(kept.includes("imprint.theme"));
+  assert.equal(token(), undefined);
 });
 
 test("a session is kept for the next page, and forgotten when it ends", () => {

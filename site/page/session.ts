@@ -3,10 +3,12 @@
 import { type ReadonlySignal, signal } from "@preact/signals-core";
 import { type Address, ImprintReader, type Session } from "imprint-press";
 import { facts } from "./facts.ts";
-import { onOtherTab, recall, remember, SESSION_KEY } from "./storage.ts";
+import { keysFrom, onOtherTab, recall, remember, SESSION_KEY } from "./storage.ts";
 
-/** Where the sessions of other accounts are put aside. */
-const asideKey = (address: Address): string => `${SESSION_KEY}.${address.toLowerCase()}`;
+/** How the places begin where the sessions of other accounts are put aside. */
+const ASIDE = `${SESSION_KEY}.`;
+
+const asideKey = (address: Address): string => `${ASIDE}${address.toLowerCase()}`;
 
 /** Where it is kept by how many seconds the service is ahead of this device. */
 const CLOCK_KEY = "imprint.clock";
@@ -37,6 +39,11 @@ class PageReader extends ImprintReader {
     return (await this.request(`/p/${encodeURIComponent(id)}/text`)).text();
   }
 
+  /** End all permissions to write without the wallet, in all browsers of the session's address. */
+  async revokeWritingSessions(): Promise<void> {
+    await this.request("/writing/sessions", { method: "DELETE" });
+  }
+
   /** The stored bytes of a post that the session may read, or anybody if it is free. */
   async readPostDocument(id: string): Promise<Uint8Array> {
     const response = await this.request(`/p/${encodeURIComponent(id)}/document`);
@@ -55,6 +62,12 @@ export const reader = new PageReader(
 export function keepSession(kept: Session | null): void {
   remember(SESSION_KEY, kept);
   show(kept);
+}
+
+/** Forget the session, and those of other accounts that were put aside. */
+export function forgetSessions(): void {
+  for (const key of keysFrom(ASIDE)) remember(key, null);
+  keepSession(null);
 }
 
 /** Read as this account: its own session if there is one, while that of another is put aside. */
@@ -105,5 +118,13 @@ export async function watchSession(input: string, init?: RequestInit): Promise<R
   return response;
 }
 
+function forgetExpired(): void {
+  for (const key of keysFrom(ASIDE)) {
+    const aside = recall<Session>(key);
+    if (!aside || !isValid(aside)) remember(key, null);
+  }
+}
+
 restore();
+forgetExpired();
 onOtherTab([SESSION_KEY], restore);

@@ -29,6 +29,16 @@ export function remember(key: string, value: unknown): void {
   }
 }
 
+/** The keys that begin so; none if this browser keeps nothing. */
+export function keysFrom(prefix: string): string[] {
+  try {
+    const keys = Array.from({ length: localStorage.length }, (_, at) => localStorage.key(at) ?? "");
+    return keys.filter((key) => key.startsWith(prefix));
+  } catch {
+    return [];
+  }
+}
+
 /** Call `changed` when another tab changes one of these keys. */
 export function onOtherTab(keys: string[], changed: () => void): void {
   addEventListener("storage", ({ key }) => {

@@ -24,6 +24,7 @@ import {
   account,
   connect,
   explain,
+  hasSentNothing,
   onRightChain,
   WrongChain,
   withSession,
@@ -50,20 +51,11 @@ export async function buy(gate: Gate): Promise<void> {
     buyer = await connect();
     await alone(gate, buyer, purchase);
   } catch (error) {
-    const { isCancelled } = explain(error);
-    if (buyer) forgetUnsent(gate, buyer, error, isCancelled);
-    if (isCancelled) await redraw(gate, buyer ? error : null);
+    if (explain(error).isCancelled) await redraw(gate, buyer ? error : null);
     else showFailure(gate, error, () => void goOn(gate, buyer));
   } finally {
     gate.isBusy = false;
   }
-}
-
-/** Forget a purchase that the wallet refused. One that it may have sent is looked for later. */
-function forgetUnsent(gate: Gate, buyer: Account, error: unknown, isCancelled: boolean): void {
-  const begun = recall<Purchase>(purchaseKey(gate.postId, buyer.address));
-  if (begun?.step !== "asked") return;
-  if (isCancelled || !explain(error).isUnanswered) keep(gate, buyer, { type: "ended" });
 }
 
 /** Try again after a failure: what was begun goes on, and is never begun twice. */
@@ -143,13 +135,15 @@ async function alone(
 async function purchase(gate: Gate, buyer: Account): Promise<void> {
   const { provider, address, wallet } = buyer;
   await onRightChain(buyer);
-  const [price, { balance, nonce }] = await Promise.all([
+  const [price, standing] = await Promise.all([
     readPrice(provider, gate.postId),
     readStanding(provider, address, gate.postId),
   ]);
   const isAuthor = address.toLowerCase() === gate.author.toLowerCase();
   // Held or written already: there is nothing to buy.
-  if (balance > 0n || isAuthor) return read(gate, buyer);
+  if (standing.balance > 0n || isAuthor) return read(gate, buyer);
+  const begun = recall<Purchase>(purchaseKey(gate.postId, address));
+  if (begun && resume(begun, standing) !== "ask") return takeUp(gate, buyer, begun);
   if (price !== gate.offer.price) {
     const before = gate.offer.price;
     changePrice(gate.offer, price);
@@ -167,15 +161,27 @@ async function purchase(gate: Gate, buyer: Account): Promise<void> {
     postId: gate.postId,
     account: address,
     price: String(price),
-    nonce,
+    nonce: standing.nonce,
   });
-  const hash = await wallet.sendTransaction(
-    buyPostCall(facts.chain.marketplace, gate.postId, price),
-  );
+  const { marketplace, id } = facts.chain;
+  const hash = await wallet
+    .sendTransaction(buyPostCall(marketplace, gate.postId, price, id))
+    .catch((error: unknown) => {
+      // One that may have been sent is looked for before another is.
+      if (hasSentNothing(error)) keep(gate, buyer, { type: "ended" });
+      throw error;
+    });
   // What was sent belongs to the account that sent it, whichever is shown now.
   keep(gate, buyer, { type: "sent", hash });
   if (account.value?.address !== address) throw new AccountChanged();
   await follow(gate, buyer, hash);
+  keep(gate, buyer, { type: "mined" });
+  await read(gate, buyer);
+}
+
+/** Buy what is bought already, perhaps: look for what was sent before anything is sent again. */
+async function takeUp(gate: Gate, buyer: Account, begun: Purchase): Promise<void> {
+  if (!(await isMined(gate, buyer, begun))) return showUnsent(gate, buyer);
   keep(gate, buyer, { type: "mined" });
   await read(gate, buyer);
 }

@@ -11,7 +11,15 @@ import { reader } from "../page/session.ts";
 import { recall } from "../page/storage.ts";
 import { readChain } from "../wallet/chains.ts";
 import { reconnect } from "../wallet/connection.ts";
-import { type Account, account, explain, session, signIn, withSession } from "../wallet/index.ts";
+import {
+  type Account,
+  AccountChanged,
+  account,
+  explain,
+  session,
+  signIn,
+  withSession,
+} from "../wallet/index.ts";
 import { buy, continuePurchase } from "./buying.ts";
 import { showOffer as drawOffer, type Offer } from "./offer.ts";
 
@@ -42,8 +50,7 @@ export async function openGate(
     const [connected, held] = [account.value, session.value];
     // The text of one account is not left open for the next one, nor after signing out. It stays
     // open when only the session ends.
-    const reader = (held ?? connected)?.address;
-    if (gate.openFor !== null && !isSame(reader, gate.openFor)) closeText(gate);
+    if (gate.openFor !== null && !isSame(present(), gate.openFor)) closeText(gate);
     if (!gate.isBusy && gate.openFor === null) void show(gate, connected, held !== null);
   });
 }
@@ -69,6 +76,8 @@ async function show(
     try {
       return await openText(gate, false);
     } catch (error) {
+      // The change has drawn the gate anew.
+      if (error instanceof AccountChanged) return;
       if (!(error instanceof Refusal)) return showFailure(gate, error);
       // The end of the session draws the gate anew; here it is only told.
       if (error.code.startsWith("session_"))
@@ -167,9 +176,15 @@ async function attemptOpen(gate: Gate): Promise<void> {
   }
 }
 
-/** Put the text in the place of the gate. Throws `Refusal` if the session may not read it. */
+/** Who reads on this page now; undefined if nobody does. */
+const present = (): string | undefined => (session.value ?? account.value)?.address;
+
+/** Put the text in the place of the gate. Throws `Refusal` if the session may not read it, and
+ *  `AccountChanged` if its reader has left meanwhile. */
 export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
+  const asked = present() ?? "";
   const html = await reader.readPostHtml(gate.postId);
+  if (!isSame(present(), asked)) throw new AccountChanged();
   const text = document.getElementById("text");
   if (!text) return;
   // The service sanitised it, and a template runs and loads nothing.
@@ -177,8 +192,8 @@ export async function openText(gate: Gate, isFocused: boolean): Promise<void> {
   template.innerHTML = html;
   text.replaceChildren(template.content);
   text.hidden = false;
-  gate.openFor = session.value?.address ?? "";
-  const isAuthor = session.value?.address.toLowerCase() === gate.author.toLowerCase();
+  gate.openFor = asked;
+  const isAuthor = isSame(asked, gate.author);
   gate.place.classList.add("gate-open");
   fill(
     gate.place,

@@ -123,17 +123,19 @@ async function publish(place: Place, sample: Sample): Promise<string> {
     drafts.keep(title, cid);
     prepared = await prepare(cid);
   }
-  const call = createPostCall(imprint.facts.chain.marketplace, {
+  const { marketplace, id: chainId } = imprint.facts.chain;
+  const post = {
     cid,
     title,
     thumbnailCid: prepared.thumbnailCid,
     description: sample.description,
     price: parseCoin(sample.price),
     hashtags,
-  });
+  };
+  const call = createPostCall(marketplace, post, chainId);
   const hash = await wallet.sendTransaction(call);
   const receipt = await waitForReceipt(node, hash, { everyMs: EVERY_MS });
-  const id = createdPostId(receipt, imprint.facts.chain.marketplace);
+  const id = createdPostId(receipt, marketplace);
   if (receipt.status !== "success" || id === null)
     throw new Error(`The marketplace refused to publish “${title}”.`);
   drafts.keep(title, null);
@@ -142,13 +144,13 @@ async function publish(place: Place, sample: Sample): Promise<string> {
 
 async function buy(place: Place, sample: Sample, id: string): Promise<number> {
   const { imprint, node, people } = place;
-  const marketplace = imprint.facts.chain.marketplace;
+  const { marketplace, id: chainId } = imprint.facts.chain;
   let bought = 0;
   for (const number of sample.buyers) {
     const { address, wallet } = personAt(people, number);
     if ((await balanceOf(node, marketplace, address, id)) > 0n) continue;
     const hash = await wallet.sendTransaction(
-      buyPostCall(marketplace, id, parseCoin(sample.price)),
+      buyPostCall(marketplace, id, parseCoin(sample.price), chainId),
     );
     const receipt = await waitForReceipt(node, hash, { everyMs: EVERY_MS });
     if (receipt.status === "success") bought += 1;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 // Wallets announce themselves to the window.
 Object.assign(globalThis, { window: new EventTarget() });
-const { describe, safeIcon } = await import("./discovery.ts");
+const { describe, findWallet, onlyWallet, safeIcon } = await import("./discovery.ts");
 
 test("a picture as a data URL is shown", () => {
   for (const type of ["png", "svg+xml", "webp"])
@@ -29,4 +29,26 @@ test("a wallet without a name, or with one that has no end, gets one that fits",
     describe({ info: { name, rdns: "org.example" }, provider: {} } as never).name;
   assert.equal(named("  "), "A wallet");
   assert.equal(named("long ".repeat(100)).length, 60);
+});
+
+const announce = (uuid: string, rdns: string) => {
+  const detail = Object.freeze({
+    info: Object.freeze({ uuid, name: uuid, icon: "", rdns }),
+    provider: {},
+  });
+  window.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+};
+
+test("a wallet is found again by its id", async () => {
+  announce("one", "org.example");
+  assert.equal((await findWallet("org.example"))?.name, "one");
+});
+
+test("a wallet is not found again while another one has the same id", async () => {
+  announce("first", "org.example.twice");
+  announce("second", "org.example.twice");
+  assert.equal(await findWallet("org.example.twice"), null);
+  const [first, second] = ["first", "second"].map((name) => ({ id: "x", name }) as never);
+  assert.equal(onlyWallet([first as never], "x"), first);
+  assert.equal(onlyWallet([first as never, second as never], "x"), null);
 });

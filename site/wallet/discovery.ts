@@ -35,15 +35,25 @@ const found = signal<readonly AnnouncedWallet[]>([]);
 /** The wallets that announced themselves so far. */
 export const wallets: ReadonlySignal<readonly AnnouncedWallet[]> = found;
 
-/** A wallet by its id, as soon as it announces itself; null if it does not. */
+/** The one wallet with this id. Null if there is none, or if several claim to be it: then only
+ *  their owner can tell which is meant. */
+export function onlyWallet(
+  announced: readonly AnnouncedWallet[],
+  id: string,
+): AnnouncedWallet | null {
+  const [first, ...others] = announced.filter((each) => each.id === id);
+  return first && others.length === 0 ? first : null;
+}
+
+/** A wallet by its id, as soon as it announces itself; null if it does not, or not alone. */
 export function findWallet(id: string): Promise<AnnouncedWallet | null> {
   return new Promise((resolve) => {
-    const seek = () => found.value.find((each) => each.id === id) ?? null;
+    const seek = () => onlyWallet(found.value, id);
     const timer = setTimeout(() => finish(seek()), PATIENCE);
     const stop = found.subscribe(() => {
       const wallet = seek();
       // Not at once: `subscribe` calls before it returns how to stop.
-      if (wallet) queueMicrotask(() => finish(wallet));
+      if (wallet) queueMicrotask(() => finish(seek()));
     });
     function finish(wallet: AnnouncedWallet | null): void {
       clearTimeout(timer);

@@ -5,7 +5,7 @@ import { Refusal, Unreachable } from "imprint-press";
 const FACTS = { chain: { id: 31337 }, features: [] };
 const page = { getElementById: () => ({ textContent: JSON.stringify(FACTS) }) };
 Object.assign(globalThis, { document: page, navigator: { onLine: true } });
-const { explain, WrongChain } = await import("./failures.ts");
+const { explain, hasSentNothing, NodeUnreachable, WrongChain } = await import("./failures.ts");
 
 const refusal = (code: string, more = {}) =>
   new Refusal({ code, detail: "As the service says.", status: 400, ...more } as never);
@@ -28,6 +28,17 @@ test("a wallet on another chain is told which one to choose", () => {
   const { sentence, action } = explain(new WrongChain(1));
   assert.match(sentence, /chain id 1\..*chain id 31337/);
   assert.equal(action, "switch-chain");
+});
+
+test("a wallet that refuses a transaction for another chain is on the wrong network", () => {
+  const ways = [
+    { code: -32602, message: "Invalid transaction params: chainId does not match" },
+    { code: -32603, data: { message: "invalid chain id for signer: have 1 want 31337" } },
+  ];
+  for (const way of ways) {
+    assert.match(explain(way).sentence, /another network.*chain id 31337/);
+    assert.equal(explain(way).action, "switch-chain");
+  }
 });
 
 test("too little money is told as such, inside of what wallets wrap around it", () => {
@@ -56,4 +67,28 @@ test("an error that contains itself is explained too", () => {
   const error: { message: string; cause?: unknown } = { message: "odd" };
   error.cause = error;
   assert.match(explain(error).sentence, /odd/);
+});
+
+test("after a refusal by the owner, the wallet or the contract nothing was sent", () => {
+  const refusals = [
+    { code: 4001 },
+    { code: 4100, message: "not authorized" },
+    { code: -32603, message: "Internal", data: { code: -32000, message: "insufficient funds" } },
+    { code: 3, message: "execution reverted" },
+    new WrongChain(1),
+  ];
+  for (const error of refusals) assert.equal(hasSentNothing(error), true, JSON.stringify(error));
+});
+
+test("after anything else a transaction may have been sent", () => {
+  const others = [
+    { code: -32603, message: "Internal JSON-RPC error." },
+    { code: -32000, message: "already known" },
+    { code: -32000, message: "request timed out" },
+    new Error("The popup was closed"),
+    new NodeUnreachable(),
+    "odd",
+    null,
+  ];
+  for (const error of others) assert.equal(hasSentNothing(error), false, JSON.stringify(error));
 });

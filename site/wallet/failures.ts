@@ -187,6 +187,11 @@ function explainWallet(error: unknown): Explanation {
     .map(({ message }) => message)
     .join(" ");
   if (/user (rejected|denied|cancel)|rejected by user/i.test(text)) return REJECTED;
+  if (/chain ?id\b/i.test(text))
+    return say(
+      `Your wallet is on another network. Choose the one with chain id ${facts.chain.id} in it, then try again.`,
+      "switch-chain",
+    );
   if (/insufficient (funds|balance)|exceeds (the )?balance/i.test(text))
     return say(
       "This account has too little for the price and the network's fee. Add funds or switch account.",
@@ -211,6 +216,21 @@ function explainWallet(error: unknown): Explanation {
       ? `Your wallet says: ${first.message.slice(0, 200)}`
       : "That did not work. Try again.",
     "retry",
+  );
+}
+
+/** Codes of wallets and nodes after which nothing was sent (EIP-1193, EIP-1474; 3 is a revert). */
+const NOTHING_SENT = new Set([3, 4001, 4100, 4200, 4900, 4901, 4902, -32000, -32003, -32602]);
+
+/** Whether it is certain that a wallet that failed like this has sent no transaction. */
+export function hasSentNothing(error: unknown): boolean {
+  const { action, isCancelled, isUnanswered } = explain(error);
+  if (isCancelled || action === "switch-chain") return true;
+  const found = causes(error);
+  // Geth has one code for many refusals; this one means that it has the transaction.
+  if (isUnanswered || found.some(({ message }) => /already known/i.test(message))) return false;
+  return found.some(
+    ({ code, message }) => NOTHING_SENT.has(Number(code)) || /revert/i.test(message),
   );
 }
 

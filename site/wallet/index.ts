@@ -6,7 +6,14 @@ import type { Account } from "./connection.ts";
 export { session } from "../page/session.ts";
 export { type Account, account, isDevelopmentAccount } from "./connection.ts";
 export { developmentAccounts } from "./development.ts";
-export { AccountChanged, Cancelled, type Explanation, explain, WrongChain } from "./failures.ts";
+export {
+  AccountChanged,
+  Cancelled,
+  type Explanation,
+  explain,
+  hasSentNothing,
+  WrongChain,
+} from "./failures.ts";
 export { connect, signIn, signOut, withSession } from "./session.ts";
 
 /** Before a transaction: the wallet is on the chain of the service, or is offered to switch. */

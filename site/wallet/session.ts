@@ -1,7 +1,8 @@
 /** Signing in: one free signature, then the account reads what it holds. */
 
-import { Refusal, type Session } from "imprint-press";
-import { isOf, keepSession, reader, session } from "../page/session.ts";
+import { BrowserKeyStore, Refusal, type Session } from "imprint-press";
+import { facts } from "../page/facts.ts";
+import { forgetSessions, isOf, keepSession, reader, session } from "../page/session.ts";
 import { type Account, account, disconnect, reconnect } from "./connection.ts";
 import { AccountChanged } from "./failures.ts";
 
@@ -38,16 +39,29 @@ export async function withSession<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** End the session here, or with `all` on every device, and forget the account. */
+/** End the session here, or with `all` on every device, and forget the account.
+ *
+ * With `all` no key that the account allowed to write for it can do so any more, either.
+ */
 export async function signOut({ all = false }: { all?: boolean } = {}): Promise<void> {
   try {
+    if (all) await endWriting();
     if (session.value) await reader.logout({ all });
   } catch (error) {
     // Here it ends in any case; that it ends elsewhere is what was asked for with `all`.
     if (all) throw error;
   }
-  keepSession(null);
+  forgetSessions();
   disconnect();
+}
+
+/** Revoke what the account allowed keys of browsers to write, and delete the key of this one. */
+async function endWriting(): Promise<void> {
+  const held = session.value;
+  if (!held || !facts.features.includes("writing-sessions")) return;
+  await reader.revokeWritingSessions();
+  // A browser that keeps no keys has none to delete.
+  await new BrowserKeyStore().remove(facts.service, held.address).catch(() => undefined);
 }
 
 async function connectOnce(): Promise<Account> {

@@ -61,6 +61,12 @@ class Visit:
         """How often the wallet was asked to pay."""
         return self.wallet.prompts.count("eth_sendTransaction")
 
+    def sign_out(self) -> None:
+        """Sign out by the account menu."""
+        self.page.locator("#account summary").click()
+        self.page.get_by_role("button", name="Sign out", exact=True).click()
+        expect(self.page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
+
     def buy(self) -> None:
         """Click on buying."""
         self.click("Buy and read")

@@ -106,6 +106,22 @@ def test_a_reload_before_the_block_goes_on_with_what_was_sent(reader: Visit) -> 
     assert reader.bought == 1
 
 
+def test_what_waits_for_a_block_is_not_bought_again_after_signing_out(reader: Visit) -> None:
+    reader.wallet.waits_for_blocks = True
+    reader.buy()
+    reader.connect()
+    sent = reader.page.locator('.steps li[data-state="done"]', has_text="Sent to the chain")
+    expect(sent).to_be_visible()
+    reader.sign_out()
+    reader.page.reload()
+    reader.buy()
+    reader.connect()
+    expect(sent).to_be_visible()
+    reader.wallet.waits_for_blocks = False
+    reader.expect_text()
+    assert len(reader.wallet.sent) == 1
+
+
 def test_a_reload_before_signing_in_asks_only_for_that(reader: Visit) -> None:
     reader.wallet.undecided.add("personal_sign")
     reader.buy()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import APIResponse, Route, expect
 from tests.browser.conftest import Chain, OpenPage, axe_violations
 from tests.browser.posts import NewPost, change_price, end_sessions, publish
 from tests.browser.shelf import PRICE, SECRET, Shelf, Visit, WalletOf, publish_shelf, visit
@@ -132,6 +132,42 @@ def test_an_account_that_changes_during_a_purchase_keeps_it(reader: Visit, chain
     reader.click("Sign in and read")
     reader.expect_text()
     assert reader.bought == 1
+
+
+def test_a_purchase_that_the_wallet_wrongly_says_failed_is_not_made_again(reader: Visit) -> None:
+    reader.wallet.misreports.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Your wallet says: Internal JSON-RPC error.")
+    reader.wallet.misreports.clear()
+    reader.click("Try again")
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert len(reader.wallet.sent) == 1
+
+
+def test_a_text_that_comes_after_signing_out_is_not_shown(reader: Visit) -> None:
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        held.append((route, route.fetch()))
+
+    reader.page.route("**/p/*/text", hold)
+    with reader.page.expect_request("**/p/*/text"):
+        reader.page.reload()
+    reader.sign_out()
+    expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
+    [(route, response)] = held
+    assert SECRET in response.text()
+    with reader.page.expect_response("**/p/*/text"):
+        route.fulfill(response=response)
+    # Time for the page to do what it must not.
+    reader.page.evaluate("new Promise((resolve) => setTimeout(resolve, 200))")
+    assert SECRET not in reader.page.content()
+    expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
 
 
 def test_the_text_of_one_account_is_closed_for_the_next(reader: Visit, chain: Chain) -> None:

@@ -8,6 +8,20 @@ from tests.browser.wallet import BrowserWallet
 
 WalletOf = Callable[[int], BrowserWallet]
 
+IMPOSTOR = """(() => {
+  window.__impostorWasAsked = false;
+  const request = async () => { window.__impostorWasAsked = true; return []; };
+  const info = Object.freeze({
+    uuid: "00000000-19fa-4704-a166-e52e178b59d2", name: "Test Wallet", icon: "data:image/png,",
+    rdns: "org.example.wallet",
+  });
+  const announce = () => window.dispatchEvent(new CustomEvent("eip6963:announceProvider", {
+    detail: Object.freeze({ info, provider: { request } }),
+  }));
+  window.addEventListener("eip6963:requestProvider", announce);
+})();"""
+"""A second wallet that announces itself under the name of the first."""
+
 
 def test_no_page_prompts_before_a_click(open_page: OpenPage, wallet_of: WalletOf) -> None:
     wallet = wallet_of(1)
@@ -39,6 +53,22 @@ def test_a_development_account_signs_in_by_one_click_and_stays_after_a_reload(
     expect(page.locator("#library")).to_contain_text("Nothing here yet")
     page.reload()
     expect(page.locator("#library")).to_contain_text("Nothing here yet")
+
+
+def test_a_wallet_that_another_one_claims_to_be_is_chosen_again(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet = wallet_of(3)
+    opened = open_page(wallet)
+    page = opened.visit("/library")
+    page.locator("#library").get_by_role("button", name="Sign in").click()
+    page.locator("dialog .choice").first.click()
+    expect(page.locator("#library")).to_contain_text("Nothing here yet")
+    opened.context.add_init_script(IMPOSTOR)
+    page.reload()
+    page.locator("#account summary").click()
+    expect(page.locator("#account")).to_contain_text("Your wallet is locked or absent")
+    assert page.evaluate("window.__impostorWasAsked") is False
 
 
 def test_the_page_follows_another_account_of_the_wallet(

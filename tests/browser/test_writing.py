@@ -10,6 +10,7 @@ from tests.browser.writing import (
     add,
     begin,
     editor,
+    elsewhere,
     line,
     open_list,
     save,
@@ -18,6 +19,8 @@ from tests.browser.writing import (
     standing,
     violations,
 )
+
+from imprint.client import Imprint, NodeWallet
 
 PICTURE = """async () => {
   const canvas = document.createElement("canvas");
@@ -33,6 +36,16 @@ PICTURE = """async () => {
     new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
 }"""
 """Pastes a picture into the text."""
+
+KEYS = """async () => {
+  const opening = indexedDB.open("imprint");
+  await new Promise((resolve) => { opening.onsuccess = resolve; });
+  const count = opening.result.transaction("keys").objectStore("keys").count();
+  await new Promise((resolve) => { count.onsuccess = resolve; });
+  opening.result.close();
+  return count.result;
+}"""
+"""Counts the keys that this browser has to write with."""
 
 
 def test_a_text_is_written_saved_with_one_signature_and_found_again(
@@ -78,6 +91,30 @@ def test_a_writing_session_saves_without_prompts_until_it_is_ended(
     expect(standing(page)).to_have_text("Unsaved changes, kept in this browser")
     save(page)
     assert opened.wallet.prompts[before:] == ["eth_signTypedData_v4"]
+
+
+def test_signing_out_on_every_device_ends_writing_without_prompts(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    async def list_sessions(imprint: Imprint, wallet: NodeWallet) -> int:
+        await imprint.login(wallet)
+        return len(await imprint.list_writing_sessions())
+
+    wallet = wallet_of(5)
+    [address] = wallet.accounts
+    opened = open_page(wallet)
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "# Then no more\n\n")
+    save_without_prompts(page)
+    assert page.evaluate(KEYS) == 1
+    assert elsewhere(opened.url, address, list_sessions) == 1
+    page.goto(f"{opened.url}/library")
+    page.locator("#account summary").click()
+    page.get_by_role("button", name="Sign out on every device").click()
+    expect(page.get_by_text("You are signed out on every device.")).to_be_visible()
+    assert page.evaluate(KEYS) == 0
+    assert elsewhere(opened.url, address, list_sessions) == 0
 
 
 def test_a_pasted_picture_is_folded_in_the_text_and_shown_in_the_preview(

@@ -60,6 +60,8 @@ class BrowserWallet:
     """Methods that its node answers with null, as one does that has not seen a transaction yet."""
     loses: set[str] = field(default_factory=set)
     """Methods that are carried out, but whose responses never reach the page."""
+    misreports: set[str] = field(default_factory=set)
+    """Methods that are carried out, and then told to the page as failed."""
     prompts: list[str] = field(default_factory=list)
     """What the person was asked, in order."""
     sent: list[str] = field(default_factory=list)
@@ -112,6 +114,8 @@ class BrowserWallet:
             return {"undecided": True}
         try:
             result = self._respond(method, json.loads(parameters))
+            if method in self.misreports:
+                raise WalletError(-32603, "Internal JSON-RPC error.")
             return {"lost": True} if method in self.loses else {"result": result}
         except WalletError as error:
             return {"error": {"code": error.code, "message": str(error), "data": error.data}}

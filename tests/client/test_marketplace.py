@@ -42,6 +42,13 @@ def test_a_post_is_encoded_as_others_do(cid, title, description, price, hashtags
     assert call.data == calldata("createPost", [POST], post)
 
 
+def test_calls_name_the_chain_that_they_are_for_if_they_are_given_one():
+    post = create_post_call(HERE, cid="c", title="t", thumbnail_cid="p", chain_id=5)
+    others = [f(HERE, 7, 1, chain_id=5) for f in (buy_post_call, change_price_call)]
+    assert [call.as_json()["chainId"] for call in (post, *others)] == ["0x5"] * 3
+    assert "chainId" not in buy_post_call(HERE, 7, 1).as_json()
+
+
 def test_a_purchase_pays_and_a_change_of_price_does_not():
     bought, changed = buy_post_call(HERE, "7", 10), change_price_call(HERE, 7, 20)
     assert (bought.data, bought.value) == (calldata("subscribePost", ["uint256"], 7), 10)

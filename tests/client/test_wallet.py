@@ -2,6 +2,7 @@
 
 import stat
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imprint.auth.typed_data import SigningForm
-from imprint.client import Call, FileKeyStore, KeyWallet, NodeError, WritingSession
+from imprint.client import Call, FileKeyStore, KeyWallet, NodeError, NodeWallet, WritingSession
 from imprint.client.records import SigningFacts, WritingSessionRecord
 from imprint.client.transactions import Transaction
 from imprint.client.typed_data import Write, opening_typed_data, write_typed_data
@@ -23,7 +24,19 @@ ACCOUNT = Account.from_key(KEY)
 WALLET = KeyWallet(KEY)
 SIGNING = SigningFacts("Imprint", "1", 31337)
 SERVICE = "http://imprint.test"
+ON_NODE = partial(NodeWallet, address=WALLET.address)
 NUMBERS = st.integers(0, 2**64)
+
+
+class NodeOnFive:
+    """A node on chain 5 that notes what it is asked, and has one response."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def request(self, method: str, *params: object) -> str:
+        self.asked.append(method)
+        return "0x5"
 
 
 def test_a_key_has_the_address_that_others_compute():
@@ -93,6 +106,15 @@ def test_a_transaction_is_signed_as_others_do(numbers, value, data):
 async def test_a_wallet_without_a_node_says_so():
     with pytest.raises(NodeError, match="give it one"):
         await WALLET.send_transaction(Call(WALLET.address, b""))
+
+
+@pytest.mark.parametrize("make", [lambda node: KeyWallet(KEY, node), ON_NODE])
+async def test_no_transaction_is_sent_for_another_chain_than_that_of_the_node(make):
+    node = NodeOnFive()
+    with pytest.raises(NodeError, match=r"chain with id 6, and the node is on 5"):
+        await make(node).send_transaction(Call(WALLET.address, b"", chain_id=6))
+    assert node.asked == ["eth_chainId"]
+    assert await make(node).send_transaction(Call(WALLET.address, b"", chain_id=5)) == "0x5"
 
 
 def test_a_wallet_does_not_show_its_key():

@@ -73,6 +73,23 @@ test("calls are encoded as viem encodes them", () => {
   });
 });
 
+test("calls name the chain that they are for, if they are given one", () => {
+  const post = {
+    cid: "c",
+    title: "t",
+    thumbnailCid: "p",
+    description: "",
+    price: 1n,
+    hashtags: [],
+  };
+  const calls = [
+    createPostCall(MARKETPLACE, post, 5),
+    buyPostCall(MARKETPLACE, 1n, 1n, 5),
+    changePriceCall(MARKETPLACE, 1n, 1n, 5),
+  ];
+  for (const { chainId } of calls) assert.equal(chainId, 5);
+});
+
 test("a balance is asked for as viem asks", async () => {
   const asked: unknown[] = [];
   assert.equal(await balanceOf(responding("0x01", asked), MARKETPLACE, READER, "3"), 1n);

@@ -61,8 +61,8 @@ export interface Receipt {
   logs: Log[];
 }
 
-/** Make a draft a post, for its author's wallet to send. */
-export function createPostCall(marketplace: Address, post: NewPost): Call {
+/** Make a draft a post, for its author's wallet to send. With `chainId`, on no other chain. */
+export function createPostCall(marketplace: Address, post: NewPost, chainId?: number): Call {
   const { cid, title, thumbnailCid, description, price, hashtags } = post;
   const encoded = encodeAbiParameters(NEW_POST, [
     {
@@ -74,24 +74,35 @@ export function createPostCall(marketplace: Address, post: NewPost): Call {
       hashtags,
     },
   ]);
-  return { to: marketplace, data: `${SELECTORS.createPost}${encoded.slice(2)}` };
+  const data: Hex = `${SELECTORS.createPost}${encoded.slice(2)}`;
+  return { to: marketplace, data, ...pin(chainId) };
 }
 
-/** Buy a token of the post, which lets its holder read. */
-export function buyPostCall(marketplace: Address, postId: string | bigint, price: bigint): Call {
+/** Buy a token of the post, which lets its holder read. With `chainId`, on no other chain. */
+export function buyPostCall(
+  marketplace: Address,
+  postId: string | bigint,
+  price: bigint,
+  chainId?: number,
+): Call {
   const data: Hex = `${SELECTORS.subscribePost}${word(BigInt(postId))}`;
-  return { to: marketplace, data, value: price };
+  return { to: marketplace, data, value: price, ...pin(chainId) };
 }
 
-/** Change the price of a post from now on, for its author's wallet to send. */
+/** Change the price of a post from now on, for its author's wallet to send. With `chainId`, on no
+ *  other chain. */
 export function changePriceCall(
   marketplace: Address,
   postId: string | bigint,
   price: bigint,
+  chainId?: number,
 ): Call {
   const data: Hex = `${SELECTORS.updatePostPrice}${word(BigInt(postId))}${word(price)}`;
-  return { to: marketplace, data };
+  return { to: marketplace, data, ...pin(chainId) };
 }
+
+const pin = (chainId: number | undefined): Pick<Call, "chainId"> =>
+  chainId === undefined ? {} : { chainId };
 
 /** What became of a transaction; null while it is not mined. */
 export async function findReceipt(provider: Provider, hash: Hex): Promise<Receipt | null> {

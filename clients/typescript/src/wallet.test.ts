@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Unreachable } from "./problems.js";
-import { httpProvider, ProviderError } from "./wallet.js";
+import { httpProvider, ProviderError, walletOfAccount, walletOfProvider } from "./wallet.js";
 
+const HERE = "0x00000000000000000000000000000000000000aa";
 const RPC_URL = "http://127.0.0.1/secret-key";
 const ask = (responding: () => Promise<Response>) =>
   httpProvider(RPC_URL, responding).request({ method: "eth_chainId" });
@@ -52,4 +53,52 @@ test("what responds in place of a node is unreachable, with its status", async (
       body,
     );
   }
+});
+
+/** A node on chain 5 that notes what it is asked. */
+function nodeOnFive() {
+  const asked: { method: string; params?: unknown }[] = [];
+  const request = async (args: { method: string; params?: unknown }) => {
+    asked.push(args);
+    return "0x5";
+  };
+  return { asked, request };
+}
+
+test("a browser's wallet is told which chain a transaction is for", async () => {
+  const node = nodeOnFive();
+  const wallet = walletOfProvider(node, HERE);
+  await wallet.sendTransaction({ to: HERE, data: "0x", chainId: 31337 });
+  await wallet.sendTransaction({ to: HERE, data: "0x" });
+  const sent = { from: HERE, to: HERE, data: "0x", value: "0x0" };
+  assert.deepEqual(
+    node.asked.map(({ params }) => params),
+    [[{ ...sent, chainId: "0x7a69" }], [sent]],
+  );
+});
+
+test("a key signs no transaction for another chain than that of its node", async () => {
+  const signed: { chainId: number }[] = [];
+  const node = nodeOnFive();
+  const account = {
+    address: HERE,
+    signMessage: async () => "0x" as const,
+    signTypedData: async () => "0x" as const,
+    signTransaction: async (transaction: { chainId: number }) => {
+      signed.push(transaction);
+      return "0x" as const;
+    },
+  } as const;
+  const wallet = walletOfAccount(account, node);
+  await assert.rejects(
+    wallet.sendTransaction({ to: HERE, data: "0x", chainId: 6 }),
+    (thrown) => thrown instanceof ProviderError && /chainId 6.* 5/.test(thrown.message),
+  );
+  assert.deepEqual(signed, []);
+  await wallet.sendTransaction({ to: HERE, data: "0x", chainId: 5 });
+  await wallet.sendTransaction({ to: HERE, data: "0x" });
+  assert.deepEqual(
+    signed.map(({ chainId }) => chainId),
+    [5, 5],
+  );
 });

@@ -9,6 +9,8 @@ export interface Call {
   to: Address;
   data: Hex;
   value?: bigint;
+  /** The chain that it is meant for; a wallet on another one refuses it. */
+  chainId?: number;
 }
 
 /** Whoever signs a write: a wallet, or a writing session for it. */
@@ -63,8 +65,11 @@ export function walletOfProvider(provider: Provider, address: Address): Wallet {
     address,
     signMessage: (message) => ask("personal_sign", [hexOfText(message), address]),
     signTypedData: (data) => ask("eth_signTypedData_v4", [address, textOfTypedData(data)]),
-    sendTransaction: ({ to, data, value = 0n }) =>
-      ask("eth_sendTransaction", [{ from: address, to, data, value: hexOfNumber(value) }]),
+    sendTransaction: ({ to, data, value = 0n, chainId }) => {
+      const pinned = chainId !== undefined && { chainId: hexOfNumber(BigInt(chainId)) };
+      const sent = { from: address, to, data, value: hexOfNumber(value), ...pinned };
+      return ask("eth_sendTransaction", [sent]);
+    },
   };
 }
 
@@ -131,20 +136,31 @@ async function readResult(responding: Promise<Response>): Promise<RpcResult> {
   throw new Unreachable("The chain's node did not respond as JSON-RPC.", status);
 }
 
-/** Fill in what a wallet would: nonce, gas and fees, by the node. */
+/** Invalid parameters (JSON-RPC): the code of a call for another chain, as of wallets. */
+const INVALID_PARAMS = -32602;
+
+/** Fill in what a wallet would: nonce, gas and fees, by the node.
+ *
+ * Throws `ProviderError` if the call is for another chain than that of the node.
+ */
 async function prepareTransaction(provider: Provider, from: Address, call: Call) {
   const { to, data, value = 0n } = call;
   const ask = async (method: string, ...params: unknown[]) =>
     BigInt((await provider.request({ method, params })) as Hex);
-  const [chainId, nonce, gas, gasPrice] = await Promise.all([
-    ask("eth_chainId"),
+  const chainId = Number(await ask("eth_chainId"));
+  if (call.chainId !== undefined && call.chainId !== chainId)
+    throw new ProviderError(
+      `The transaction is for the chain with chainId ${call.chainId}, and the node is on ${chainId}.`,
+      INVALID_PARAMS,
+    );
+  const [nonce, gas, gasPrice] = await Promise.all([
     ask("eth_getTransactionCount", from, "pending"),
     ask("eth_estimateGas", { from, to, data, value: hexOfNumber(value) }),
     ask("eth_gasPrice"),
   ]);
   const fees = { maxFeePerGas: gasPrice * 2n, maxPriorityFeePerGas: gasPrice };
   // A fifth more gas than estimated: other transactions may come first and change what it costs.
-  const common = { type: "eip1559", chainId: Number(chainId), nonce: Number(nonce) };
+  const common = { type: "eip1559", chainId, nonce: Number(nonce) };
   return { ...common, ...fees, gas: (gas * 6n) / 5n, to, data, value };
 }
 

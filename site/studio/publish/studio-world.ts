@@ -11,7 +11,14 @@ import {
 } from "imprint-press";
 import { imprint } from "../../page/service.ts";
 import { recall, remember } from "../../page/storage.ts";
-import { type Account, account, explain, onRightChain, WrongChain } from "../../wallet/index.ts";
+import {
+  type Account,
+  account,
+  explain,
+  hasSentNothing,
+  onRightChain,
+  WrongChain,
+} from "../../wallet/index.ts";
 import { openDraft } from "../opening.ts";
 import { type Failure, Stopped } from "./failure.ts";
 import { keepProgress, recallPictures, recallProgress } from "./kept-publication.ts";
@@ -31,9 +38,6 @@ import type { Chain } from "./sent-transaction.ts";
 import { isLocked, lockIsFree, takeLock } from "./tab-lock.ts";
 
 const { id: chainId, marketplace } = imprint.facts.chain;
-
-/** Codes of wallets and nodes after which nothing was sent (EIP-1193, EIP-1474). */
-const NOTHING_SENT = new Set([4001, 4100, 4200, 4900, 4901, 4902, -32000, -32003, -32602]);
 
 /** The account that publishes; its wallet may show another one meanwhile. Throws `Stopped`. */
 function present(address: string): Account {
@@ -68,7 +72,8 @@ const walletWorld = (address: Account["address"]) => ({
   switchChain: () => onRightChain(present(address)),
   findRefusal: (call: Call) => findRefusal(present(address).provider, address, call),
   send: (call: Call) => present(address).wallet.sendTransaction(call),
-  hasSentNothing,
+  hasSentNothing: (error: unknown) =>
+    error instanceof Stopped || refusalSentence(error) !== null || hasSentNothing(error),
   explain: explainFailure,
   nameSilent,
   pause,
@@ -114,7 +119,7 @@ export function worldOf(
       if (!cid || !thumbnailCid) throw new TypeError("Nothing is uploaded yet.");
       const { price, hashtags, ...texts } = details;
       const post = { ...texts, price: BigInt(price), hashtags: [...hashtags] };
-      return createPostCall(marketplace, { cid, thumbnailCid, ...post });
+      return createPostCall(marketplace, { cid, thumbnailCid, ...post }, chainId);
     },
     findEntry: (cid) => findEntry(present(address).provider, marketplace, cid),
     isListed,
@@ -152,7 +157,7 @@ export function priceWorldOf(address: Account["address"], postId: string): Repri
   const name = `imprint-price ${address.toLowerCase()} ${postId}`;
   return {
     ...walletWorld(address),
-    call: ({ price }) => changePriceCall(marketplace, postId, BigInt(price)),
+    call: ({ price }) => changePriceCall(marketplace, postId, BigInt(price), chainId),
     readPrice: () => readPrice(present(address).provider, marketplace, postId),
     readListedPrice: async () => (await imprint.showPost(postId)).price,
     keep: (change) => remember(priceKey(address, postId), change.step === "done" ? null : change),
@@ -194,14 +199,6 @@ async function isListed(postId: string, cid: string): Promise<boolean> {
   }
 }
 
-function hasSentNothing(error: unknown): boolean {
-  if (error instanceof Stopped || explain(error).isCancelled) return true;
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  // Geth has one code for many refusals; this one means that it has the transaction.
-  if (/already known/i.test(String(message))) return false;
-  return refusalSentence(error) !== null || NOTHING_SENT.has(Number(code));
-}
-
 /** Who does not respond, if asking again may help. */
 function nameSilent(error: unknown): string | null {
   if (error instanceof Unreachable) return navigator.onLine ? "The service" : "The network";
@@ -222,7 +219,7 @@ function explainFailure(error: unknown): Failure {
   if (error instanceof Refusal && error.code === "invalid_image") {
     return { sentence: `${sentence} Choose another picture.`, actions: ["edit"] };
   }
-  if (error instanceof WrongChain) return { sentence, actions: ["switch-chain"] };
+  if (action === "switch-chain") return { sentence, actions: ["switch-chain"] };
   return { sentence, actions: action === "sign-in" ? ["sign-in", "retry"] : ["retry"] };
 }
 

@@ -71,8 +71,12 @@ def create_post_call(
     description: str = "",
     price: int = 0,
     hashtags: Sequence[str] = (),
+    chain_id: int | None = None,
 ) -> Call:
-    """The call that publishes a draft. Raises ValueError for what the contract would refuse."""
+    """The call that publishes a draft; with `chain_id`, on no other chain.
+
+    Raises ValueError for what the contract would refuse.
+    """
     _check_post(title, description, hashtags)
     _check_price(price)
     for name, text in (("cid", cid), ("title", title), ("thumbnail", thumbnail_cid)):
@@ -82,18 +86,30 @@ def create_post_call(
     # The hashtags come last: an empty string stands in for them, and its one word is replaced.
     post = encode_call(b"", *texts, price, b"")[:-_WORD]
     tags = encode_call(b"", len(hashtags)) + encode_call(b"", *(tag.encode() for tag in hashtags))
-    return Call(marketplace, encode_call(CREATE_POST, _WORD) + post + tags)
+    data = encode_call(CREATE_POST, _WORD) + post + tags
+    return Call(marketplace, data, chain_id=chain_id)
 
 
-def buy_post_call(marketplace: str, post_id: str | int, price: int) -> Call:
-    """The call that buys a post's token; what is paid too much comes back."""
-    return Call(marketplace, encode_call(SUBSCRIBE_POST, int(post_id)), price)
+def buy_post_call(
+    marketplace: str, post_id: str | int, price: int, *, chain_id: int | None = None
+) -> Call:
+    """The call that buys a post's token; what is paid too much comes back.
+
+    With `chain_id`, on no other chain.
+    """
+    return Call(marketplace, encode_call(SUBSCRIBE_POST, int(post_id)), price, chain_id)
 
 
-def change_price_call(marketplace: str, post_id: str | int, price: int) -> Call:
-    """The call that changes the price of the author's own post. Raises ValueError above 1 coin."""
+def change_price_call(
+    marketplace: str, post_id: str | int, price: int, *, chain_id: int | None = None
+) -> Call:
+    """The call that changes the price of the author's own post; with `chain_id`, on no other chain.
+
+    Raises ValueError above 1 coin.
+    """
     _check_price(price)
-    return Call(marketplace, encode_call(UPDATE_POST_PRICE, int(post_id), price))
+    data = encode_call(UPDATE_POST_PRICE, int(post_id), price)
+    return Call(marketplace, data, chain_id=chain_id)
 
 
 async def find_receipt(provider: Provider, transaction: str) -> Receipt | None:

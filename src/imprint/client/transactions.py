@@ -16,15 +16,20 @@ _SHORT = 55
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a contract, with what is paid to it in wei."""
+    """A call of a contract, with what is paid to it in wei.
+
+    With `chain_id` it is for that chain alone, and a wallet on another one refuses it.
+    """
 
     to: str
     data: bytes
     value: int = 0
+    chain_id: int | None = None
 
     def as_json(self) -> dict[str, str]:
         """The call as JSON-RPC takes it."""
-        return {"to": self.to, "data": f"0x{self.data.hex()}", "value": hex(self.value)}
+        call = {"to": self.to, "data": f"0x{self.data.hex()}", "value": hex(self.value)}
+        return call if self.chain_id is None else {**call, "chainId": hex(self.chain_id)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,15 +75,16 @@ class KeyWallet:
     async def send_transaction(self, call: Call) -> str:
         """Sign a transaction (EIP-1559) with the fees that the node suggests, and send it.
 
-        Raises `NodeError`, also for a call that the contract would refuse.
+        Raises `NodeError`, also for a call that the contract would refuse, or for another chain.
         """
         if self._node is None:
             raise NodeError("This wallet has no node to send a transaction by: give it one.")
         node, asked = self._node, {"from": self.address, **call.as_json()}
+        chain_id = await _check_chain(node, call)
         tip = int(await node.request("eth_maxPriorityFeePerGas"), 16)
         price = int(await node.request("eth_gasPrice"), 16)
         transaction = Transaction(
-            chain_id=int(await node.request("eth_chainId"), 16),
+            chain_id=chain_id,
             nonce=int(await node.request("eth_getTransactionCount", self.address, "pending"), 16),
             tip=tip,
             # The price of a block can rise by an eighth with each block; twice lasts six blocks.
@@ -116,9 +117,22 @@ class NodeWallet:
         return str(await self.node.request("eth_signTypedData_v4", self.address, data.declared))
 
     async def send_transaction(self, call: Call) -> str:
-        """Let the node sign and send a transaction. Raises `NodeError`."""
+        """Let the node sign and send a transaction. Raises `NodeError`, also for another chain."""
+        if call.chain_id is not None:
+            await _check_chain(self.node, call)
         sent = {"from": self.address, **call.as_json()}
         return str(await self.node.request("eth_sendTransaction", sent))
+
+
+async def _check_chain(node: Provider, call: Call) -> int:
+    """Return the id of the node's chain. Raises `NodeError` if the call is for another one."""
+    chain_id = int(await node.request("eth_chainId"), 16)
+    if call.chain_id not in (None, chain_id):
+        raise NodeError(
+            f"The transaction is for the chain with id {call.chain_id}, and the node is on "
+            f"{chain_id}: give the wallet a node of that chain."
+        )
+    return chain_id
 
 
 def _read_key(key: str | bytes) -> bytes:
