@@ -1,4 +1,4 @@
-// Bundles every `*.test.ts` of the site and of the client, and runs it with Node's test runner.
+// Bundles every `*.test.ts` of the site, and runs it with Node's test runner.
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -32,10 +32,6 @@ addEventListener("securitypolicyviolation", (event) =>
 """
 
 
-# A busy machine is slow, which is no failure; what never comes fails all the same.
-expect.set_options(timeout=30_000)
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

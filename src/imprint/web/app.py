@@ -317,7 +317,6 @@ def _site(
         SiteSources(
             services.login, services.posts, services.pages, services.reads, services.totals
         ),
-        assets,
         Templates(assets, shared),
         Cards(facts.links.service, decided.name),
         BodyReader(options.body_timeout),

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from imprint.auth.operator_sessions import LIFETIME, OperatorSessions
 from imprint.ports import Clock
 from imprint.services.operations import Operations
+from imprint.web.media_types import HTML_TYPE
 from imprint.web.requests import BodyReader
-from imprint.web.site.pages import HTML_TYPE
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
 

@@ -198,20 +198,20 @@ def _parse_posts_request(query: QueryParams) -> ListRequest:
     given: dict[str, Any] = {}
     if "tag" in query:
         given["tags"] = _tags(query.getlist("tag"))
-    if (author := _once(query, "author", Code.INVALID_ADDRESS)) is not None:
+    if (author := only_value(query, "author", Code.INVALID_ADDRESS)) is not None:
         given["author"] = canonical_address(author)
-    if (free := _once(query, "free")) is not None:
+    if (free := only_value(query, "free")) is not None:
         if free not in ("true", "false"):
             raise Refusal(Code.INVALID_REQUEST, "The parameter 'free' is 'true' or 'false'.")
         given["free"] = free == "true"
     for name, member in (("minPrice", "min_price"), ("maxPrice", "max_price")):
-        if (price := _once(query, name)) is not None:
+        if (price := only_value(query, name)) is not None:
             given[member] = decimal_number(
                 price, Code.INVALID_REQUEST, f"'{name}' is an amount in wei below 2^256."
             )
     if given.get("min_price", 0) > given.get("max_price", 2**256):
         raise Refusal(Code.INVALID_REQUEST, "'minPrice' is above 'maxPrice'.")
-    if (order := _once(query, "sort")) is not None:
+    if (order := only_value(query, "sort")) is not None:
         if order not in tuple(PostOrder):
             orders = ", ".join(PostOrder)
             raise Refusal(Code.INVALID_REQUEST, f"The parameter 'sort' is one of {orders}.")
@@ -229,12 +229,12 @@ def own_request(
 
 def _search(query: QueryParams) -> str | None:
     """What is searched for; an empty text is as none."""
-    return _once(query, "q") or None
+    return only_value(query, "q") or None
 
 
 def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
-    token = _once(query, "next_page_token", Code.INVALID_PAGE_TOKEN)
-    given = _once(query, "limit")
+    token = only_value(query, "next_page_token", Code.INVALID_PAGE_TOKEN)
+    given = only_value(query, "limit")
     if given is None:
         return token, None
     problem = f"The parameter 'limit' is a number from 1 to {largest}."
@@ -244,7 +244,8 @@ def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
     return token, limit
 
 
-def _once(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
+def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
+    """The value of a parameter. Refuses one that is given more than once."""
     values = query.getlist(name)
     if len(values) > 1:
         raise Refusal(code, f"The parameter '{name}' is given more than once.")

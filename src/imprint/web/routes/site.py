@@ -1,4 +1,4 @@
-"""The pages for people: lists of posts, a post, the library, the Studio, and their assets."""
+"""The pages for people: lists of posts, a post, the library and the Studio."""
 
 import asyncio
 import secrets
@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -22,7 +21,7 @@ from imprint.services.posts import Derived, ListedPosts, ListRequest, Posts
 from imprint.services.reads import Reads
 from imprint.services.totals import Totals
 from imprint.web.large_responses import LargeResponse, ResponseBudget
-from imprint.web.media_types import prefers
+from imprint.web.media_types import HTML_TYPE, prefers
 from imprint.web.requests import (
     SMALL_BODY,
     BodyReader,
@@ -34,11 +33,11 @@ from imprint.web.requests import (
     parse_tags,
 )
 from imprint.web.responses import OWN, PRIVATE, SHORT_LIVED
-from imprint.web.site.assets import Assets
+from imprint.web.routes.posts import only_value
 from imprint.web.site.cards import Card, Cards, post_title
 from imprint.web.site.icon import ICON, web_manifest
 from imprint.web.site.license import LICENSE_TYPE, license_document
-from imprint.web.site.pages import HTML_TYPE, RenderedPage
+from imprint.web.site.pages import RenderedPage
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_texts import RenderedTexts
@@ -96,7 +95,6 @@ class SiteRoutes:
     """
 
     sources: SiteSources
-    assets: Assets
     templates: Templates
     cards: Cards
     bodies: BodyReader
@@ -112,7 +110,7 @@ class SiteRoutes:
 
     async def front(self, request: Request) -> Response:
         """`/`: the newest posts; the first page has totals and what is bought most."""
-        token = _one(check_parameters(request, _TOKENS), TOKEN)
+        token = only_value(check_parameters(request, _TOKENS), TOKEN)
         posts = self.sources.posts
         newest = await posts.list(ListRequest({}, token))
         bought: ListedPosts | None = None
@@ -143,7 +141,7 @@ class SiteRoutes:
         if len(given) != 1:
             raise Refusal(Code.INVALID_TAGS, "This page is of one hashtag.")
         (tag,) = given
-        token = _one(check_parameters(request, _TOKENS), TOKEN)
+        token = only_value(check_parameters(request, _TOKENS), TOKEN)
         listed = await self.sources.posts.list(ListRequest({"tags": given}, token))
 
         def render() -> RenderedPage:
@@ -155,7 +153,7 @@ class SiteRoutes:
     async def author(self, request: Request) -> Response:
         """`/a/{address}`: an author, and their posts."""
         address = canonical_address(request.path_params["address"])
-        token = _one(check_parameters(request, _TOKENS), TOKEN)
+        token = only_value(check_parameters(request, _TOKENS), TOKEN)
         author = await self.sources.posts.author(address)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
 
@@ -168,7 +166,7 @@ class SiteRoutes:
     async def search(self, request: Request) -> Response:
         """`/search`: posts that have all words of a query."""
         query = check_parameters(request, _TOKENS | {"q"})
-        text, token = (_one(query, "q") or "").strip(), _one(query, TOKEN)
+        text, token = (only_value(query, "q") or "").strip(), only_value(query, TOKEN)
         card = self.cards.page("/search", "Search", "Search in all posts.", indexed=False)
         if not text and token is None:
             page = self._rendered("search.html", card, q="", listed=None, problem=None)
@@ -176,12 +174,12 @@ class SiteRoutes:
         try:
             listed = await self.sources.posts.list(ListRequest({}, token, None, text or None))
         except Refusal as refusal:
-            if token is not None or not prefers(request, "text/html"):
+            if token is not None or not prefers(request, HTML_TYPE):
                 raise
             refused = self.templates.render(
                 "search.html", card=card, q=text[:200], listed=None, problem=refusal.detail
             )
-            return Response(refused, 400, self._plain_headers(PRIVATE), "text/html")
+            return Response(refused, 400, self._plain_headers(PRIVATE), HTML_TYPE)
 
         def render() -> RenderedPage:
             return self._rendered("search.html", card, q=text, listed=listed, problem=None)
@@ -285,7 +283,7 @@ class SiteRoutes:
             "Content-Security-Policy": content_policy(self.rpc_url, nonce),
             "Cache-Control": PRIVATE,
         }
-        return Response(page, 200, headers, "text/html")
+        return Response(page, 200, headers, HTML_TYPE)
 
     async def preview(self, request: Request) -> Response:
         """`/studio/preview`: what is being written, as its page will show it."""
@@ -350,13 +348,6 @@ def popular_tags(posts: Sequence[IndexedPost]) -> list[str]:
     """The hashtags that most of these posts have."""
     counted = Counter(tag for post in posts for tag in post.hashtags)
     return [tag for tag, _ in counted.most_common(POPULAR_TAGS)]
-
-
-def _one(query: QueryParams, name: str) -> str | None:
-    values = query.getlist(name)
-    if len(values) > 1:
-        raise Refusal(Code.INVALID_REQUEST, f"The parameter '{name}' is given more than once.")
-    return values[0] if values else None
 
 
 def _preview_content(body: bytes, most: int) -> str:

@@ -80,4 +80,4 @@ def problem_page(
         "Vary": "Accept",
         **kept,
     }
-    return Response(page, status, headers, "text/html")
+    return Response(page, status, headers, HTML_TYPE)
