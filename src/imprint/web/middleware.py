@@ -59,8 +59,17 @@ HEALTH_PATH = "/healthz"
 UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
 """Paths without a rate limit here: probes must get through, and `WebhookRoutes` has its own."""
 
-SIGNED_PATHS = ("/auth/", "/create/", "/update/", "/publish/", "/delete/", "/writing/", "/operator")
-"""Paths where every POST costs the check of a signature, or tries a secret."""
+SIGNED_PATHS = (
+    "/auth/",
+    "/create/",
+    "/update/",
+    "/publish/",
+    "/delete/",
+    "/writing/",
+    "/operator",
+    "/studio/",
+)
+"""Paths where every POST costs the check of a signature or a rendering, or tries a secret."""
 
 CONTENT_PATHS = ("/create/", "/update/", "/publish/")
 """Paths whose bodies are stored, and have a rate limit by their bytes."""

@@ -304,36 +304,6 @@ async def test_whoever_may_read_a_post_gets_the_bytes_that_its_cid_names(town: W
     assert response.json()["content"] == "Paid words."
 
 
-async def test_a_preview_is_what_the_page_will_show(town: World) -> None:
-    response = await town.client.post("/studio/preview", json={"content": "a *b* <script>"})
-    assert response.text == "<p>a <em>b</em> &lt;script&gt;</p>\n"
-    assert response.headers["cache-control"] == "private, no-store"
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        (b"{", 400, "invalid_json"),
-        (b"{}", 400, "invalid_request"),
-        (b'{"content": 1}', 400, "invalid_request"),
-    ],
-)
-async def test_a_preview_of_something_else_is_refused(
-    town: World, body: bytes, status: int, code: str
-) -> None:
-    headers = {"Content-Type": "application/json"}
-    response = await town.client.post("/studio/preview", content=body, headers=headers)
-    assert problem(response) == (status, code)
-
-
-async def test_a_preview_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    async with open_world(tmp_path, MAX_CONTENT_BYTES="1000") as world:
-        response = await world.client.post("/studio/preview", json={"content": "a" * 1001})
-        assert problem(response) == (413, "too_large")
-        response = await world.client.post("/studio/preview", json={"content": "a" * 200_000})
-        assert problem(response) == (413, "too_large")
-
-
 async def test_the_studio_has_another_nonce_each_time(town: World) -> None:
     nonces = set()
     for _ in range(2):

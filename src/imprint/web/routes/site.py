@@ -286,8 +286,9 @@ class SiteRoutes:
         return Response(page, 200, headers, HTML_TYPE)
 
     async def preview(self, request: Request) -> Response:
-        """`/studio/preview`: what is being written, as its page will show it."""
+        """`/studio/preview`: what is being written, as its page will show it; needs a session."""
         check_parameters(request)
+        await self.sources.login.authenticate(request.headers.get("authorization"))
         limit = ESCAPED_PREVIEW * self.max_content + SMALL_BODY
         unread = self.bodies.open_json(request, limit)
         client = client_of(request)
