@@ -206,17 +206,35 @@ async def test_an_address_that_only_reads_is_no_author() -> None:
     assert await code_of(posts.author(OWNER)) is Code.NOT_FOUND
 
 
-def test_what_is_kept_is_dropped_when_it_weighs_too_much() -> None:
+def test_what_was_used_least_recently_is_dropped_when_all_weighs_too_much() -> None:
     kept: Derived[str] = Derived(len, 10)
     first, second, third = object(), object(), object()
     for source, text in ((first, "aaaa"), (second, "bbbb")):
         assert kept.of(source, None, lambda text=text: text) == text
         assert kept.of(source, None, lambda: "another") == text
-    # The third is too much: only it stays, and counts.
+    assert kept.find(first, None) == "aaaa"
     assert kept.of(third, None, lambda: "cccc") == "cccc"
-    assert kept.of(third, None, lambda: "another") == "cccc"
-    assert kept.of(first, None, lambda: "dddd") == "dddd"
-    assert kept.of(third, None, lambda: "another") == "cccc"
+    assert (kept.find(first, None), kept.find(third, None)) == ("aaaa", "cccc")
+    assert kept.find(second, None) is None
+    assert kept.weight == 8
+
+
+def test_what_is_made_anew_of_a_source_takes_the_place_of_what_was() -> None:
+    kept: Derived[str] = Derived(len, 10)
+    source = object()
+    assert kept.of(source, 1, lambda: "aaaa") == "aaaa"
+    assert kept.of(source, 2, lambda: "bbbbbb") == "bbbbbb"
+    assert kept.find(source, 1) is None
+    assert kept.weight == 6
+
+
+def test_what_is_heavier_than_all_may_be_is_not_kept() -> None:
+    kept: Derived[str] = Derived(len, 10)
+    small, large = object(), object()
+    kept.keep(small, None, "aaaa")
+    assert kept.of(large, None, lambda: "b" * 11) == "b" * 11
+    assert kept.find(large, None) is None
+    assert kept.find(small, None) == "aaaa"
 
 
 class Rows(list[Sale]):
