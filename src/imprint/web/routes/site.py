@@ -38,9 +38,9 @@ from imprint.web.routes.posts import only_value
 from imprint.web.site.cards import Card, Cards, post_title
 from imprint.web.site.icon import ICON, web_manifest
 from imprint.web.site.license import LICENSE_TYPE, license_document
-from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
+from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.rendered_texts import RenderedTexts
 from imprint.web.site.templates import Templates
 from imprint.web.validators import cached_response
