@@ -28,7 +28,7 @@ class Renderer:
         self.begun.append(content)
         door = self._doors.get(content)
         assert door is None or door.wait(60)
-        return Markup(content)  # noqa: S704 - nobody shows it
+        return Markup(content)
 
 
 async def until_begun(renderer: Renderer, count: int) -> None:
@@ -130,7 +130,7 @@ async def test_a_rendering_that_failed_is_tried_again() -> None:
     def render(content: str, title: str) -> Markup:
         if failures:
             raise failures.pop()
-        return Markup(content)  # noqa: S704 - nobody shows it
+        return Markup(content)
 
     texts = RenderedTexts(render=render)
     with pytest.raises(ValueError, match="broken"):

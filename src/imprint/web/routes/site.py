@@ -81,8 +81,12 @@ class PreviewBody(msgspec.Struct):
     content: str
 
 
-def _kept_pages(most: int = KEPT_BYTES) -> Derived[RenderedPage]:
-    return Derived(lambda page: page.weight, most)
+def _kept_pages() -> Derived[RenderedPage]:
+    return Derived(lambda page: page.weight, KEPT_BYTES)
+
+
+def _kept_searches() -> Derived[RenderedPage]:
+    return Derived(lambda page: page.weight, SEARCH_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ class SiteRoutes:
     rpc_url: str | None
     texts: RenderedTexts = field(default_factory=RenderedTexts)
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
-    _searches: Derived[RenderedPage] = field(default_factory=partial(_kept_pages, SEARCH_BYTES))
+    _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _composed: SingleFlight[object, RenderedPage] = field(default_factory=SingleFlight)
 
