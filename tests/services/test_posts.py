@@ -27,6 +27,7 @@ from imprint.domain.indexed_posts import (
 from imprint.domain.posts import BlockRef
 from imprint.domain.sessions import Session
 from imprint.services.posts import KEPT_ROWS, PAGE_SIZE, Derived, ListRequest, Posts
+from imprint.services.search import FoundPosts
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 OWNER = Address("0x" + "ab" * 20)
@@ -261,3 +262,18 @@ async def test_pages_are_kept_up_to_a_number_of_rows() -> None:
     gc.collect()
     kept = [rows for watched in index.read if (rows := watched()) is not None]
     assert 0 < len(kept) <= KEPT_ROWS // 1_000
+
+
+class AnySearch:
+    """Finds nothing, each time anew."""
+
+    async def find(self, *given: Any, by_score: bool) -> FoundPosts:
+        return FoundPosts((), {}, None)
+
+
+async def test_searches_push_no_list_out() -> None:
+    posts = replace(make_posts(Index()), search=AnySearch())
+    listed = await posts.list(ListRequest())
+    for _ in range(KEPT_ROWS + 1):
+        await posts.list(ListRequest(search="ink"))
+    assert await posts.list(ListRequest()) is listed

@@ -1,7 +1,6 @@
 """Pages that are kept: which are rendered again, and how many bytes they take together."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ pytestmark = EVERY_DATABASE
 
 
 @pytest.fixture
-def rendered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+def rendered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts how often each template is rendered."""
     counted: Counter[str] = Counter()
     render = Templates.render
@@ -29,7 +28,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         return render(self, name, **values)
 
     monkeypatch.setattr(Templates, "render", count)
-    yield counted
+    return counted
 
 
 def long_text(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Rendered texts: shared by those who want the same, in turns, kept within a number of characters."""
+"""Rendered texts: shared by those who want the same, in turns, and kept within a size."""
 
 import asyncio
 import threading
@@ -16,6 +16,8 @@ class Renderer:
 
     def __init__(self) -> None:
         self.begun: list[str] = []
+        self._loop = asyncio.get_running_loop()
+        self._news: asyncio.Queue[None] = asyncio.Queue()
         self._doors: dict[str, threading.Event] = {}
 
     def hold(self, content: str) -> None:
@@ -24,17 +26,17 @@ class Renderer:
     def let_go(self, content: str) -> None:
         self._doors[content].set()
 
+    async def until_begun(self, count: int) -> None:
+        """Wait until so many renderings have begun."""
+        while len(self.begun) < count:
+            await self._news.get()
+
     def __call__(self, content: str, title: str) -> Markup:
         self.begun.append(content)
+        self._loop.call_soon_threadsafe(self._news.put_nowait, None)
         door = self._doors.get(content)
         assert door is None or door.wait(60)
         return Markup(content)
-
-
-async def until_begun(renderer: Renderer, count: int) -> None:
-    async with asyncio.timeout(60):
-        while len(renderer.begun) < count:
-            await asyncio.sleep(0.001)
 
 
 async def settle() -> None:
@@ -59,7 +61,7 @@ async def fill(readers: Readers) -> list["asyncio.Task[Markup]"]:
     for name in names:
         readers.renderer.hold(name)
     tasks = [asyncio.create_task(readers.wants(name, name)) for name in names]
-    await until_begun(readers.renderer, AT_ONCE)
+    await readers.renderer.until_begun(AT_ONCE)
     return tasks
 
 
@@ -67,7 +69,7 @@ async def test_clients_that_want_the_same_text_share_one_rendering() -> None:
     readers = Readers()
     readers.renderer.hold("text")
     wanting = [asyncio.create_task(readers.wants(name, "text")) for name in "abc"]
-    await until_begun(readers.renderer, 1)
+    await readers.renderer.until_begun(1)
     readers.renderer.let_go("text")
     assert await asyncio.gather(*wanting) == ["text"] * 3
     assert await readers.wants("d", "text") == "text"
@@ -80,7 +82,7 @@ async def test_the_others_get_a_text_when_the_first_client_goes_away(*, waits: b
     others = await fill(readers) if waits else []
     readers.renderer.hold("text")
     first, second = (asyncio.create_task(readers.wants(name, "text")) for name in "ab")
-    await (settle() if waits else until_begun(readers.renderer, 1))
+    await (settle() if waits else readers.renderer.until_begun(1))
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
@@ -103,9 +105,9 @@ async def test_a_shared_text_does_not_wait_for_the_turns_of_a_client_that_wants_
     wanting.append(asyncio.create_task(readers.wants("reader", "shared")))
     await settle()
     readers.renderer.let_go("slot 0")
-    await until_begun(readers.renderer, AT_ONCE + 1)
+    await readers.renderer.until_begun(AT_ONCE + 1)
     readers.renderer.let_go("slot 1")
-    await until_begun(readers.renderer, AT_ONCE + 2)
+    await readers.renderer.until_begun(AT_ONCE + 2)
     assert set(readers.renderer.begun[AT_ONCE:]) == {"many 0", "shared"}
     for name in (*many, "shared"):
         readers.renderer.let_go(name)
@@ -116,7 +118,7 @@ async def test_what_all_have_left_is_kept_all_the_same() -> None:
     readers = Readers()
     readers.renderer.hold("text")
     left = asyncio.create_task(readers.wants("a", "text"))
-    await until_begun(readers.renderer, 1)
+    await readers.renderer.until_begun(1)
     left.cancel()
     await settle()
     readers.renderer.let_go("text")
