@@ -27,7 +27,10 @@ from tests.browser.hostile.payloads import (
 from tests.browser.posts import READER, ForeignPost, NewPost, buy, create_on_chain, publish
 from tests.browser.states import STATES, Place
 from tests.browser.wallet import BrowserWallet
+from tests.browser.writing import WalletOf, elsewhere
 from tests.processes import Service, free_port, running
+
+from imprint.client import Imprint, NodeWallet
 
 INSPECTION = (Path(__file__).parent / "hostile" / "inspection.js").read_text(encoding="utf-8")
 
@@ -41,10 +44,10 @@ PICTURES = """
 forbids the page to evaluate text."""
 
 INSERT = """
-async (documents) => {
+async ([token, documents]) => {
   const found = [];
   for (const [name, content] of documents) {
-    const headers = {"Content-Type": "application/json"};
+    const headers = {"Content-Type": "application/json", Authorization: `Bearer ${token}`};
     const body = JSON.stringify({content});
     const response = await fetch("/studio/preview", {method: "POST", headers, body});
     if (!response.ok) found.push([name, `refused with ${response.status}`]);
@@ -128,6 +131,16 @@ def watch(open_page: OpenPage) -> Iterator[Watch]:
     assert [each for watched in everyone for each in watched.found] == []
 
 
+@pytest.fixture
+def token(service: Service, wallet_of: WalletOf) -> str:
+    """A session, without which the service renders no previews."""
+
+    async def log_in(imprint: Imprint, wallet: NodeWallet) -> str:
+        return (await imprint.login(wallet)).token
+
+    return elsewhere(service.url, wallet_of(READER).accounts[0], log_in)
+
+
 def test_the_inspection_sees_what_runs(open_page: OpenPage) -> None:
     opened = open_page(bypass_csp=True)
     watched = Watched(opened)
@@ -156,12 +169,12 @@ def test_the_policy_reports_what_tries_to_run(open_page: OpenPage) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_a_hostile_text_runs_nothing(
-    watch: Watch, corpus: str, document: str, has_policy: bool
+    watch: Watch, token: str, corpus: str, document: str, has_policy: bool
 ) -> None:
     watched = watch(bypass_csp=not has_policy)
     page = watched.visit("/library")
     documents = [[each.name, DOCUMENTS[document](each.text)] for each in CORPORA[corpus]()]
-    assert page.evaluate(INSERT, documents) == []
+    assert page.evaluate(INSERT, [token, documents]) == []
     page.wait_for_function(PICTURES)
     assert page.evaluate("window.__ran") == []
     assert watched.opened.problems() == []

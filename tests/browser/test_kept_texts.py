@@ -77,9 +77,12 @@ def test_an_ended_session_leaves_the_text_and_its_saves(
     note = page.get_by_text("You are not signed in. You can write and save")
     expect(note).to_be_visible()
     expect(editor(page)).to_contain_text("It has ended.")
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text("Your session has ended")
     assert violations(page) == []
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(note).to_have_count(0)
+    expect(preview.locator(".text")).to_contain_text("It has ended.")
     expect(editor(page)).to_contain_text("It has ended.")
     add(page, " And on.")
     save(page)

@@ -18,6 +18,7 @@ from tests.browser.writing import (
     sign_in,
     standing,
     violations,
+    wait_until_kept,
 )
 
 from imprint.client import Imprint, NodeWallet
@@ -91,6 +92,24 @@ def test_a_writing_session_saves_without_prompts_until_it_is_ended(
     expect(standing(page)).to_have_text("Unsaved changes, kept in this browser")
     save(page)
     assert opened.wallet.prompts[before:] == ["eth_signTypedData_v4"]
+
+
+def test_the_preview_appears_after_sign_in(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    opened = open_page(wallet_of(6))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "# Before a session\n\nWith *leaning* words.")
+    expect(page.locator(".preview em")).to_have_text("leaning")
+    wait_until_kept(page, "leaning")
+    page.evaluate('localStorage.removeItem("imprint.session")')
+    page.reload()
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text("The preview appears after you sign in.")
+    expect(editor(page)).to_contain_text("leaning")
+    assert violations(page) == []
+    preview.get_by_role("button", name="Sign in for the preview").click()
+    expect(preview.locator("em")).to_have_text("leaning")
+    expect(preview.get_by_role("button")).to_have_count(0)
 
 
 def test_signing_out_on_every_device_ends_writing_without_prompts(

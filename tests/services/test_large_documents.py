@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from imprint.domain.errors import Code, Unavailable
-from imprint.services.large_documents import FairQueue, LargeDocuments
+from imprint.services.large_documents import FairQueue, LargeDocuments, Turn
 
 
 class Visitors:
@@ -111,3 +111,64 @@ async def test_one_document_is_made_at_a_time_even_if_its_request_is_cancelled()
     released.set()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert most == 1
+
+
+async def test_a_turn_comes_when_it_is_that_of_any_of_its_keys():
+    queue = FairQueue(1)
+    visitors = Visitors(queue)
+    tasks = [visitors.send("many", name) for name in ("first", "second", "third")]
+    shared, entered = Turn(["many"]), asyncio.Event()
+
+    async def visit():
+        async with queue.take(shared):
+            entered.set()
+
+    tasks.append(asyncio.create_task(visit()))
+    await settle()
+    queue.join(shared, "one")
+    queue.join(shared, "one")
+    await visitors.let_go("first")
+    await visitors.let_go("second")
+    assert entered.is_set()
+    assert visitors.inside == ["first", "second", "third"]
+    await visitors.let_go("third")
+    await asyncio.gather(*tasks)
+
+
+async def test_a_turn_is_joined_before_it_waits_and_after_it_came():
+    queue = FairQueue(1)
+    visitors = Visitors(queue)
+    first = visitors.send("a", "first")
+    await settle()
+    shared, entered, leave = Turn(["many"]), asyncio.Event(), asyncio.Event()
+    queue.join(shared, "before")
+
+    async def visit():
+        async with queue.take(shared):
+            entered.set()
+            await leave.wait()
+
+    visit_task = asyncio.create_task(visit())
+    await settle()
+    await visitors.let_go("first")
+    assert entered.is_set()
+    queue.join(shared, "after")
+    second = visitors.send("after", "second")
+    await settle()
+    leave.set()
+    await settle()
+    assert visitors.inside == ["first", "second"]
+    await visitors.let_go("second")
+    await asyncio.gather(first, visit_task, second)
+
+
+async def test_a_slot_is_not_given_to_who_was_cancelled_in_the_same_moment():
+    visitors = Visitors(FairQueue(1))
+    first, second, third = (visitors.send(name, name) for name in "abc")
+    await settle()
+    visitors.doors["a"].set()
+    second.cancel()
+    await settle()
+    assert visitors.inside == ["a", "c"]
+    await visitors.let_go("c")
+    await asyncio.gather(first, third)

@@ -27,6 +27,7 @@ from imprint.domain.indexed_posts import (
 from imprint.domain.posts import BlockRef
 from imprint.domain.sessions import Session
 from imprint.services.posts import KEPT_ROWS, PAGE_SIZE, Derived, ListRequest, Posts
+from imprint.services.search import FoundPosts
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 OWNER = Address("0x" + "ab" * 20)
@@ -206,17 +207,35 @@ async def test_an_address_that_only_reads_is_no_author() -> None:
     assert await code_of(posts.author(OWNER)) is Code.NOT_FOUND
 
 
-def test_what_is_kept_is_dropped_when_it_weighs_too_much() -> None:
+def test_what_was_used_least_recently_is_dropped_when_all_weighs_too_much() -> None:
     kept: Derived[str] = Derived(len, 10)
     first, second, third = object(), object(), object()
     for source, text in ((first, "aaaa"), (second, "bbbb")):
         assert kept.of(source, None, lambda text=text: text) == text
         assert kept.of(source, None, lambda: "another") == text
-    # The third is too much: only it stays, and counts.
+    assert kept.find(first, None) == "aaaa"
     assert kept.of(third, None, lambda: "cccc") == "cccc"
-    assert kept.of(third, None, lambda: "another") == "cccc"
-    assert kept.of(first, None, lambda: "dddd") == "dddd"
-    assert kept.of(third, None, lambda: "another") == "cccc"
+    assert (kept.find(first, None), kept.find(third, None)) == ("aaaa", "cccc")
+    assert kept.find(second, None) is None
+    assert kept.weight == 8
+
+
+def test_what_is_made_anew_of_a_source_takes_the_place_of_what_was() -> None:
+    kept: Derived[str] = Derived(len, 10)
+    source = object()
+    assert kept.of(source, 1, lambda: "aaaa") == "aaaa"
+    assert kept.of(source, 2, lambda: "bbbbbb") == "bbbbbb"
+    assert kept.find(source, 1) is None
+    assert kept.weight == 6
+
+
+def test_what_is_heavier_than_all_may_be_is_not_kept() -> None:
+    kept: Derived[str] = Derived(len, 10)
+    small, large = object(), object()
+    kept.keep(small, None, "aaaa")
+    assert kept.of(large, None, lambda: "b" * 11) == "b" * 11
+    assert kept.find(large, None) is None
+    assert kept.find(small, None) == "aaaa"
 
 
 class Rows(list[Sale]):
@@ -243,3 +262,18 @@ async def test_pages_are_kept_up_to_a_number_of_rows() -> None:
     gc.collect()
     kept = [rows for watched in index.read if (rows := watched()) is not None]
     assert 0 < len(kept) <= KEPT_ROWS // 1_000
+
+
+class AnySearch:
+    """Finds nothing, each time anew."""
+
+    async def find(self, *given: Any, by_score: bool) -> FoundPosts:
+        return FoundPosts((), {}, None)
+
+
+async def test_searches_push_no_list_out() -> None:
+    posts = replace(make_posts(Index()), search=AnySearch())
+    listed = await posts.list(ListRequest())
+    for _ in range(KEPT_ROWS + 1):
+        await posts.list(ListRequest(search="ink"))
+    assert await posts.list(ListRequest()) is listed

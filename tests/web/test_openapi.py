@@ -162,11 +162,12 @@ def test_every_alias_names_its_operation() -> None:
     }
 
 
-def test_only_private_reads_need_a_session() -> None:
+def test_only_private_reads_and_previews_need_a_session() -> None:
     places = OPERATIONS_BY_PLACE.items()
     protected = {path for (_, path), each in places if each["security"] == [{"session": []}]}
     own = {"/me/library", "/me/sales", "/me/feeds", "/me/feeds/{id}"}
     own |= {"/writing/sessions", "/writing/sessions/{id}", "/auth/logout", "/p/{id}/text"}
+    own.add("/studio/preview")
     assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"} | own
     optional = {path for (_, path), each in places if {} in each["security"]}
     assert optional == {"/posts/{id}/content", "/p/{id}/document"}

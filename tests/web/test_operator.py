@@ -1,5 +1,6 @@
 """The operator's page."""
 
+import logging
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -128,6 +129,27 @@ async def test_guesses_have_the_rate_limit_of_signed_requests(tmp_path: Path) ->
     async with open_world(tmp_path, **given) as world:
         guesses = [(await sign_in(world, "wrong")).status_code for _ in range(4)]
         assert guesses == [403, 403, 403, 429]
+
+
+async def test_a_failed_sign_in_is_logged_with_its_client_and_without_what_was_typed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_world(tmp_path, **GIVEN) as world:
+        caplog.set_level(logging.INFO)
+        await sign_in(world, "a-wrong-guess")
+        await sign_in(world)
+    logged = {
+        record.message: record
+        for record in caplog.records
+        if record.name == "imprint.web.routes.operator"
+    }
+    failed = logged["a sign-in of the operator failed"]
+    assert (failed.levelname, vars(failed)["client"]) == ("WARNING", "127.0.0.1")
+    opened = logged["the operator signed in"]
+    assert (opened.levelname, vars(opened)["client"]) == ("INFO", "127.0.0.1")
+    for record in caplog.records:
+        assert not {"a-wrong-guess", SECRET} & {str(value) for value in vars(record).values()}
+        assert "a-wrong-guess" not in record.getMessage()
 
 
 async def test_the_page_shows_where_the_follower_stands_and_what_there_is(tmp_path: Path) -> None:

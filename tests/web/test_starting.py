@@ -1,11 +1,12 @@
 """A service that waits for a dependency: alive, not ready, and one refusal for everything else."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
 import pytest
-from tests.world import open_world
+from tests.world import ORIGIN, open_world
 
 from imprint.bootstrap import build_starting_service
 from imprint.domain.errors import Unavailable
@@ -17,9 +18,7 @@ async def starting(tmp_path: Path) -> AsyncIterator[tuple[StartingApp, httpx2.As
     async with open_world(tmp_path) as world:
         app = build_starting_service(world.settings)
         transport = httpx2.ASGITransport(app=app)
-        async with httpx2.AsyncClient(
-            transport=transport, base_url="http://imprint.test"
-        ) as client:
+        async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
             yield app, client
 
 
@@ -72,3 +71,38 @@ async def test_everything_else_is_refused_with_the_code_of_the_dependency(
     assert response.json()["code"] == "storage_unavailable"
     assert int(response.headers["Retry-After"]) >= 1
     assert "X-Request-Id" in response.headers
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize("path", ["/", "/p/1", "/studio", "/docs", "/none"])
+async def test_a_browser_gets_a_page_to_load_again(starting: Starting, path: str) -> None:
+    app, client = starting
+    app.wait_for(Unavailable.storage())
+    response = await client.get(path, headers=BROWSER)
+    assert response.status_code == 503
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert int(response.headers["retry-after"]) >= 1
+    assert response.headers["cache-control"] == "no-store"
+    assert "script-src 'self';" in response.headers["content-security-policy"]
+    assert "The service is starting." in response.text
+    assert "Please load the page again in a moment." in response.text
+
+
+async def test_the_page_has_the_files_that_it_loads(starting: Starting) -> None:
+    client = starting[1]
+    text = (await client.get("/", headers=BROWSER)).text
+    names = re.findall(r'"(/assets/[^"]+)"', text)
+    assert names
+    for name in names:
+        assert (await client.get(name)).status_code == 200
+
+
+async def test_without_a_site_a_browser_gets_what_programs_get(tmp_path: Path) -> None:
+    async with open_world(tmp_path, SITE="off") as world:
+        transport = httpx2.ASGITransport(app=build_starting_service(world.settings))
+        async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+            response = await client.get("/", headers=BROWSER)
+    assert response.status_code == 503
+    assert response.headers["content-type"] == "application/problem+json"

@@ -277,7 +277,7 @@ def _checks(
 
 def build_starting_service(settings: Settings) -> StartingApp:
     """The web application of a service that waits for a dependency before it can start."""
-    return StartingApp(_web_options(settings), monotonic)
+    return StartingApp(_facts(settings, None), _web_options(settings), monotonic)
 
 
 def _web_options(settings: Settings) -> WebOptions:

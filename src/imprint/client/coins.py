@@ -3,9 +3,8 @@
 import re
 
 from imprint.client.records import Wei
-
-DECIMALS = 18
-"""Digits of a coin after the point."""
+from imprint.domain import coins
+from imprint.domain.coins import DECIMALS
 
 _AMOUNT = re.compile(rf"([0-9]+)?(?:\.([0-9]{{1,{DECIMALS}}}))?", re.ASCII)
 _LIMIT = 2**256
@@ -20,9 +19,7 @@ def format_coin(wei: int | str) -> str:
     amount = int(wei)
     if amount < 0:
         raise ValueError("An amount is not negative.")
-    whole, rest = divmod(amount, 10**DECIMALS)
-    digits = f"{rest:0{DECIMALS}d}".rstrip("0")
-    return f"{whole}.{digits}" if digits else f"{whole}"
+    return coins.format_coin(amount)
 
 
 def parse_coin(text: str) -> Wei:

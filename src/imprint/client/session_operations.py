@@ -13,6 +13,7 @@ from imprint.client.typed_data import opening_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import KeyStore, WritingSession, new_key, public_point
 from imprint.domain.addresses import checksum_address, parse_address
+from imprint.domain.instants import format_instant
 
 WRITING_SECONDS = 12 * 3600
 """How long a writing session lasts if nothing else is said; a service allows twice as much."""
@@ -105,7 +106,7 @@ class SessionOperations(Connection):
 
 def _login_message(site: str, address: str, statement: str, *, chain_id: int, now: int) -> str:
     """The text of EIP-4361, which has the address with its checksum."""
-    issued = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    issued = format_instant(datetime.fromtimestamp(now, UTC))
     said = f"{statement}\n" if statement else ""
     return (
         f"{urlsplit(site).netloc} wants you to sign in with your Ethereum account:\n"

@@ -23,8 +23,6 @@ ALL_POSTS = "/feeds/posts"
 PRIVATE_FEEDS = "/feeds/private/"
 """What the paths of private feeds begin with; their tokens follow, and are never logged."""
 
-_WEI_DIGITS = 18
-
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
@@ -66,10 +64,3 @@ def tag_path(tag: str) -> str:
 def author_path(author: Address) -> str:
     """The path of the feed of an author."""
     return f"/feeds/authors/{author}"
-
-
-def format_ether(wei: int) -> str:
-    """An amount in ether, exactly: `0.01 ETH`."""
-    whole, rest = divmod(wei, 10**_WEI_DIGITS)
-    digits = f"{rest:0{_WEI_DIGITS}d}".rstrip("0")
-    return f"{whole}.{digits} ETH" if digits else f"{whole} ETH"

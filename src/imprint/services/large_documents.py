@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from imprint.domain.errors import Code, Unavailable
@@ -24,32 +25,60 @@ MAX_WAIT = 20.0
 """Seconds that a request waits for its turn; one document takes some hundredths of a second."""
 
 
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A place in a queue; it comes when it is the turn of any of its keys."""
+
+    keys: list[str]
+    granted: "asyncio.Future[None] | None" = None
+    """None while it does not wait."""
+
+
 class FairQueue:
     """At most `slots` holders at once; the others wait, and keys take turns.
 
-    Who has waited for `seconds` gets `Unavailable`.
+    Who has waited for `seconds` gets `Unavailable` with this `detail`.
     """
 
-    def __init__(self, slots: int, seconds: float = MAX_WAIT) -> None:
+    def __init__(
+        self,
+        slots: int,
+        seconds: float = MAX_WAIT,
+        detail: str = "Too many large documents are being stored.",
+    ) -> None:
         self._free = slots
         self._seconds = seconds
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._detail = detail
+        self._waiting: dict[str, deque[Turn]] = {}
+
+    def turn(self, key: str) -> AbstractAsyncContextManager[None]:
+        """Hold a slot until the block ends."""
+        return self.take(Turn([key]))
 
     @asynccontextmanager
-    async def turn(self, key: str) -> AsyncIterator[None]:
-        """Hold a slot until the block ends."""
+    async def take(self, turn: Turn) -> AsyncIterator[None]:
+        """Hold a slot until the block ends; others may `join` the turn while it waits."""
         if self._free:
             self._free -= 1
         else:
-            await self._wait(key)
+            await self._wait(turn)
         try:
             yield
         finally:
             self._pass_on()
 
-    async def _wait(self, key: str) -> None:
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key, deque()).append(granted)
+    def join(self, turn: Turn, key: str) -> None:
+        """Let a turn come when it is this key's, too."""
+        if key in turn.keys:
+            return
+        turn.keys.append(key)
+        if turn.granted is not None and not turn.granted.done():
+            self._waiting.setdefault(key, deque()).append(turn)
+
+    async def _wait(self, turn: Turn) -> None:
+        granted = turn.granted = asyncio.get_running_loop().create_future()
+        for key in turn.keys:
+            self._waiting.setdefault(key, deque()).append(turn)
         try:
             async with asyncio.timeout(self._seconds):
                 await granted
@@ -57,29 +86,36 @@ class FairQueue:
             if granted.done() and not granted.cancelled():
                 self._pass_on()
             else:
-                self._leave(key, granted)
+                self._leave(turn)
             if isinstance(error, TimeoutError):
                 OVERLOADS.labels("documents").inc()
-                raise Unavailable(
-                    Code.OVERLOADED, "Too many large documents are being stored."
-                ) from None
+                raise Unavailable(Code.OVERLOADED, self._detail) from None
             raise
 
     def _pass_on(self) -> None:
         """Give the slot to the first of the next key, which goes to the end of the row."""
-        for key, theirs in self._waiting.items():
-            granted = theirs.popleft()
-            del self._waiting[key]
+        while self._waiting:
+            key, theirs = next(iter(self._waiting.items()))
+            turn = theirs[0]
+            self._leave(turn)
+            if turn.granted is None or turn.granted.done():
+                # It was cancelled a moment ago, and has not heard of it yet.
+                continue
             if theirs:
-                self._waiting[key] = theirs
-            granted.set_result(None)
+                self._waiting[key] = self._waiting.pop(key)
+            turn.granted.set_result(None)
             return
         self._free += 1
 
-    def _leave(self, key: str, granted: "asyncio.Future[None]") -> None:
-        self._waiting[key].remove(granted)
-        if not self._waiting[key]:
-            del self._waiting[key]
+    def _leave(self, turn: Turn) -> None:
+        """Take a turn out of the rows of all its keys."""
+        for key in turn.keys:
+            theirs = self._waiting.get(key)
+            if theirs is None or turn not in theirs:
+                continue
+            theirs.remove(turn)
+            if not theirs:
+                del self._waiting[key]
 
 
 class LargeDocuments:

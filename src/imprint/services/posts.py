@@ -1,5 +1,6 @@
 """Posts, authors, libraries, sales and totals, as the index shows them."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -45,6 +46,10 @@ STATS_DAYS = 90
 
 KEPT_ROWS = 20_000
 """Posts, sales or days in the pages of one kind that are kept, of about a kilobyte each."""
+
+FOUND_ROWS = 2_000
+"""Posts in the results of searches that are kept: few are asked for twice, and no crawler that
+tries words pushes lists out."""
 
 T = TypeVar("T")
 
@@ -101,32 +106,57 @@ class Derived(Generic[T]):
     """What was made of a value that the catalog keeps, by the identity of that value.
 
     The catalog returns the same value until a commit, so what is made of it is made once. `weigh`
-    says how much memory a result takes; if all together take more than `most`, they are dropped.
+    says how much memory a result takes. All together take at most `most`: those that were used
+    least recently are dropped, and one that is heavier alone is not kept.
     """
 
     def __init__(self, weigh: Callable[[T], int], most: int) -> None:
         self._weigh = weigh
         self._most = most
         self._weight = 0
-        self._made: dict[int, tuple[object, object, T]] = {}
+        self._made: OrderedDict[int, tuple[object, object, T]] = OrderedDict()
+
+    @property
+    def weight(self) -> int:
+        """What all results that are kept take together."""
+        return self._weight
 
     def of(self, source: object, beside: object, make: Callable[[], T]) -> T:
         """What `make` made of this source, together with an equal `beside`."""
+        known = self.find(source, beside)
+        if known is None:
+            known = make()
+            self.keep(source, beside, known)
+        return known
+
+    def find(self, source: object, beside: object) -> T | None:
+        """What is kept of this source, together with an equal `beside`."""
         known = self._made.get(id(source))
-        if known is not None and known[0] is source and known[1] == beside:
-            return known[2]
-        made = make()
-        self._weight += self._weigh(made)
-        if self._weight > self._most:
-            self._made.clear()
-            self._weight = self._weigh(made)
+        if known is None or known[0] is not source or known[1] != beside:
+            return None
+        self._made.move_to_end(id(source))
+        return known[2]
+
+    def keep(self, source: object, beside: object, made: T) -> None:
+        """Keep what was made of this source, in the place of what was made of it before."""
+        self._drop(id(source))
+        weight = self._weigh(made)
+        if weight > self._most:
+            return
         self._made[id(source)] = source, beside, made
-        return made
+        self._weight += weight
+        while self._weight > self._most:
+            self._drop(next(iter(self._made)))
+
+    def _drop(self, key: int) -> None:
+        known = self._made.pop(key, None)
+        if known is not None:
+            self._weight -= self._weigh(known[2])
 
 
-def _pages(rows: Callable[[T], Sized]) -> Callable[[], Derived[T]]:
+def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
     """Makes a place for pages with these rows; an empty page weighs as much as a row."""
-    return lambda: Derived(lambda page: 1 + len(rows(page)), KEPT_ROWS)
+    return lambda: Derived(lambda page: 1 + len(rows(page)), most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +169,9 @@ class Posts:
     search: Search
     library_search: LibrarySearch
     _listed: Derived[ListedPosts] = field(default_factory=_pages(lambda page: page.posts))
+    _found: Derived[ListedPosts] = field(
+        default_factory=_pages(lambda page: page.posts, FOUND_ROWS)
+    )
     _libraries: Derived[Library] = field(default_factory=_pages(lambda page: page.held))
     _sales: Derived[SalesPage] = field(default_factory=_pages(lambda page: page.sales))
     _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days))
@@ -185,7 +218,7 @@ class Posts:
             return ListedPosts(found.posts, token, found.snippets)
 
         # Texts that differ in case or marks find the same, but each has tokens of its own.
-        return self._listed.of(found, (expires, text), make)
+        return self._found.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> IndexedPost:
         """The post with this id. Refuses one that does not exist."""

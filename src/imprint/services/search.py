@@ -50,6 +50,8 @@ MOST_BYTES = 4 * 1024 * 1024
 LIBRARY_SEARCHES = 4
 """Searches in libraries that run at once; readers take turns."""
 
+OVERLOADED = "Too many libraries are being searched."
+
 _KEPT = 512
 """How many pages are kept until the next commit."""
 
@@ -235,7 +237,9 @@ class LibrarySearch:
     index: PostIndexReader
     catalog: Catalog
     reads: Reads
-    _turns: FairQueue = field(default_factory=lambda: FairQueue(LIBRARY_SEARCHES))
+    _turns: FairQueue = field(
+        default_factory=lambda: FairQueue(LIBRARY_SEARCHES, detail=OVERLOADED)
+    )
 
     async def find(
         self, session: LiveSession, query: SearchQuery, before: int | None, limit: int

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -43,7 +44,7 @@ from imprint.web.problems import (
 )
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
-from imprint.web.routes.about import AboutRoutes, StartingRoutes
+from imprint.web.routes.about import STARTING, AboutRoutes, StartingRoutes
 from imprint.web.routes.assets import AssetRoutes
 from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
@@ -60,7 +61,13 @@ from imprint.web.routing import Application
 from imprint.web.site.assets import ASSET_PATH, Assets, built_assets
 from imprint.web.site.cards import Cards
 from imprint.web.site.policy import content_policy
-from imprint.web.site.problem_pages import ProblemHandler, page_handler
+from imprint.web.site.problem_pages import (
+    ProblemHandler,
+    Refuse,
+    failure_responder,
+    page_handler,
+    problem_page,
+)
 from imprint.web.site.templates import Templates
 
 WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
@@ -195,7 +202,7 @@ def build_app(
         handlers = {kind: page_handler(handler, site.refuse) for kind, handler in handlers.items()}
     return Application(
         routes=routes,
-        middleware=_middleware(routes, options, monotonic),
+        middleware=_middleware(routes, options, monotonic, None if site is None else site.refuse),
         exception_handlers=handlers,
         lifespan=lifespan,
     )
@@ -204,20 +211,27 @@ def build_app(
 class StartingApp:
     """The application of a service that waits for a dependency before it can start.
 
-    It is alive and not ready, and refuses everything else with the code of that dependency.
+    It is alive and not ready, and refuses everything else with the code of that dependency:
+    browsers with a page, and with the files that the page loads.
     """
 
-    def __init__(self, options: WebOptions, monotonic: Monotonic) -> None:
-        missing = Unavailable(Code.DATABASE_UNAVAILABLE, "The service is starting.")
-        self._routes = StartingRoutes(missing)
+    def __init__(self, facts: Facts, options: WebOptions, monotonic: Monotonic) -> None:
+        missing = Unavailable(Code.DATABASE_UNAVAILABLE, STARTING)
+        assets = built_assets()
+        refuse_page = None
+        if facts.site is not None:
+            templates = _templates(facts, facts.site, assets)
+            refuse_page = partial(problem_page, templates, rpc_url=_rpc_url(facts))
+        self._routes = StartingRoutes(missing, refuse_page)
         routes = [
             Route("/healthz", self._routes.healthz),
             Route("/readyz", self._routes.readyz),
+            Route(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
         ]
         refuse = self._routes.refuse
         self._app = Application(
             routes,
-            _middleware(routes, options, monotonic),
+            _middleware(routes, options, monotonic, refuse_page),
             {Problem: on_problem, 404: refuse, 405: refuse},
         )
 
@@ -284,7 +298,7 @@ def _routes(
 def _about(
     services: Services, facts: Facts, options: WebOptions, clock: Clock, assets: Assets
 ) -> AboutRoutes:
-    openapi = describe_interface(facts.service["version"])
+    openapi = describe_interface(facts.service["version"], has_site=facts.site is not None)
     scripts = (assets.url("docs.js"), assets.url("theme.js"))
     docs = PageAssets(assets.url("docs.css"), *scripts, has_site=facts.site is not None)
     return AboutRoutes(
@@ -292,7 +306,7 @@ def _about(
         msgspec.json.encode(facts.marketplace),
         msgspec.json.encode(openapi),
         docs_page(openapi, facts.service, docs).encode(),
-        content_policy(facts.service["chain"].get("rpc_url")),
+        content_policy(_rpc_url(facts)),
         services.readiness,
         options.security_contact,
         clock,
@@ -308,23 +322,33 @@ def _site(
     budget: ResponseBudget,
     assets: Assets,
 ) -> SiteRoutes:
-    shared = {
-        "site_name": decided.name,
-        "facts": facts.service,
-        "fediverse_creator": decided.fediverse_creator,
-    }
     return SiteRoutes(
         SiteSources(
             services.login, services.posts, services.pages, services.reads, services.totals
         ),
-        Templates(assets, shared),
+        _templates(facts, decided, assets),
         Cards(facts.links.service, decided.name),
         BodyReader(options.body_timeout),
         budget,
         options.max_content,
         decided.ai_training,
-        facts.service["chain"].get("rpc_url"),
+        _rpc_url(facts),
     )
+
+
+def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
+    shared = {
+        "site_name": decided.name,
+        "facts": facts.service,
+        "fediverse_creator": decided.fediverse_creator,
+    }
+    return Templates(assets, shared)
+
+
+def _rpc_url(facts: Facts) -> str | None:
+    """The node that pages call, under `imprint dev`."""
+    url: str | None = facts.service["chain"].get("rpc_url")
+    return url
 
 
 def _site_routes(site: SiteRoutes) -> Iterator[Route]:
@@ -433,17 +457,18 @@ def _about_routes(about: AboutRoutes) -> Iterator[Route]:
     yield Route("/readyz", about.readyz)
 
 
-def _middleware(routes: list[Route], options: WebOptions, monotonic: Monotonic) -> list[Middleware]:
+def _middleware(
+    routes: list[Route], options: WebOptions, monotonic: Monotonic, refuse_page: Refuse | None
+) -> list[Middleware]:
     """The middleware, the outermost first."""
-    paths = frozenset(route.path for route in routes)
-    chosen = [
-        Middleware(
-            RequestMiddleware,
-            limits=_limits(options, monotonic),
-            paths=paths,
-            counts_clients=options.has_shares,
-        )
-    ]
+    given: dict[str, Any] = {
+        "limits": _limits(options, monotonic),
+        "paths": frozenset(route.path for route in routes),
+        "counts_clients": options.has_shares,
+    }
+    if refuse_page is not None:
+        given["respond_to_failure"] = failure_responder(refuse_page)
+    chosen = [Middleware(RequestMiddleware, **given)]
     if options.trusted_proxies:
         # Replaces the proxy's address in the scope, which the limits of clients are counted by.
         proxies = TrustedProxies(options.trusted_proxies)

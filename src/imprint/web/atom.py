@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from imprint.domain.feeds import Feed, FeedEntry, format_ether
+from imprint.domain.coins import format_ether
+from imprint.domain.feeds import Feed, FeedEntry
+from imprint.domain.instants import format_instant
 from imprint.web.escapes import html_paragraphs, xml_text
 from imprint.web.feed_links import FeedLinks, teaser
 
@@ -26,7 +28,7 @@ def _document(feed: Feed, links: FeedLinks) -> Iterator[str]:
     yield f'<feed xmlns="http://www.w3.org/2005/Atom" xmlns:imprint="{EXTENSION}">\n'
     yield f"<id>{xml_text(links.feed_id(feed))}</id>\n"
     yield f"<title>{xml_text(feed.title)}</title>\n"
-    yield f"<updated>{_instant(feed.updated_at or EMPTY_SINCE)}</updated>\n"
+    yield f"<updated>{format_instant(feed.updated_at or EMPTY_SINCE)}</updated>\n"
     self_link = xml_text(links.address(feed, "atom"))
     yield f'<link rel="self" type="{MEDIA_TYPE}" href="{self_link}"/>\n'
     if (next_page := links.next_address(feed, "atom")) is not None:
@@ -46,8 +48,8 @@ def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
     yield "<entry>\n"
     yield f"<id>{xml_text(links.post_id(post))}</id>\n"
     yield f"<title>{xml_text(post.title)}</title>\n"
-    yield f"<published>{_instant(post.created_at)}</published>\n"
-    yield f"<updated>{_instant(entry.updated_at)}</updated>\n"
+    yield f"<published>{format_instant(post.created_at)}</published>\n"
+    yield f"<updated>{format_instant(entry.updated_at)}</updated>\n"
     author = xml_text(links.author(post))
     yield f"<author><name>{post.author}</name><uri>{author}</uri></author>\n"
     yield f'<link rel="alternate" href="{xml_text(links.page(post.post_id))}"/>\n'
@@ -61,7 +63,3 @@ def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
             yield f"<summary>{xml_text(post.description)}</summary>\n"
         yield f'<content type="html">{xml_text(html_paragraphs(entry.text))}</content>\n'
     yield "</entry>\n"
-
-
-def _instant(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

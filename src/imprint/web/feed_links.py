@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from imprint.domain.addresses import Address
-from imprint.domain.feeds import Feed, FeedEntry, format_ether
+from imprint.domain.coins import format_ether
+from imprint.domain.feeds import Feed, FeedEntry
 from imprint.domain.indexed_posts import IndexedPost
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from imprint.domain.feeds import Feed, FeedEntry, format_ether
+from imprint.domain.coins import format_ether
+from imprint.domain.feeds import Feed, FeedEntry
 from imprint.web.feed_links import FeedLinks, teaser
 
 MEDIA_TYPE = "application/feed+json"

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from imprint.domain.feeds import PRIVATE_FEEDS, format_ether
+from imprint.domain.coins import format_ether
+from imprint.domain.feeds import PRIVATE_FEEDS
 from imprint.domain.indexed_posts import IndexedPost
+from imprint.domain.instants import format_instant
 from imprint.domain.post_text import markdown_text
 from imprint.ports.feed_index import PostAddress
 from imprint.services.pages import PostText
@@ -136,7 +138,7 @@ class MachinePages:
         """A page of the sitemap."""
         urls = "".join(
             f"<url><loc>{self.links.page(post.post_id)}</loc>"
-            f"<lastmod>{post.created_at:%Y-%m-%dT%H:%M:%SZ}</lastmod></url>\n"
+            f"<lastmod>{format_instant(post.created_at)}</lastmod></url>\n"
             for post in posts
         )
         return f'{_XML}<urlset xmlns="{_SITEMAPS}">\n{urls}</urlset>\n'

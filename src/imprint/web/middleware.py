@@ -9,13 +9,15 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from prometheus_client import Counter, Histogram
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imprint.domain.errors import Code, RateLimited, Unavailable
@@ -59,8 +61,17 @@ HEALTH_PATH = "/healthz"
 UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
 """Paths without a rate limit here: probes must get through, and `WebhookRoutes` has its own."""
 
-SIGNED_PATHS = ("/auth/", "/create/", "/update/", "/publish/", "/delete/", "/writing/", "/operator")
-"""Paths where every POST costs the check of a signature, or tries a secret."""
+SIGNED_PATHS = (
+    "/auth/",
+    "/create/",
+    "/update/",
+    "/publish/",
+    "/delete/",
+    "/writing/",
+    "/operator",
+    "/studio/",
+)
+"""Paths where every POST costs the check of a signature or a rendering, or tries a secret."""
 
 CONTENT_PATHS = ("/create/", "/update/", "/publish/")
 """Paths whose bodies are stored, and have a rate limit by their bytes."""
@@ -204,17 +215,23 @@ class RequestBody:
         raise Unavailable(Code.OVERLOADED, "Too many bytes are being received.")
 
 
+def _respond_to_failure(request: Request) -> Response:
+    return error_response()
+
+
 @dataclass(slots=True)
 class RequestMiddleware:
     """The middleware around the whole application; `paths` are the routes without parameters.
 
     With `counts_clients`, each client has limits, so a proxy that hides its clients is a mistake.
+    `respond_to_failure` makes the response to a request that ended in an unexpected error.
     """
 
     app: ASGIApp
     limits: RequestLimits
     paths: frozenset[str] = frozenset()
     counts_clients: bool = True
+    respond_to_failure: Callable[[Request], Response] = _respond_to_failure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -248,7 +265,7 @@ class RequestMiddleware:
         except Exception as error:
             log.error("unexpected failure", exc_info=error)
             if status == 0:
-                await error_response()(scope, receive, send_response)
+                await self.respond_to_failure(Request(scope))(scope, receive, send_response)
         finally:
             body.release()
             self._report(scope, status, time.perf_counter() - started)

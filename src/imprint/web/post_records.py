@@ -3,12 +3,13 @@
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from io import StringIO
 
 import msgspec
 
 from imprint.domain.indexed_posts import AccountSummary, HeldPost, IndexedPost, Sale, Sales
+from imprint.domain.instants import format_instant
 from imprint.domain.posts import BlockRef
 from imprint.services.posts import Derived, Library, ListedPosts, SalesPage, Stats
 from imprint.web.feed_links import page_path
@@ -251,7 +252,7 @@ def sales_table(sales: Sequence[Sale]) -> bytes:
             str(sale.post_id),
             sale.buyer,
             str(sale.price),
-            sale.at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+            format_instant(sale.at),
             str(sale.block.number),
             sale.block.block_hash,
             sale.tx_hash,

@@ -103,6 +103,8 @@ MEDIA_TYPE = "application/problem+json"
 FAILURE = "internal_error"
 """The code of an unexpected error; a client can do nothing about it."""
 
+FAILURE_DETAIL = "Something went wrong on our side."
+
 
 def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF) -> Response:
     """The response to a request that ended in this problem."""
@@ -126,7 +128,7 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
 
 def error_response() -> Response:
     """The response to an unexpected error; it says nothing about the cause."""
-    return _response(500, FAILURE, "Something went wrong on our side.")
+    return _response(500, FAILURE, FAILURE_DETAIL)
 
 
 async def on_problem(request: Request, problem: Problem) -> Response:

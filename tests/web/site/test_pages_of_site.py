@@ -1,6 +1,7 @@
 """Pages over HTTP: every page and state, their heads and headers, and what is refused."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from html import unescape
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from tests.web.conftest import EVERY_DATABASE
+from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
 
 from imprint.domain.cids import document_cid
@@ -27,25 +29,6 @@ async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> Async
     folder = tmp_path_factory.mktemp("town")
     async with open_world(folder, FEDIVERSE_CREATOR="@ink@example.social") as opened:
         yield opened
-
-
-async def publish(
-    world: World,
-    wallet: int,
-    *tags: str,
-    price: int = 0,
-    title: str = "A title",
-    about: str = "About it",
-    content: str = "Some *words*.",
-) -> str:
-    """The id of a new post that the index knows."""
-    author = world.wallet(wallet)
-    file = await world.create(author, content)
-    thumbnail = await world.publish(author, file["cid"], ",".join(tags))
-    entry = (file["cid"], title, thumbnail, about, price, list(tags))
-    (event,) = (await world.deliver_a(world.create_post_with(author, entry))).json()["events"]
-    await world.index()
-    return str(event["postId"])
 
 
 async def page(world: World, path: str, status: int = 200, **headers: str) -> str:
@@ -304,36 +287,6 @@ async def test_whoever_may_read_a_post_gets_the_bytes_that_its_cid_names(town: W
     assert response.json()["content"] == "Paid words."
 
 
-async def test_a_preview_is_what_the_page_will_show(town: World) -> None:
-    response = await town.client.post("/studio/preview", json={"content": "a *b* <script>"})
-    assert response.text == "<p>a <em>b</em> &lt;script&gt;</p>\n"
-    assert response.headers["cache-control"] == "private, no-store"
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        (b"{", 400, "invalid_json"),
-        (b"{}", 400, "invalid_request"),
-        (b'{"content": 1}', 400, "invalid_request"),
-    ],
-)
-async def test_a_preview_of_something_else_is_refused(
-    town: World, body: bytes, status: int, code: str
-) -> None:
-    headers = {"Content-Type": "application/json"}
-    response = await town.client.post("/studio/preview", content=body, headers=headers)
-    assert problem(response) == (status, code)
-
-
-async def test_a_preview_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    async with open_world(tmp_path, MAX_CONTENT_BYTES="1000") as world:
-        response = await world.client.post("/studio/preview", json={"content": "a" * 1001})
-        assert problem(response) == (413, "too_large")
-        response = await world.client.post("/studio/preview", json={"content": "a" * 200_000})
-        assert problem(response) == (413, "too_large")
-
-
 async def test_the_studio_has_another_nonce_each_time(town: World) -> None:
     nonces = set()
     for _ in range(2):
@@ -377,3 +330,27 @@ async def test_without_the_site_there_are_no_pages(tmp_path: Path) -> None:
         assert response.headers["location"] == f"/posts/{post_id}.md"
         author = f"/authors/{world.wallet(1).address.lower()}"
         assert (await world.client.get(author, headers=BROWSER)).status_code == 200
+
+
+async def test_without_the_site_the_description_has_no_pages(tmp_path: Path) -> None:
+    async with open_world(tmp_path, SITE="off") as world:
+        document = (await world.client.get("/openapi.json")).json()
+        page = (await world.client.get("/docs")).text
+        of_pages = {
+            path: operation
+            for path, methods in document["paths"].items()
+            for operation in methods.values()
+            if "Pages" in operation["tags"]
+        }
+        assert list(of_pages) == ["/p/{id}", "/assets/{name}"]
+        assert "303" in of_pages["/p/{id}"]["responses"]
+        assert "200" not in of_pages["/p/{id}"]["responses"]
+        for name in ("getFrontPage", "previewText", "getStudioPage", "getLicense"):
+            assert name not in page
+    used = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert used == document["components"]["schemas"].keys()
+
+
+async def test_with_the_site_the_description_has_its_pages(town: World) -> None:
+    document = (await town.client.get("/openapi.json")).json()
+    assert {"/", "/studio/preview", "/library"} <= document["paths"].keys()

@@ -1,5 +1,7 @@
 """The operations of the pages for people, and of the parts that their scripts load."""
 
+from dataclasses import replace
+
 from imprint.domain.errors import Code
 from imprint.web.docs.examples import OWNER, POST_ID
 from imprint.web.docs.feed_examples import TAG
@@ -48,18 +50,23 @@ SITE_EXAMPLES = {
 """Examples of the bodies of these operations."""
 
 
-def describe_site() -> dict[str, Schema]:
-    """The components of the pages for people."""
+def describe_site(*, has_site: bool = True) -> dict[str, Schema]:
+    """The components of the pages for people; without a site, those of what is left."""
+    left = {
+        "SiteFile": string("The bytes of a file."),
+        "AssetName": string(
+            "The name of a file, with a hash of its content in it.", ASSET_NAME_PATTERN
+        ),
+    }
+    if not has_site:
+        return left
     return {
         "TextPart": string("The text of a post as HTML: sanitised, without scripts or styles."),
         "PreviewBody": structure(
             "What is being written.", {"content": string("Markdown, or blocks as JSON.")}
         ),
         "SiteLicense": string("A licence document (RSL 1.0)."),
-        "SiteFile": string("The bytes of a file."),
-        "AssetName": string(
-            "The name of a file, with a hash of its content in it.", ASSET_NAME_PATTERN
-        ),
+        **left,
         "WebManifest": structure("A web application manifest.", {"name": string("The name.")}),
     }
 
@@ -204,10 +211,12 @@ _STUDIO = (
         "/studio/preview",
         Topic.PAGES,
         "Preview a text",
-        "Returns a text as its page would show it, and keeps nothing." + _ONLY,
+        "Returns a text as its page would show it, and keeps nothing. Counts as a write for the "
+        "rate limit of the address." + _ONLY,
         Response("The text.", "TextPart", _HTML),
-        (Code.INVALID_JSON, *BODY_CODES, *_SITE_CODES),
+        (Code.INVALID_JSON, *SESSION_CODES, *BODY_CODES, *_SITE_CODES),
         body=Body("PreviewBody", "The text."),
+        needs_session=True,
     ),
 )
 
@@ -251,32 +260,38 @@ _FILES = (
         component="WebManifest",
         kind="application/manifest+json",
     ),
-    Operation(
-        "getAsset",
-        "get",
-        "/assets/{name}",
-        Topic.PAGES,
-        "Get a script, style sheet or font",
-        "Returns a file that pages load. Its name changes with its content, so it may be kept for "
-        "ever." + _ONLY,
-        Response(
-            "The file.",
-            "SiteFile",
-            (
-                "text/css",
-                "text/javascript",
-                "font/woff2",
-                "image/svg+xml",
-                "image/png",
-                "text/plain",
-            ),
-        ),
-        _SITE_CODES,
-        parameters=(
-            Parameter("name", "AssetName", "A name that a page has.", "site-4EWOWDWI.css", "path"),
-        ),
+)
+
+_ASSET = Operation(
+    "getAsset",
+    "get",
+    "/assets/{name}",
+    Topic.PAGES,
+    "Get a script, style sheet or font",
+    "Returns a file that pages load. Its name changes with its content, so it may be kept for "
+    "ever.",
+    Response("The file.", "SiteFile", _ASSET_TYPES),
+    _SITE_CODES,
+    parameters=(
+        Parameter("name", "AssetName", "A name that a page has.", "site-4EWOWDWI.css", "path"),
     ),
 )
 
-SITE_OPERATIONS = (*_LISTS, _POST_PAGE, _POST_TEXT, _POST_DOCUMENT, *_STUDIO, *_FILES)
+SITE_OPERATIONS = (*_LISTS, _POST_PAGE, _POST_TEXT, _POST_DOCUMENT, *_STUDIO, *_FILES, _ASSET)
 """Every operation of the pages, in the order in which the docs show them."""
+
+SITELESS_OPERATIONS = (
+    replace(
+        _POST_PAGE,
+        summary="Get the way to a post",
+        description="Redirects to the Markdown of the post: this service has no pages for people.",
+        response=Response("The Markdown is at `Location`.", None, status=303),
+        codes=(Code.INVALID_POST_ID, *MIDDLEWARE_CODES),
+        parameters=(_POST_ID,),
+        redirects=False,
+    ),
+    _ASSET,
+)
+"""What a service without a site has in the place of its pages."""
+
+SITELESS_TOPIC = "This service has no pages for people: what is here in their place."

@@ -1,6 +1,6 @@
 """The endpoints about the service itself: facts, documentation, contact, health and readiness."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -11,8 +11,11 @@ from starlette.responses import Response
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.ports import Clock
 from imprint.services.readiness import Condition, Readiness
+from imprint.web.media_types import HTML_TYPE, prefers
 from imprint.web.problems import on_problem
 from imprint.web.responses import PRIVATE, json_response
+
+STARTING = "The service is starting."
 
 UNTIL_RESTART = "public, max-age=300"
 """For what changes only when the operator restarts the service."""
@@ -34,10 +37,12 @@ CHECKS = {Code.DATABASE_UNAVAILABLE: "database", Code.STORAGE_UNAVAILABLE: "stor
 class StartingRoutes:
     """The endpoints of a service that cannot start before a dependency responds.
 
-    `missing` is what every request gets, except for health and readiness.
+    `missing` is what every request gets, except for health, readiness and the assets of pages. If
+    the service has pages, browsers get it as one, which `refuse_page` makes.
     """
 
     missing: Unavailable
+    refuse_page: Callable[[Response, str], Response] | None = None
 
     async def healthz(self, request: Request) -> Response:
         return json_response({"status": "alive"}, PRIVATE)
@@ -46,11 +51,14 @@ class StartingRoutes:
         checks = dict.fromkeys(_checks(Condition(False, False, False)), "unknown")
         if name := CHECKS.get(self.missing.code):
             checks[name] = "unavailable"
-        details = [f"The service is starting. {self.missing.detail}"]
+        details = [f"{STARTING} {self.missing.detail}"]
         return _readiness("not ready", checks, details)
 
     async def refuse(self, request: Request, error: HTTPException) -> Response:
-        return await on_problem(request, self.missing)
+        response = await on_problem(request, self.missing)
+        if self.refuse_page is None or not prefers(request, HTML_TYPE):
+            return response
+        return self.refuse_page(response, STARTING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from imprint.domain.errors import Code, Refusal
 from imprint.web.site.assets import Assets
-from imprint.web.site.pages import accepts_gzip
+from imprint.web.site.rendered_page import accepts_gzip
 
 FOR_EVER = "public, max-age=31536000, immutable"
 """For assets, whose names change with their content."""

@@ -1,5 +1,6 @@
 """The operator's page: opened by a secret, and kept open by a cookie without it."""
 
+import logging
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,9 +11,11 @@ from imprint.auth.operator_sessions import LIFETIME, OperatorSessions
 from imprint.ports import Clock
 from imprint.services.operations import Operations
 from imprint.web.media_types import HTML_TYPE
-from imprint.web.requests import BodyReader
+from imprint.web.requests import BodyReader, client_of
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
+
+log = logging.getLogger(__name__)
 
 COOKIE = "imprint_operator"
 PATH = "/operator"
@@ -82,7 +85,9 @@ class OperatorRoutes:
             return self._form(403, FROM_ELSEWHERE)
         given = _read_secret(await body.read())
         if not self.sessions.is_secret(given):
+            log.warning("a sign-in of the operator failed", extra={"client": client_of(request)})
             return self._form(403, WRONG_SECRET)
+        log.info("the operator signed in", extra={"client": client_of(request)})
         response = self._redirect()
         response.set_cookie(
             COOKIE,

@@ -16,9 +16,10 @@ from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.indexed_posts import IndexedPost, MarketTotals, PostOrder
 from imprint.services.login import Login
-from imprint.services.pages import Pages, PostText
+from imprint.services.pages import Pages, ShownPost
 from imprint.services.posts import Derived, ListedPosts, ListRequest, Posts
 from imprint.services.reads import Reads
+from imprint.services.single_flight import SingleFlight
 from imprint.services.totals import Totals
 from imprint.web.large_responses import LargeResponse, ResponseBudget
 from imprint.web.media_types import HTML_TYPE, prefers
@@ -37,9 +38,9 @@ from imprint.web.routes.posts import only_value
 from imprint.web.site.cards import Card, Cards, post_title
 from imprint.web.site.icon import ICON, web_manifest
 from imprint.web.site.license import LICENSE_TYPE, license_document
-from imprint.web.site.pages import RenderedPage
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
+from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.rendered_texts import RenderedTexts
 from imprint.web.site.templates import Templates
 from imprint.web.validators import cached_response
@@ -48,7 +49,15 @@ DAILY = "public, max-age=86400"
 """For what an operator changes: the icon, the manifest, the licence."""
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Bytes of the pages of one kind that are kept."""
+"""Bytes of the pages of lists that are kept, and of those of posts; of each kind those that were
+read least recently are dropped."""
+
+SEARCH_BYTES = 1024 * 1024
+"""Bytes of the pages of searches that are kept: few are asked for twice, and no crawler that tries
+words pushes the front page out."""
+
+LARGEST_KEPT = KEPT_BYTES // 4
+"""Bytes of the largest page of a post that is kept."""
 
 MOST_BOUGHT = 5
 """Posts that the front page names besides the newest."""
@@ -74,6 +83,10 @@ class PreviewBody(msgspec.Struct):
 
 def _kept_pages() -> Derived[RenderedPage]:
     return Derived(lambda page: page.weight, KEPT_BYTES)
+
+
+def _kept_searches() -> Derived[RenderedPage]:
+    return Derived(lambda page: page.weight, SEARCH_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +117,9 @@ class SiteRoutes:
     rpc_url: str | None
     texts: RenderedTexts = field(default_factory=RenderedTexts)
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
+    _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
+    _composed: SingleFlight[object, RenderedPage] = field(default_factory=SingleFlight)
 
     # Lists
 
@@ -184,7 +199,7 @@ class SiteRoutes:
         def render() -> RenderedPage:
             return self._rendered("search.html", card, q=text, listed=listed, problem=None)
 
-        return self._respond(request, self._lists.of(listed, (text, token), render))
+        return self._respond(request, self._searches.of(listed, (text, token), render))
 
     async def _totals(self) -> MarketTotals | None:
         """The totals; None of an index that is being filled."""
@@ -205,7 +220,7 @@ class SiteRoutes:
         headers: dict[str, str] = {}
 
         async def write() -> bytes:
-            page = await self._post_page(client, await self.sources.pages.post(post_id))
+            page = await self._post_page(client, await self.sources.pages.show(post_id))
             headers.update(page.headers(content_policy(self.rpc_url), SHORT_LIVED))
             if page.is_current(request):
                 return b""
@@ -217,21 +232,32 @@ class SiteRoutes:
             return Response(status_code=304, headers=headers)
         return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
 
-    async def _post_page(self, client: str, found: PostText) -> RenderedPage:
-        post = found.post
-        beside = found.price, found.text is None
+    async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
+        """The page of a post. One that is kept needs neither its text nor a turn."""
+        post, file = shown.post, shown.file
+        beside = shown.price, file is None
+        known = self._posts.find(post, beside)
+        if known is not None:
+            return known
         text = None
-        if found.text is not None:
-            text = await self.texts.of(client, post.cid, found.text, post_title(post))
+        if file is not None:
+            content = await self.sources.reads.content_of(file)
+            text = await self.texts.of(client, file.cid, content, post_title(post))
 
         def render() -> RenderedPage:
             return self._rendered(
-                "post.html", self.cards.post(post), post=post, text=text, price=found.price
+                "post.html", self.cards.post(post), post=post, text=text, price=shown.price
             )
 
-        if text is not None and len(text) > SMALL_DOCUMENT:
-            return await asyncio.to_thread(render)
-        return self._posts.of(post, beside, render)
+        async def compose() -> RenderedPage:
+            page = await asyncio.to_thread(render)
+            if page.weight <= LARGEST_KEPT:
+                self._posts.keep(post, beside, page)
+            return page
+
+        if text is None or len(text) <= SMALL_DOCUMENT:
+            return self._posts.of(post, beside, render)
+        return await self._composed.run((id(post), beside), compose)
 
     async def text(self, request: Request) -> Response:
         """`/p/{id}/text`: the text of a post that the session may read, as a part of its page."""
@@ -286,8 +312,9 @@ class SiteRoutes:
         return Response(page, 200, headers, HTML_TYPE)
 
     async def preview(self, request: Request) -> Response:
-        """`/studio/preview`: what is being written, as its page will show it."""
+        """`/studio/preview`: what is being written, as its page will show it; needs a session."""
         check_parameters(request)
+        await self.sources.login.authenticate(request.headers.get("authorization"))
         limit = ESCAPED_PREVIEW * self.max_content + SMALL_BODY
         unread = self.bodies.open_json(request, limit)
         client = client_of(request)

@@ -7,7 +7,8 @@ import msgspec
 
 from imprint.domain.addresses import Address
 from imprint.domain.cids import NotACid, parse_cid
-from imprint.domain.feeds import ALL_POSTS, author_path, format_ether, tag_path
+from imprint.domain.coins import format_ether
+from imprint.domain.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.indexed_posts import IndexedPost
 from imprint.web.feed_links import page_path
 

@@ -9,11 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.web.media_types import HTML_TYPE, prefers
+from imprint.web.problems import FAILURE_DETAIL, error_response
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
 
 ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
 """Responds to an exception."""
+
+Refuse = Callable[[Response, str], Response]
+"""Makes the page in the place of a response with a problem, with this sentence in it."""
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/")
@@ -23,6 +27,8 @@ WHAT_TO_DO = {
     404: "It may have been mistyped, or moved. Search for it, or begin at the front page.",
     405: "Begin at the front page.",
     429: "Please wait a minute, and load the page again.",
+    500: "Please load the page again. If it stays like this, the operator of this site finds the "
+    "reason in the log.",
     503: "Please load the page again in a moment. Nothing is lost.",
 }
 """What a reader can do about each status."""
@@ -31,6 +37,7 @@ HEADINGS = {
     400: "This address is not right",
     404: "There is nothing here",
     429: "Too many requests",
+    500: "This did not work",
     503: "We cannot show this right now",
 }
 
@@ -45,9 +52,7 @@ def wants_page(request: Request) -> bool:
     return is_page and prefers(request, HTML_TYPE)
 
 
-def page_handler(
-    handler: ProblemHandler, refuse: Callable[[Response, str], Response]
-) -> ProblemHandler:
+def page_handler(handler: ProblemHandler, refuse: Refuse) -> ProblemHandler:
     """A handler that sends browsers a page; a path without a route is one, too."""
 
     async def respond(request: Request, error: Any) -> Response:
@@ -57,6 +62,16 @@ def page_handler(
                 return refuse(response, "There is nothing at this address.")
             return response
         return refuse(response, error.detail) if wants_page(request) else response
+
+    return respond
+
+
+def failure_responder(refuse: Refuse) -> Callable[[Request], Response]:
+    """Responds to unexpected errors; their page is made now, so that nothing can fail later."""
+    page = refuse(error_response(), FAILURE_DETAIL)
+
+    def respond(request: Request) -> Response:
+        return page if wants_page(request) else error_response()
 
     return respond
 

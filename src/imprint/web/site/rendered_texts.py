@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
 
 from markupsafe import Markup
 
-from imprint.services.large_documents import FairQueue
+from imprint.services.large_documents import FairQueue, Turn
 from imprint.services.single_flight import SingleFlight
 from imprint.web.site.post_html import post_html
 
@@ -20,40 +21,71 @@ pictures."""
 AT_ONCE = 2
 """Texts that are rendered at once; clients take turns."""
 
+OVERLOADED = "Too many texts are being rendered."
+
+Render = Callable[[str, str], Markup]
+"""The HTML of a content; a heading that repeats the title is left out."""
+
 
 class RenderedTexts:
-    """Renders texts, and keeps what was rendered; who may read a text is decided before."""
+    """Renders texts, and keeps what was rendered; who may read a text is decided before.
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    Clients that want the same text share one rendering. It begins when it is the turn of any of
+    them, and goes on when the one that came first is gone.
+    """
+
+    def __init__(self, capacity: int = CAPACITY, render: Render = post_html) -> None:
         self._capacity = capacity
+        self._html = render
         self._kept: OrderedDict[tuple[str, str], Markup] = OrderedDict()
         self._size = 0
-        self._turns, self._previews = FairQueue(AT_ONCE), FairQueue(1)
+        self._turns = FairQueue(AT_ONCE, detail=OVERLOADED)
+        self._previews = FairQueue(1, detail=OVERLOADED)
         self._running: SingleFlight[tuple[str, str], Markup] = SingleFlight()
+        self._turn_of: dict[tuple[str, str], Turn] = {}
+
+    @property
+    def size(self) -> int:
+        """Characters of the HTML that is kept now."""
+        return self._size
 
     async def of(self, client: str, cid: str, content: str, title: str) -> Markup:
-        """The HTML of the content with this cid; a heading that repeats the title is left out."""
+        """The HTML of the content with this cid; a heading that repeats the title is left out.
+
+        Raises `Unavailable` after a long wait.
+        """
         key = cid, title
         known = self._kept.get(key)
         if known is not None:
             self._kept.move_to_end(key)
             return known
-        render = partial(self._render, self._turns, client, content, title)
-        made = await self._running.run(key, render)
+        turn = self._turn_of.get(key)
+        if turn is not None:
+            self._turns.join(turn, client)
+        elif not self._running.is_running(key):
+            self._turn_of[key] = Turn([client])
+        return await self._running.run(key, partial(self._make, key, content))
+
+    async def preview(self, client: str, content: str) -> Markup:
+        """The HTML of a content that is kept nowhere; it takes no reader's turn.
+
+        Raises `Unavailable` after a long wait.
+        """
+        async with self._previews.turn(client):
+            return await asyncio.to_thread(self._html, content, "")
+
+    async def _make(self, key: tuple[str, str], content: str) -> Markup:
+        _, title = key
+        try:
+            async with self._turns.take(self._turn_of[key]):
+                made = await asyncio.to_thread(self._html, content, title)
+        finally:
+            del self._turn_of[key]
         self._keep(key, made)
         return made
 
-    async def preview(self, client: str, content: str) -> Markup:
-        """The HTML of a content that is kept nowhere; it takes no reader's turn."""
-        return await self._render(self._previews, client, content, "")
-
-    async def _render(self, turns: FairQueue, client: str, content: str, title: str) -> Markup:
-        """The HTML of a content. Raises `Unavailable` after a long wait."""
-        async with turns.turn(client):
-            return await asyncio.to_thread(post_html, content, title)
-
     def _keep(self, key: tuple[str, str], made: Markup) -> None:
-        if len(made) > LARGEST or key in self._kept:
+        if len(made) > LARGEST:
             return
         self._kept[key] = made
         self._size += len(made)

@@ -8,6 +8,7 @@ import msgspec
 import nh3
 from markupsafe import Markup
 
+from imprint.domain.instants import format_instant
 from imprint.web.site.assets import Assets
 from imprint.web.site.cards import coin, post_title, short_address, thumbnail_path
 from imprint.web.site.icon import MARK
@@ -34,7 +35,7 @@ class Templates:
             coin=coin,
             data=script_data,
             day=_day,
-            instant=_instant,
+            instant=format_instant,
             short=short_address,
             snippet=_snippet,
             thumbnail=thumbnail_path,
@@ -56,11 +57,6 @@ def _day(moment: datetime) -> str:
     """The day of a moment, as people write it: 3 November 2026."""
     moment = moment.astimezone(UTC)
     return f"{moment.day} {moment:%B %Y}"
-
-
-def _instant(moment: datetime) -> str:
-    """A moment for machines."""
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _snippet(text: str) -> Markup:

@@ -1,0 +1,22 @@
+"""A post of these tests, from draft to index."""
+
+from tests.world import World
+
+
+async def publish(
+    world: World,
+    wallet: int,
+    *tags: str,
+    price: int = 0,
+    title: str = "A title",
+    about: str = "About it",
+    content: str = "Some *words*.",
+) -> str:
+    """The id of a new post that the index knows."""
+    author = world.wallet(wallet)
+    file = await world.create(author, content)
+    thumbnail = await world.publish(author, file["cid"], ",".join(tags))
+    entry = (file["cid"], title, thumbnail, about, price, list(tags))
+    (event,) = (await world.deliver_a(world.create_post_with(author, entry))).json()["events"]
+    await world.index()
+    return str(event["postId"])

@@ -1,0 +1,58 @@
+"""Unexpected errors: a page for browsers that wanted one, JSON for everybody else."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.world import open_world, problem
+
+from imprint.services.posts import Posts
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists of posts end in an error that nobody expects."""
+
+    async def fail(self: Posts, request: Any) -> Any:
+        raise RuntimeError("a secret cause")
+
+    monkeypatch.setattr(Posts, "list", fail)
+
+
+@pytest.mark.usefixtures("broken")
+async def test_a_page_that_fails_is_a_page(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_world(tmp_path) as world:
+        for path in ("/", "/t/essay", "/search?q=ink"):
+            caplog.clear()
+            response = await world.client.get(path, headers=BROWSER)
+            assert response.status_code == 500
+            assert response.headers["content-type"] == "text/html; charset=utf-8"
+            assert response.headers["cache-control"] == "no-store"
+            assert "script-src 'self';" in response.headers["content-security-policy"]
+            assert response.headers["x-request-id"]
+            assert "Something went wrong on our side." in response.text
+            assert "a secret cause" not in response.text
+            (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
+            assert record.message == "unexpected failure"
+
+
+@pytest.mark.usefixtures("broken")
+async def test_a_program_gets_json_and_so_does_a_browser_that_asks_for_json(
+    tmp_path: Path,
+) -> None:
+    async with open_world(tmp_path) as world:
+        assert problem(await world.client.get("/")) == (500, "internal_error")
+        response = await world.client.get("/posts", headers=BROWSER)
+        assert problem(response) == (500, "internal_error")
+
+
+@pytest.mark.usefixtures("broken")
+async def test_without_a_site_there_is_no_page_of_a_failure(tmp_path: Path) -> None:
+    async with open_world(tmp_path, SITE="off") as world:
+        response = await world.client.get("/posts", headers=BROWSER)
+        assert problem(response) == (500, "internal_error")

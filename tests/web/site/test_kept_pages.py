@@ -1,0 +1,132 @@
+"""Pages that are kept: which are rendered again, and how many bytes they take together."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.web.conftest import EVERY_DATABASE
+from tests.web.site.publication import publish
+from tests.world import DEFAULT_PRICE, World, open_world
+
+from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.services.reads import Reads
+from imprint.web.routes import site
+from imprint.web.site.templates import Templates
+
+pytestmark = EVERY_DATABASE
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts how often each template is rendered."""
+    counted: Counter[str] = Counter()
+    render = Templates.render
+
+    def count(self: Templates, name: str, **values: Any) -> str:
+        counted[name] += 1
+        return render(self, name, **values)
+
+    monkeypatch.setattr(Templates, "render", count)
+    return counted
+
+
+def long_text(number: int) -> str:
+    """A text whose HTML is longer than what is called small."""
+    return f"Text {number}.\n\n" + "Words upon words.\n\n" * (SMALL_DOCUMENT // 18)
+
+
+async def read(world: World, path: str) -> str:
+    response = await world.client.get(path)
+    assert response.status_code == 200
+    return response.text
+
+
+async def test_a_large_page_is_rendered_once_and_its_document_read_once(
+    tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
+) -> None:
+    contents: list[object] = []
+    content_of = Reads.content_of
+
+    async def watch(self: Reads, file: Any) -> str:
+        contents.append(file)
+        return await content_of(self, file)
+
+    monkeypatch.setattr(Reads, "content_of", watch)
+    async with open_world(tmp_path) as world:
+        post_id = await publish(world, 1, content=long_text(1))
+        contents.clear()
+        first = await read(world, f"/p/{post_id}")
+        assert len(first) > SMALL_DOCUMENT
+        assert await read(world, f"/p/{post_id}") == first
+        assert (rendered["post.html"], len(contents)) == (1, 1)
+
+
+async def test_pages_of_posts_are_kept_within_bytes_together(
+    tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
+) -> None:
+    monkeypatch.setattr(site, "KEPT_BYTES", 4 * SMALL_DOCUMENT)
+    async with open_world(tmp_path) as world:
+        first, second, third = [
+            await publish(world, 1, content=long_text(number)) for number in range(3)
+        ]
+        for post_id in (first, second, first, third):
+            await read(world, f"/p/{post_id}")
+        assert rendered["post.html"] == 3
+        for post_id in (third, first):
+            await read(world, f"/p/{post_id}")
+        assert rendered["post.html"] == 3
+        # It was read least recently when the third came, for which there was no room.
+        await read(world, f"/p/{second}")
+        assert rendered["post.html"] == 4
+
+
+async def test_the_largest_pages_are_not_kept(
+    tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
+) -> None:
+    monkeypatch.setattr(site, "LARGEST_KEPT", SMALL_DOCUMENT)
+    async with open_world(tmp_path) as world:
+        large = await publish(world, 1, content=long_text(1))
+        small = await publish(world, 1)
+        for post_id in (large, small, large, small):
+            await read(world, f"/p/{post_id}")
+        assert rendered["post.html"] == 3
+
+
+async def test_a_kept_page_is_not_shown_when_its_post_is_not_free_any_more(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_world(tmp_path) as world:
+        post_id = await publish(world, 1, content=long_text(1))
+        assert "Words upon words" in await read(world, f"/p/{post_id}")
+        world.set_price(world.wallet(1), int(post_id), DEFAULT_PRICE)
+        world.clock.advance(60)
+        assert "Words upon words" not in await read(world, f"/p/{post_id}")
+
+
+async def test_searches_push_no_list_out(
+    tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
+) -> None:
+    monkeypatch.setattr(site, "KEPT_BYTES", 40_000)
+    async with open_world(tmp_path) as world:
+        await publish(world, 1, title="On ink")
+        front = await read(world, "/")
+        for number in range(20):
+            assert len(await read(world, f"/search?q=ink{number}")) > 2_000
+        assert await read(world, "/") == front
+        assert (rendered["front.html"], rendered["search.html"]) == (1, 20)
+
+
+async def test_pages_of_searches_are_kept_within_few_bytes(
+    tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
+) -> None:
+    monkeypatch.setattr(site, "SEARCH_BYTES", 20_000)
+    async with open_world(tmp_path) as world:
+        await publish(world, 1, title="On ink")
+        for _ in range(2):
+            await read(world, "/search?q=ink")
+        assert rendered["search.html"] == 1
+        for number in range(20):
+            await read(world, f"/search?q=ink{number}")
+        await read(world, "/search?q=ink")
+        assert rendered["search.html"] == 22
