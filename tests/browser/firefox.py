@@ -10,7 +10,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,9 @@ PATIENCE = 60.0
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """The key under which WebDriver names an element."""
+
+ENTER = "\ue007"
+"""The key, as WebDriver writes it."""
 
 PASSING = {
     "no such element",
@@ -109,6 +112,16 @@ class Firefox:
         found: list[str] = self._in_chrome(CONSOLE, origin)
         return found
 
+    def wait_for_problem(self, origin: str) -> str:
+        """The first of them, once there is one: pages run in processes of their own."""
+
+        def look() -> str:
+            for problem in self.problems(origin):
+                return problem
+            raise MarionetteError("no such element", "no problem yet")
+
+        return self._retry(look)
+
     def _in_chrome(self, script: str, *given: object) -> Any:
         self.send("Marionette:SetContext", {"value": "chrome"})
         try:
@@ -142,9 +155,7 @@ class Firefox:
 
     def click(self, selector: str, text: str = "") -> None:
         """Click on an element where it is, as a mouse does."""
-        self._retry(
-            lambda: self.send("WebDriver:ElementClick", {"id": self.find(selector, text)})
-        )
+        self._retry(lambda: self.send("WebDriver:ElementClick", {"id": self.find(selector, text)}))
 
     def write(self, selector: str, text: str) -> None:
         """Type into an element."""
@@ -186,10 +197,9 @@ def open_firefox(program: str, folder: Path) -> Iterator[Firefox]:
         folder / "firefox.log",
         {"HOME": str(folder)},
     )
-    process.start(lambda: chosen.exists() and chosen.read_text().strip().isdigit(), 2 * PATIENCE)
+    process.start(lambda: chosen.exists() and chosen.read_text().strip().isdigit(), 3 * PATIENCE)
     try:
-        browser = Firefox(int(chosen.read_text()))
-        yield browser
-        browser.close()
+        with closing(Firefox(int(chosen.read_text()))) as browser:
+            yield browser
     finally:
         process.kill()

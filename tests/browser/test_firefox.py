@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.browser.firefox import Firefox, find_firefox, open_firefox
-from tests.browser.states import AUTHOR, BUYER, READER, Place, fill
+from tests.browser.firefox import ENTER, Firefox, find_firefox, open_firefox
+from tests.browser.states import AUTHOR, BUYER, HELD, READER, Place, fill
 from tests.processes import Service
 
 PROGRAM = find_firefox()
@@ -58,7 +58,7 @@ def test_a_free_post_is_read_without_scripts(firefox: Firefox, place: Place) -> 
 
 def test_posts_are_searched(firefox: Firefox, place: Place) -> None:
     firefox.visit(place.url)
-    firefox.write("[type=search]", "paper\n")
+    firefox.write("[type=search]", f"paper{ENTER}")
     firefox.wait_until("return location.pathname === '/search'")
     assert firefox.text(".card-title") == "On paper"
 
@@ -76,6 +76,7 @@ def test_a_paid_post_is_bought_read_and_kept_in_the_library(firefox: Firefox, pl
     firefox.click("#gate button", "Buy and read")
     firefox.click("dialog button", BUYER)
     firefox.find("#text h2", "A list and a quote")
+    firefox.wait_until(f"return ({HELD})(arguments[0])", place.paid)
     firefox.visit(f"{place.url}/library")
     firefox.find("#library a", "On ink")
 
@@ -109,7 +110,10 @@ def test_dark_colours_are_used_where_the_system_prefers_them(
     assert firefox.run(BACKGROUND) != light
 
 
-def test_an_error_of_a_page_is_noticed(firefox: Firefox, place: Place) -> None:
-    firefox.visit(place.url)
-    firefox.run("document.body.setAttribute('onclick', 'document.title = 1')")
-    assert any("Content-Security-Policy" in each for each in firefox.problems(place.url))
+def test_a_violation_of_the_policy_is_noticed(tmp_path: Path, place: Place) -> None:
+    assert PROGRAM is not None
+    with open_firefox(PROGRAM, tmp_path) as opened:
+        opened.visit(place.url)
+        opened.run("document.body.setAttribute('onclick', 'document.title = 1')")
+        opened.click("h1")
+        assert "Content-Security-Policy" in opened.wait_for_problem(place.url)
