@@ -23,10 +23,9 @@ SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 SCHEMES = ("light", "dark")
 
 BEST = {
-    *("front-desktop-light", "front-phone-dark", "post-desktop-light", "post-desktop-dark"),
-    *("gate-desktop-light", "studio-desktop-light", "studio-desktop-dark", "publish-desktop-light"),
-    *("income-desktop-light", "library-desktop-light", "docs-desktop-light"),
-    "operator-desktop-light",
+    *("front-desktop-light", "post-desktop-light", "gate-desktop-light", "library-desktop-light"),
+    *("studio-desktop-light", "studio-desktop-dark", "publish-desktop-light"),
+    *("income-desktop-light", "docs-desktop-light", "operator-desktop-light"),
 }
 """What README and the documentation show."""
 
