@@ -21,9 +21,9 @@ test: $(READY) ## Run the tests that need Python alone
 fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
 	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/web/test_schemathesis.py
 
-check: $(READY) ## Lint, formatting, types, import contracts and house rules (with Node: of the pages, too)
+check: $(READY) ## Lint, formatting, types, import contracts and house rules (with Node: of all TypeScript, too)
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory check-site; \
-		else echo "Node is not here, so the scripts of the pages are not checked."; fi
+		else echo "Node is not here, so no TypeScript is checked."; fi
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -34,10 +34,21 @@ fix: $(READY) ## Repair what lint and formatting can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python tools/write_tables.py
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory fix-site; fi
+
+fix-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## As fix, for TypeScript alone (needs Node)
+	npm --prefix site run fix
+	npm --prefix clients/typescript run fix
 
 bench: $(READY) ## Measure the service beside its floors (with Node: and beside viem); QUICK=1 for less
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory bench/peer/node_modules/.ready; fi
 	$(BIN)/python -m bench.run $(if $(QUICK),--quick)
+	@if command -v "$${CHROMIUM:-chromium}" > /dev/null; then $(MAKE) --no-print-directory bench-paint; \
+		else echo "Chromium is not here, so the largest paint is not measured."; fi
+
+bench-paint: $(READY) .venv/browser ## Measure how soon a browser paints the pages (Debian; at most 0.5 s for a post)
+	tools/install-browser
+	$(BIN)/python -m bench.paint
 
 bench-compare: $(READY) ## Compare the speed with that of another checkout, in turns (OTHER=path)
 	$(BIN)/python -m bench.compare $(OTHER)
@@ -48,15 +59,15 @@ scale: $(READY) ## Say what a large deployment needs, from the last measurements
 simulate: $(READY) ## Run random histories against a model (SEEDS=25); SEED=7 replays one
 	SEEDS=$(or $(SEEDS),25) SEED=$(SEED) $(BIN)/pytest -q -n $(if $(SEED),0,2) --dist worksteal tests/simulation
 
-check-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Lint, types and tests of the pages' scripts, and whether their build is committed
+check-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Lint, types and tests of the pages' scripts, whether their build is committed, and the TypeScript client
 	npm --prefix site run check
 	npm --prefix site test
+	npm --prefix clients/typescript run check
 
 site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Build the scripts and styles of the pages into the package (needs Node)
 	npm --prefix site run build
 
 test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Run JavaScript clients against the service (needs Node)
-	npm --prefix clients/typescript run check
 	node --test clients/typescript/dist/
 	$(BIN)/pytest -q tests/clients
 
@@ -155,5 +166,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run site check-site test fuzz simulate check fix bench bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators test-browser screenshots release lock lock-generators lock-browser clean
+.PHONY: help run site check-site fix-site test fuzz simulate check fix bench bench-paint bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators test-browser screenshots release lock lock-generators lock-browser clean
 .SECONDARY:

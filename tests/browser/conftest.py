@@ -4,8 +4,6 @@ No page may report a violation of its content security policy or an uncaught err
 expects one says so with `opened.expected`.
 """
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +11,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.browser.chromium import open_chromium
+from tests.browser.states import OPERATOR_SECRET
 from tests.browser.wallet import BrowserWallet
 from tests.processes import PLAIN, Service, free_port, running
 
@@ -34,14 +34,8 @@ addEventListener("securitypolicyviolation", (event) =>
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert path is not None, "Chromium is not installed: tools/install-browser"
-    with sync_playwright() as playwright:
-        # As root, Chromium has no sandbox of its own; a small /dev/shm is common in containers.
-        flags = ["--no-sandbox", "--disable-dev-shm-usage"]
-        opened = playwright.chromium.launch(executable_path=path, args=flags)
+    with open_chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +44,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     given = {
         "DEV_RPC_PORT": str(free_port()),
         "CHAIN_FOLLOW_SECONDS": "1",
-        "OPERATOR_SECRET": "an-operator-of-the-tests-7d1f0c9b2e",
+        "OPERATOR_SECRET": OPERATOR_SECRET,
     }
     with running(Service(tmp_path_factory.mktemp("dev"), given, "dev")) as opened:
         yield opened

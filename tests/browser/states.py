@@ -32,6 +32,11 @@ make run
 """
 
 
+HELD = """(id) => fetch(`/posts/${id}`, {cache: "no-store"})
+  .then((response) => response.json()).then(({holders}) => holders > 0)"""
+"""Whether the index knows that somebody holds a post: it reads a block a moment after the chain."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A service with posts."""
@@ -124,6 +129,7 @@ def _bought(page: Page, place: Place) -> None:
 
 def _library(page: Page, place: Place) -> None:
     _bought(page, place)
+    page.wait_for_function(HELD, arg=place.paid)
     place.visit(page, "/library")
     page.locator("#library").get_by_role("link").first.wait_for()
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.paints import TWO_FRAMES
 from tests.browser.states import BUYER, STATES, Place, fill
 from tests.processes import Service, free_port, running
 
@@ -21,8 +22,6 @@ MOVING = """
 })
 """
 """Elements that would move for longer than ten milliseconds; a caret may blink."""
-
-PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 RUNNING = """
 document.getAnimations().map(({animationName}) => animationName ?? "transition")
@@ -64,7 +63,7 @@ def test_axe_finds_nothing_in_light_and_dark(open_page: OpenPage, place: Place, 
     STATES[state](page, place)
     assert axe_violations(page) == []
     page.emulate_media(color_scheme="dark")
-    page.evaluate(PAINTED)
+    page.evaluate(TWO_FRAMES)
     assert axe_violations(page) == []
 
 

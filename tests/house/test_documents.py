@@ -98,6 +98,13 @@ def test_every_link_between_pages_has_a_target():
     assert broken == []
 
 
+def test_every_picture_is_shown_in_a_page():
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in _pages())
+    pictures = [path.name for path in kept_files() if path.parent == ROOT / "docs" / "pictures"]
+    assert pictures
+    assert [name for name in pictures if f"pictures/{name}" not in pages] == []
+
+
 def test_the_page_about_the_contract_agrees_with_its_abi():
     page = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
     plumbing = re.compile(

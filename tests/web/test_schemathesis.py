@@ -52,7 +52,7 @@ LOGOUT = "/auth/logout"
 CASES = int(os.environ.get("CASES", "0"))
 """How many requests to send at least; 0 is one short round, as much as a test run bears."""
 
-EXAMPLES = 100 if CASES else 25
+EXAMPLES = min(100, max(5, CASES // len(LABELS)))
 """Random requests to an operation in a round, beside its examples and edge cases."""
 
 

@@ -1,0 +1,29 @@
+"""Debian's Chromium, as the tests, the pictures and the benchmark start it."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
+"""As root, Chromium has no sandbox of its own; a small /dev/shm is common in containers."""
+
+
+def find_chromium() -> str:
+    """The program: of `CHROMIUM`, or the one on the path. Raises `RuntimeError` without any."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        raise RuntimeError("Chromium is not installed: tools/install-browser")
+    return path
+
+
+@contextmanager
+def open_chromium() -> Iterator[Browser]:
+    """Run Chromium without a window until the block ends."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()

@@ -1,0 +1,205 @@
+"""Debian's Firefox, driven by Marionette, its own protocol for tests.
+
+Playwright drives a Firefox of its own only; this one is what people have. Each person gets a fresh
+profile. What is not there yet is waited for, until `PATIENCE` is at an end.
+"""
+
+import json
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.processes import POLL_SECONDS, Process
+
+Found = TypeVar("Found")
+
+PATIENCE = 60.0
+"""Seconds that a page has for what a test waits for."""
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+"""The key under which WebDriver names an element."""
+
+ENTER = "\ue007"
+"""The key, as WebDriver writes it."""
+
+PASSING = {
+    "no such element",
+    "stale element reference",
+    "element not interactable",
+    "element click intercepted",
+    "javascript error",
+    "unknown error",
+}
+"""What a page that is still changing answers."""
+
+FIND = """
+const [selector, text] = arguments;
+return [...document.querySelectorAll(selector)].find((element) =>
+  element.textContent.includes(text) && element.getClientRects().length > 0 && !element.disabled
+) ?? null;
+"""
+
+CONSOLE = """
+const [origin] = arguments;
+const errors = Services.console.getMessageArray()
+  .filter((message) => message instanceof Ci.nsIScriptError)
+  .filter(({errorMessage, sourceName, flags}) =>
+    errorMessage.startsWith("Content-Security-Policy") ||
+    (sourceName.startsWith(origin) && (flags & Ci.nsIScriptError.warningFlag) === 0))
+  .map(({errorMessage, sourceName}) => `${sourceName}: ${errorMessage}`);
+const written = Cc["@mozilla.org/consoleAPI-storage;1"].getService(Ci.nsIConsoleAPIStorage)
+  .getEvents()
+  .filter(({level, filename}) => level === "error" && filename.startsWith(origin))
+  .map(({filename, arguments: parts}) => `${filename}: ${parts.join(" ")}`);
+return [...errors, ...written];
+"""
+"""Uncaught errors and violations of the policy, and what pages wrote as errors themselves."""
+
+
+class MarionetteError(Exception):
+    """What Firefox answered instead of a result; `kind` is WebDriver's word for it."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+
+
+class Firefox:
+    """A browser with one window, and commands of WebDriver over Marionette's socket."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=2 * PATIENCE)
+        self._reader = self._socket.makefile("rb")
+        self._last = 0
+        self._receive()
+        self.send("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {}}})
+
+    def close(self) -> None:
+        """Leave it to its process to end."""
+        self._reader.close()
+        self._socket.close()
+
+    def send(self, command: str, parameters: dict[str, Any]) -> Any:
+        """The result of a command. Raises `MarionetteError`."""
+        self._last += 1
+        body = json.dumps([0, self._last, command, parameters]).encode()
+        self._socket.sendall(b"%d:%b" % (len(body), body))
+        _, number, error, result = self._receive()
+        assert number == self._last
+        if error is not None:
+            raise MarionetteError(error["error"], error["message"])
+        return result
+
+    def _receive(self) -> Any:
+        digits = b""
+        while (digit := self._reader.read(1)) != b":":
+            assert digit, "Firefox has closed the connection."
+            digits += digit
+        return json.loads(self._reader.read(int(digits)))
+
+    def prefer(self, name: str, value: bool | int) -> None:
+        """Change a setting of the browser, for pages that are opened from now on."""
+        kind = "Bool" if isinstance(value, bool) else "Int"
+        self._in_chrome(f"Services.prefs.set{kind}Pref(...arguments)", name, value)
+
+    def problems(self, origin: str) -> list[str]:
+        """Errors and violations of the policy on pages of an origin, so far."""
+        found: list[str] = self._in_chrome(CONSOLE, origin)
+        return found
+
+    def wait_for_problem(self, origin: str) -> str:
+        """The first of them, once there is one: pages run in processes of their own."""
+
+        def look() -> str:
+            for problem in self.problems(origin):
+                return problem
+            raise MarionetteError("no such element", "no problem yet")
+
+        return self._retry(look)
+
+    def _in_chrome(self, script: str, *given: object) -> Any:
+        self.send("Marionette:SetContext", {"value": "chrome"})
+        try:
+            return self.run(script, *given)
+        finally:
+            self.send("Marionette:SetContext", {"value": "content"})
+
+    def visit(self, address: str) -> None:
+        """Open an address, and wait until it is loaded."""
+        self.send("WebDriver:Navigate", {"url": address})
+
+    def run(self, script: str, *given: object) -> Any:
+        """The result of a script in the page."""
+        return self.send("WebDriver:ExecuteScript", {"script": script, "args": given})["value"]
+
+    def wait_until(self, script: str, *given: object) -> Any:
+        """Run a script until its result is true, or something."""
+
+        def look() -> Any:
+            result = self.run(script, *given)
+            if not result:
+                raise MarionetteError("no such element", f"not yet: {script} {given}")
+            return result
+
+        return self._retry(look)
+
+    def find(self, selector: str, text: str = "") -> str:
+        """The id of the first element that one sees, with this text in it, once it is there."""
+        found: str = self.wait_until(FIND, selector, text)[ELEMENT]
+        return found
+
+    def click(self, selector: str, text: str = "") -> None:
+        """Click on an element where it is, as a mouse does."""
+        self._retry(lambda: self.send("WebDriver:ElementClick", {"id": self.find(selector, text)}))
+
+    def write(self, selector: str, text: str) -> None:
+        """Type into an element."""
+        given = {"id": self.find(selector), "text": text}
+        self.send("WebDriver:ElementSendKeys", given)
+
+    def text(self, selector: str) -> str:
+        """The text of an element, once it is visible."""
+        read = self.send("WebDriver:GetElementText", {"id": self.find(selector)})
+        return str(read["value"])
+
+    def _retry(self, attempt: Callable[[], Found]) -> Found:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return attempt()
+            except MarionetteError as error:
+                if error.kind not in PASSING or time.monotonic() > deadline:
+                    raise
+            time.sleep(POLL_SECONDS)
+
+
+def find_firefox() -> str | None:
+    """The program: of `FIREFOX`, or the one on the path."""
+    return os.environ.get("FIREFOX") or shutil.which("firefox-esr") or shutil.which("firefox")
+
+
+@contextmanager
+def open_firefox(program: str, folder: Path) -> Iterator[Firefox]:
+    """Run Firefox without a window, with a profile in an empty folder, until the block ends."""
+    (folder / "user.js").write_text('user_pref("marionette.port", 0);\n', encoding="utf-8")
+    chosen = folder / "MarionetteActivePort"
+    # Firefox as root wants a home of its own. The chrome context reads the console.
+    process = Process(
+        [
+            *(program, "--headless", "--no-remote", "--profile", str(folder)),
+            *("--marionette", "--remote-allow-system-access"),
+        ],
+        folder / "firefox.log",
+        {"HOME": str(folder)},
+    )
+    process.start(lambda: chosen.exists() and chosen.read_text().strip().isdigit(), 3 * PATIENCE)
+    try:
+        with closing(Firefox(int(chosen.read_text()))) as browser:
+            yield browser
+    finally:
+        process.kill()

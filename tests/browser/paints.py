@@ -1,0 +1,34 @@
+"""What a page says of its own painting: its largest paints, what moved, what it waited for."""
+
+OBSERVE = """
+window.__shifts = [];
+window.__paints = [];
+new PerformanceObserver((list) => {
+  for (const shift of list.getEntries())
+    if (!shift.hadRecentInput)
+      window.__shifts.push(shift.sources.map(({node}) => `${shift.value} ${node?.outerHTML}`));
+}).observe({type: "layout-shift", buffered: true});
+new PerformanceObserver((list) => {
+  for (const paint of list.getEntries())
+    window.__paints.push({
+      milliseconds: paint.startTime,
+      text: paint.element?.textContent.trim() ?? "",
+      address: paint.url,
+    });
+}).observe({type: "largest-contentful-paint", buffered: true});
+"""
+"""Runs before a page: collects its layout shifts, and each paint that was the largest so far."""
+
+SHIFTS = "window.__shifts"
+PAINTS = "window.__paints"
+HAS_PAINTED = "() => window.__paints.length > 0"
+
+TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Resolves when what was changed before is painted."""
+
+BLOCKING = """
+performance.getEntriesByType("resource")
+  .filter(({renderBlockingStatus}) => renderBlockingStatus === "blocking")
+  .map(({name}) => new URL(name).pathname)
+"""
+"""The paths of what the first paint waited for."""

@@ -1,0 +1,119 @@
+"""The site in Firefox, too: reading, searching, buying, writing, the documentation, dark colours.
+
+No page may write an error or violate its content security policy.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.browser.firefox import ENTER, Firefox, find_firefox, open_firefox
+from tests.browser.states import AUTHOR, BUYER, HELD, READER, Place, fill
+from tests.processes import Service
+
+PROGRAM = find_firefox()
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Firefox is not installed")
+
+DARK = 0
+"""The value of the setting for colours of pages."""
+
+BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
+
+
+@pytest.fixture(scope="module")
+def place(service: Service) -> Place:
+    return fill(service.url)
+
+
+@pytest.fixture
+def firefox(tmp_path: Path, place: Place) -> Iterator[Firefox]:
+    assert PROGRAM is not None
+    with open_firefox(PROGRAM, tmp_path) as opened:
+        yield opened
+        assert opened.problems(place.url) == []
+
+
+def sign_in(firefox: Firefox, name: str) -> None:
+    firefox.click("#account button", "Sign in")
+    firefox.click("dialog button", name)
+    firefox.find("#account summary")
+
+
+def test_the_front_page_lists_the_posts(firefox: Firefox, place: Place) -> None:
+    firefox.visit(place.url)
+    firefox.find("#account button", "Sign in")
+    assert firefox.text(f".card[data-id='{place.free}'] .card-title") == "On paper"
+    firefox.click(".card-title a", "On paper")
+    firefox.wait_until("return location.pathname === arguments[0]", f"/p/{place.free}")
+
+
+def test_a_free_post_is_read_without_scripts(firefox: Firefox, place: Place) -> None:
+    firefox.prefer("javascript.enabled", False)
+    firefox.visit(f"{place.url}/p/{place.free}")
+    assert firefox.text("h1") == "On paper"
+    assert "Somebody said this before." in firefox.text("#text")
+    assert firefox.run("return document.querySelector('#account').childElementCount") == 0
+
+
+def test_posts_are_searched(firefox: Firefox, place: Place) -> None:
+    firefox.visit(place.url)
+    firefox.write("[type=search]", f"paper{ENTER}")
+    firefox.wait_until("return location.pathname === '/search'")
+    assert firefox.text(".card-title") == "On paper"
+
+
+def test_a_development_account_signs_in_and_out(firefox: Firefox, place: Place) -> None:
+    firefox.visit(place.url)
+    sign_in(firefox, READER)
+    firefox.click("#account summary")
+    firefox.click("#account button", "Sign out")
+    firefox.find("#account button", "Sign in")
+
+
+def test_a_paid_post_is_bought_read_and_kept_in_the_library(firefox: Firefox, place: Place) -> None:
+    firefox.visit(f"{place.url}/p/{place.paid}")
+    firefox.click("#gate button", "Buy and read")
+    firefox.click("dialog button", BUYER)
+    firefox.find("#text h2", "A list and a quote")
+    firefox.wait_until(f"return ({HELD})(arguments[0])", place.paid)
+    firefox.visit(f"{place.url}/library")
+    firefox.find("#library a", "On ink")
+
+
+def test_a_draft_is_written_previewed_and_saved(firefox: Firefox, place: Place) -> None:
+    firefox.visit(f"{place.url}/studio")
+    firefox.click("button", "Connect your wallet")
+    firefox.click("dialog button", AUTHOR)
+    firefox.click("button", "New draft")
+    firefox.write(".cm-content", "# On glue\n\nIt **holds**.")
+    firefox.find(".preview strong", "holds")
+    firefox.click("button", "your wallet signs once")
+    firefox.wait_until("return document.querySelector('.standing')?.textContent === 'Saved'")
+
+
+def test_an_operation_is_tried_in_the_documentation(firefox: Firefox, place: Place) -> None:
+    firefox.visit(f"{place.url}/docs")
+    firefox.click("#listPosts .try > summary")
+    firefox.click("#listPosts .try button", "Send")
+    firefox.find("#listPosts .outcome strong", "200")
+
+
+def test_dark_colours_are_used_where_the_system_prefers_them(
+    firefox: Firefox, place: Place
+) -> None:
+    firefox.visit(f"{place.url}/p/{place.free}")
+    light = firefox.run(BACKGROUND)
+    firefox.prefer("layout.css.prefers-color-scheme.content-override", DARK)
+    firefox.visit(f"{place.url}/p/{place.free}")
+    firefox.wait_until("return matchMedia('(prefers-color-scheme: dark)').matches")
+    assert firefox.run(BACKGROUND) != light
+
+
+def test_a_violation_of_the_policy_is_noticed(tmp_path: Path, place: Place) -> None:
+    assert PROGRAM is not None
+    with open_firefox(PROGRAM, tmp_path) as opened:
+        opened.visit(place.url)
+        opened.run("document.body.setAttribute('onclick', 'document.title = 1')")
+        opened.click("h1")
+        assert "Content-Security-Policy" in opened.wait_for_problem(place.url)
