@@ -25,6 +25,9 @@ AXE = HERE / "node_modules" / "axe-core" / "axe.min.js"
 # As long as everything else is waited for: a busy machine is no failure.
 expect.set_options(timeout=30_000)
 
+PLAIN_HOST = "imprint.test"
+"""Another name of this machine, where pages are not trusted as on loopback."""
+
 WATCH = """
 window.__violations = [];
 addEventListener("securitypolicyviolation", (event) =>
@@ -39,6 +42,8 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # As root, Chromium has no sandbox of its own; a small /dev/shm is common in containers.
         flags = ["--no-sandbox", "--disable-dev-shm-usage"]
+        # Loopback counts as https; under this name it does not.
+        flags.append(f"--host-resolver-rules=MAP {PLAIN_HOST} 127.0.0.1")
         opened = playwright.chromium.launch(executable_path=path, args=flags)
         yield opened
         opened.close()

@@ -36,7 +36,6 @@ export function PublishLink({ draft, onEmpty }: PublishLinkProps) {
       <button
         type="button"
         class="publish-link"
-        aria-disabled="true"
         title={obstacle}
         onClick={() => {
           refuse(obstacle);
