@@ -3,7 +3,7 @@
 import { showAccountMenu } from "../reader/account.ts";
 import { showThemeSwitch } from "../reader/theme-switch.ts";
 import { reconnect } from "../wallet/connection.ts";
-import { addCopyButtons } from "./copying.ts";
+import { addCopyButtons } from "./copy-buttons.ts";
 import { markCurrentSection } from "./current-section.ts";
 import { rememberLanguage } from "./language.ts";
 import { addSearch } from "./search.ts";

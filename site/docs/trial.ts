@@ -5,13 +5,13 @@ import { button, fill, h } from "../page/dom.ts";
 import { short } from "../page/format.ts";
 import { account, explain, session } from "../wallet/index.ts";
 import { confirmed } from "./confirmation.ts";
-import { addCopyButtons } from "./copying.ts";
+import { addCopyButtons } from "./copy-buttons.ts";
 import { discover, remember } from "./discovery.ts";
 import type { Exchange } from "./exchange.ts";
 import { buildFields } from "./form.ts";
 import { isDestructive, type Operation, type Values } from "./request.ts";
 import { showExchange } from "./result.ts";
-import { send } from "./sending.ts";
+import { send } from "./transmission.ts";
 
 export function addTrials(): void {
   const text = document.getElementById("operations")?.textContent ?? "[]";

@@ -9,7 +9,7 @@ type Handlers = {
 };
 
 /** Attributes by their names; `true` sets an empty one, `false` and null leave it out. */
-export type Props = Handlers & { [name: string]: unknown };
+type Props = Handlers & { [name: string]: unknown };
 
 /** An element with attributes, event handlers (`onclick`) and children. */
 export function h<K extends keyof HTMLElementTagNameMap>(

@@ -3,10 +3,10 @@
 import type { ServiceFacts } from "imprint-press";
 
 /** As `/.well-known/imprint.json`, but for `now`: a page may come out of a cache. */
-export type PageFacts = Omit<ServiceFacts, "now">;
+type PageFacts = Omit<ServiceFacts, "now">;
 
 /** The facts that this page carries. Throws if the page has none. */
-export function readFacts(page: Document): PageFacts {
+function readFacts(page: Document): PageFacts {
   const text = page.getElementById("facts")?.textContent;
   if (!text) throw new Error("This page does not carry the facts of its service.");
   return JSON.parse(text) as PageFacts;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { balance, coin, count, short } from "./format.ts";
+import { balance, coin, count, fileSize, moment, short } from "./format.ts";
 
 test("a price is written exactly", () =>
   assert.equal(coin("10000000000000001"), "0.010000000000000001 ETH"));
@@ -17,4 +17,18 @@ test("a long address shows its two ends", () => {
 
 test("a count of one has the singular", () => {
   assert.deepEqual([count(1, "post"), count(1200, "post")], ["1 post", "1,200 posts"]);
+});
+
+test("a moment has its day and its time", () => {
+  assert.equal(moment(new Date(2026, 10, 16, 21, 4).getTime()), "16 Nov 2026, 21:04");
+});
+
+test("a size is rounded to what people read", () => {
+  assert.deepEqual([0, 1, 380 * 1024, 4 * 1024 * 1024, 4.25 * 1024 * 1024].map(fileSize), [
+    "0 KB",
+    "1 KB",
+    "380 KB",
+    "4 MB",
+    "4.3 MB",
+  ]);
 });

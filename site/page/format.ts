@@ -10,6 +10,7 @@ export const COIN = "ETH";
 const BALANCE_DIGITS = 4;
 
 const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "long" });
+const MOMENT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const NUMBER = new Intl.NumberFormat("en");
 
 /** An amount in wei, exactly: `0.01 ETH`. */
@@ -27,6 +28,9 @@ export function balance(wei: bigint): string {
 /** A day: `16 November 2026`. */
 export const day = (time: string | Date): string => DATE.format(new Date(time));
 
+/** A day and a time: `16 Nov 2026, 21:04`. */
+export const moment = (time: string | number): string => MOMENT.format(new Date(time));
+
 /** The two ends of an address, a cid or a hash, for where its full form does not fit. */
 export function short(text: string): string {
   return text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`;
@@ -35,4 +39,10 @@ export function short(text: string): string {
 /** A number with its noun: `1 post`, `1,200 posts`. */
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${NUMBER.format(number)} ${number === 1 ? one : many}`;
+}
+
+/** A size as people read it: `4.2 MB`, `380 KB`. */
+export function fileSize(bytes: number): string {
+  if (bytes < 1024 * 1024) return `${Math.ceil(bytes / 1024)} KB`;
+  return `${(bytes / 1024 / 1024).toFixed(1).replace(/\.0$/, "")} MB`;
 }

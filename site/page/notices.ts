@@ -2,7 +2,7 @@
 
 import { button, h } from "./dom.ts";
 
-export interface Notice {
+interface Notice {
   kind: "info" | "good" | "bad";
   text: string;
   action?: { label: string; run: () => void };

@@ -4,7 +4,7 @@ import { effect } from "@preact/signals-core";
 import { Imprint } from "imprint-press";
 import { reader, session, watchSession } from "./session.ts";
 
-export { isOf, keepSession, session, switchSession } from "./session.ts";
+export { keepSession, session } from "./session.ts";
 
 class PageClient extends Imprint {
   override now(): number {

@@ -21,11 +21,18 @@ export function recall<T>(key: string): T | null {
 
 /** Keep a value, or forget the key if it is null. */
 export function remember(key: string, value: unknown): void {
+  // Private windows and full disks: the page works, and asks again after a reload.
+  tryToKeep(key, value);
+}
+
+/** The same, where somebody is told of what is not kept: false if this browser does not keep it. */
+export function tryToKeep(key: string, value: unknown): boolean {
   try {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(value));
+    return true;
   } catch {
-    // Private windows and full disks: the page works, and asks again after a reload.
+    return false;
   }
 }
 

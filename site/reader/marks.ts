@@ -7,12 +7,18 @@ import { account, session } from "../wallet/index.ts";
 /** Posts of the library that are looked through for marks. */
 const MOST = 200;
 
-/** Mark the cards of this page, for whoever is signed in. Prompts nothing. */
+/** Ends the marks of the cards that the page had before. */
+let stop: (() => void) | null = null;
+
+/** Mark the cards of this page, now and whenever another account is signed in. Prompts nothing.
+ *
+ *  Called again when the page has other cards.
+ */
 export function markCards(): void {
-  effect(() => {
+  stop?.();
+  stop = effect(() => {
     const address = (session.value?.address ?? account.value?.address)?.toLowerCase();
-    const isSignedIn = session.value !== null;
-    void mark(address, isSignedIn);
+    void mark(address, session.value !== null);
   });
 }
 

@@ -25,7 +25,7 @@ export function changePrice(offer: Offer, price: bigint): void {
   if (heading) heading.textContent = `Read on for ${coin(price)}`;
 }
 
-export interface Ways {
+interface Ways {
   buy: () => void;
   /** For whoever holds the post already; absent if somebody is signed in. */
   open?: () => void;

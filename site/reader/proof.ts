@@ -3,7 +3,9 @@
 import { effect } from "@preact/signals-core";
 import { verifyDocument } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
+import { encryptionSentence, isEncrypted } from "../page/encryption.ts";
 import { facts } from "../page/facts.ts";
+import { count } from "../page/format.ts";
 import { reader, session } from "../page/session.ts";
 import { explain } from "../wallet/failures.ts";
 
@@ -32,6 +34,7 @@ export function showProof(post: HTMLElement, place: HTMLElement): void {
         way,
         h("p", null, "The document is not stored at this service, so it cannot be checked here."),
       );
+    else if (!isEncrypted()) fill(way, h("p", null, encryptionSentence("Checking the bytes here")));
     else if (isReadable) fill(way, h("p", null, check));
     else
       fill(
@@ -57,7 +60,7 @@ async function verify(id: string, cid: string, result: HTMLElement): Promise<voi
     fill(
       result,
       isSame
-        ? `Checked: this browser fetched ${bytes.length.toLocaleString("en")} bytes, computed their cid by SHA-256, and it is the one above. That the chain names this cid was read by the service, not by this browser.`
+        ? `Checked: this browser fetched ${count(bytes.length, "byte")}, computed their cid by SHA-256, and it is the one above. That the chain names this cid was read by the service, not by this browser.`
         : "The bytes that this service sends do not have the cid above: do not trust this text.",
     );
   } catch (error) {

@@ -4,11 +4,11 @@ import { facts } from "../page/facts.ts";
 import { imprint } from "../page/service.ts";
 import { recall, remember } from "../page/storage.ts";
 import { developmentAccounts, developmentNode } from "../wallet/development.ts";
-import { type DraftMemory, type Filled, fill, type Progress } from "./filling.ts";
 import { renderPicture } from "./pictures.ts";
 import { SAMPLES } from "./posts.ts";
+import { type DraftMemory, type Filled, fill, type Progress } from "./publisher.ts";
 
-export type { Filled, Progress } from "./filling.ts";
+export type { Filled, Progress } from "./publisher.ts";
 
 /** Where the drafts of an interrupted run are remembered, for this chain and contract. */
 const keyOf = (title: string): string => `imprint.sample.${facts.chain.marketplace}.${title}`;

@@ -2,7 +2,7 @@
 
 export type Motif = "columns" | "hills" | "leaves" | "rings" | "strata" | "suns" | "waves";
 
-export interface Picture {
+interface Picture {
   readonly motif: Motif;
   /** Dark, bright, and the ground. */
   readonly colours: readonly [string, string, string];

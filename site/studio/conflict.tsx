@@ -1,13 +1,14 @@
 /** Two versions of one draft side by side, and the choice between them. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { StorageFull } from "../page/database.ts";
+import { moment } from "../page/format.ts";
 import { explain } from "../wallet/index.ts";
 import { diffTexts, type Piece, type Row } from "./diff.ts";
 import { withoutPictures } from "./draft-text.ts";
-import { StorageFull } from "./local-copies.ts";
-import type { Theirs } from "./saving.ts";
+import type { Theirs } from "./save-state.ts";
 
-export interface ConflictProps {
+interface ConflictProps {
   readonly mine: string;
   readonly theirs: Theirs;
   onKeepMine(): Promise<void>;
@@ -44,7 +45,7 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
         This draft was saved somewhere else
       </h2>
       <p>
-        Another tab or computer saved it on {formatTime(theirs.savedAt)}, while you changed it here.
+        Another tab or computer saved it on {moment(theirs.savedAt)}, while you changed it here.
         Nothing is lost: choose what to go on with.
       </p>
       <div class="conflict-choices">
@@ -126,8 +127,3 @@ function shorten(rows: readonly Row[]): (Row | null)[] {
   });
   return shown;
 }
-
-const TIME = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
-
-/** `Nov 16, 2026, 9:04 PM` */
-export const formatTime = (time: string | number): string => TIME.format(new Date(time));

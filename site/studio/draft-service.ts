@@ -8,7 +8,7 @@ import type { DraftService, Head, Version } from "./open-draft.ts";
 import { forgetWriting, writing } from "./writing-session.ts";
 
 /** The wallet has another account now than the one whose text this is. */
-export class OtherAccount extends Error {
+class OtherAccount extends Error {
   override readonly name = "OtherAccount";
 }
 

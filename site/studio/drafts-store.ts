@@ -13,10 +13,10 @@ import { route } from "./routes.ts";
 import { forgetRequests, keepSummary, recallSummaries, summaries, summaryOf } from "./summaries.ts";
 import { hearTabs } from "./tabs.ts";
 
-export type { DraftEntry, DraftState } from "./draft-entries.ts";
+export type { DraftEntry } from "./draft-entries.ts";
 export { localCopies } from "./indexed-copies.ts";
 
-export type Listing =
+type Listing =
   | { readonly state: "unloaded" | "loading" | "partial" | "complete" }
   | { readonly state: "failed"; readonly error: unknown };
 
@@ -131,7 +131,7 @@ export const knownFile = (groupId: string): HostedFile | null =>
   files.value.find((file) => file.group_id === groupId) ?? null;
 
 /** Take over a record that a write or a read returned. */
-export function keepFile(file: HostedFile): void {
+function keepFile(file: HostedFile): void {
   files.value = withNewer(files.value, [file]);
 }
 

@@ -2,11 +2,10 @@
 
 import type { Post } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { coin, count } from "../page/format.ts";
+import { coin, count, moment } from "../page/format.ts";
 import { announce, notify } from "../page/notices.ts";
 import { imprint } from "../page/service.ts";
 import { explain } from "../wallet/index.ts";
-import { formatTime } from "./conflict.tsx";
 import { deleteDraft } from "./deletion.ts";
 import type { DraftEntry, DraftState } from "./draft-entries.ts";
 import {
@@ -159,9 +158,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
           {STATES[draft.state]}
         </span>
         {draft.words !== null && <span>{count(draft.words, "word")}</span>}
-        <time dateTime={new Date(draft.changedAt).toISOString()}>
-          {formatTime(draft.changedAt)}
-        </time>
+        <time dateTime={new Date(draft.changedAt).toISOString()}>{moment(draft.changedAt)}</time>
         {draft.note && <span class="draft-note">{draft.note}</span>}
       </p>
       {step === "shown" ? (
@@ -242,7 +239,7 @@ function Published({ address }: { address: string }) {
               </span>
               <span>{post.free ? "Free" : coin(post.price)}</span>
               <span>{count(post.sales.count, "sale")}</span>
-              <time dateTime={post.createdAt}>{formatTime(post.createdAt)}</time>
+              <time dateTime={post.createdAt}>{moment(post.createdAt)}</time>
             </p>
           </li>
         ))}

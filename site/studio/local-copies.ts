@@ -1,5 +1,7 @@
 /** Copies of texts in this browser, which are there before the service has them. */
 
+import { randomName } from "../page/random-name.ts";
+
 /** What a tab wrote in a draft, and which version of the service it began with. */
 export interface LocalCopy {
   /** The address of the author, in lower case. */
@@ -46,22 +48,17 @@ export interface CopyStore {
   putSummary(summary: Summary): Promise<void>;
 }
 
-/** The browser has no room for another copy. */
-export class StorageFull extends Error {
-  override readonly name = "StorageFull";
-}
-
 /** How many texts that the service has are kept for reading without a network. */
 const KEPT = 20;
 const LOCAL = "local-";
 
-export const newLocalKey = (): string => `${LOCAL}${crypto.randomUUID()}`;
+export const newLocalKey = (): string => LOCAL + randomName();
 
 /** Whether the service has never had the draft of this key. */
 export const isLocalKey = (key: string): boolean => key.startsWith(LOCAL);
 
 /** What a tab that opens a draft finds in this browser. */
-export interface FoundCopies {
+interface FoundCopies {
   /** The copy to go on with. */
   readonly mine: LocalCopy | null;
   /** Unsaved copies of tabs that are gone, which would otherwise be covered by `mine`. */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Problem, Refusal, Unreachable } from "imprint-press";
-import { type CopyStore, chooseCopy, type LocalCopy, StorageFull } from "./local-copies.ts";
+import { StorageFull } from "../page/database.ts";
+import { type CopyStore, chooseCopy, type LocalCopy } from "./local-copies.ts";
 import { type DraftService, type Head, OpenDraft, type Version } from "./open-draft.ts";
 
 class Copies implements CopyStore {
@@ -306,9 +307,32 @@ test("a browser without room is told, and the text can still be saved", async ()
   draft.change("two");
   await draft.keep();
   assert.match(draft.keeping.value ?? "", /no room/);
-  assert.ok(draft.isAtRisk);
+  assert.ok(!draft.isKept && !draft.hasCopy);
   await draft.save({ isAsked: true });
   assert.equal(service.versions.at(-1)?.content, "two");
+});
+
+test("a text counts as kept when the copy is written, not before", async () => {
+  const { draft } = openSaved();
+  assert.ok(draft.isKept);
+  draft.change("two");
+  const keeping = draft.keep();
+  assert.ok(!draft.isKept && !draft.hasCopy);
+  await keeping;
+  assert.ok(draft.isKept && draft.hasCopy);
+  draft.change("three");
+  assert.ok(!draft.isKept);
+});
+
+test("a draft settles when its save is done and its copy is written", async () => {
+  const { draft, service, copies } = openSaved();
+  draft.change("two");
+  void draft.save({ isAsked: true });
+  draft.change("three");
+  await draft.settle();
+  assert.equal(service.versions.at(-1)?.content, "two");
+  assert.ok(copies.texts().includes("three"));
+  assert.ok(draft.isKept);
 });
 
 test("what is typed during a save stays unsaved", async () => {

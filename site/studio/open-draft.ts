@@ -1,6 +1,7 @@
 /** A draft that is open in this tab: its text, its copy in this browser, and its saves. */
 
 import { type ReadonlySignal, signal } from "@preact/signals-core";
+import { StorageFull } from "../page/database.ts";
 import { titleOf } from "./draft-text.ts";
 import {
   type CopyStore,
@@ -8,9 +9,8 @@ import {
   type LocalCopy,
   newLocalKey,
   type SentWrite,
-  StorageFull,
 } from "./local-copies.ts";
-import { delayOf, judge, type SaveContext, type SaveState, type Theirs } from "./saving.ts";
+import { delayOf, judge, type SaveContext, type SaveState, type Theirs } from "./save-state.ts";
 
 /** A version that the service made. */
 export interface Version {
@@ -86,6 +86,7 @@ export class OpenDraft {
   private readonly content = signal("");
   private readonly state = signal<SaveState>({ kind: "saved" });
   private readonly copyFailure = signal<string | null>(null);
+  private readonly keptText = signal<string | null>(null);
   private savedText: string | null;
   private sent: SentWrite | null;
   private readonly note: string | undefined;
@@ -110,6 +111,7 @@ export class OpenDraft {
     this.note = opened.note;
     this.content.value = opened.content;
     this.savedText = opened.isSaved ? opened.content : null;
+    this.keptText.value = opened.content;
     this.state.value = { kind: opened.isSaved ? "saved" : "changed" };
   }
 
@@ -124,6 +126,17 @@ export class OpenDraft {
   /** Why the latest change is not kept in this browser, or null. */
   get keeping(): ReadonlySignal<string | null> {
     return this.copyFailure;
+  }
+
+  /** Whether the service or this browser has the text as it is now. */
+  get isKept(): boolean {
+    return this.content.value === this.keptText.value || !this.isUnsaved;
+  }
+
+  /** Whether this browser has a copy of what is not saved; while one types, a moment behind. */
+  get hasCopy(): boolean {
+    const isSaved = this.keptText.value === this.savedText;
+    return this.copyFailure.value === null && !isSaved;
   }
 
   get isUnsaved(): boolean {
@@ -144,8 +157,10 @@ export class OpenDraft {
   async keep(): Promise<void> {
     this.timers.clear(this.copyTimer);
     this.copyTimer = null;
+    const copy = this.copy();
     try {
-      await this.copies.put(this.copy());
+      await this.copies.put(copy);
+      this.keptText.value = copy.content;
       this.copyFailure.value = null;
     } catch (error) {
       this.copyFailure.value =
@@ -225,15 +240,16 @@ export class OpenDraft {
     if (this.state.value.kind === "waiting") void this.save({ isAsked: false });
   }
 
+  /** Wait until no save is under way, and this browser has the text. */
+  async settle(): Promise<void> {
+    await this.running;
+    if (!this.isKept) await this.keep();
+  }
+
   async close(): Promise<void> {
     this.isClosed = true;
     this.timers.clear(this.saveTimer);
     if (this.copyTimer !== null) await this.keep();
-  }
-
-  /** Whether this tab would lose something that neither the service nor this browser has. */
-  get isAtRisk(): boolean {
-    return this.isUnsaved && (this.copyTimer !== null || this.copyFailure.value !== null);
   }
 
   private maySave(isAsked: boolean): boolean {

@@ -5,15 +5,16 @@ import { explain, signIn } from "../wallet/index.ts";
 import { author } from "./drafts-store.ts";
 import { isLocalKey } from "./local-copies.ts";
 import type { OpenDraft } from "./open-draft.ts";
-import type { SaveState } from "./saving.ts";
+import type { SaveState } from "./save-state.ts";
 import { startWriting, writing } from "./writing-session.ts";
 
 /** The state in a few words. */
-export function stateSentence(state: SaveState, isNew: boolean): string {
+function stateSentence(state: SaveState, isNew: boolean, hasCopy: boolean): string {
   switch (state.kind) {
     case "saved":
       return isNew ? "Nothing written yet" : "Saved";
     case "changed":
+      if (!hasCopy) return isNew ? "Not saved yet" : "Unsaved changes";
       return isNew ? "Only in this browser" : "Unsaved changes, kept in this browser";
     case "signing":
       return writing.value ? "Saving…" : "Confirm in your wallet…";
@@ -56,7 +57,7 @@ export function SaveStanding({ draft }: { draft: OpenDraft }) {
   // Each change of the text is read here, so that the key of a new draft is followed.
   const isNew = isLocalKey(draft.key) && (draft.text.value === "" || state.kind !== "saved");
   // On phones there is room for the first half only; it is read out whole.
-  const [sentence, more] = stateSentence(state, isNew).split(", ");
+  const [sentence, more] = stateSentence(state, isNew, draft.hasCopy).split(", ");
   return (
     <span class="standing" data-kind={state.kind} role="status">
       {sentence}

@@ -1,10 +1,13 @@
 /** The tabs of one browser: which of them live, and what they tell each other. */
 
+import { heldLocks, takeLock } from "../page/locks.ts";
+import { randomName } from "../page/random-name.ts";
+
 const NAME = "imprint-tab-";
 const STORED = "imprint.tab";
 
 /** What a tab tells the others about a draft of an account. */
-export interface TabMessage {
+interface TabMessage {
   readonly kind: "opened" | "present" | "closed" | "saved" | "removed" | "copies";
   readonly account: string;
   readonly key: string;
@@ -25,31 +28,19 @@ async function takeName(): Promise<string> {
   const stored = sessionStorage.getItem(STORED);
   // A tab that was duplicated has the name of its origin, which lives.
   if (stored && (await hold(stored))) return stored;
-  const made = crypto.randomUUID();
+  const made = randomName();
   await hold(made);
   sessionStorage.setItem(STORED, made);
   return made;
 }
 
 /** Hold the lock of a name as long as this page lives; false if another page has it. */
-function hold(name: string): Promise<boolean> {
-  if (!navigator.locks) return Promise.resolve(true);
-  return new Promise((resolve, reject) => {
-    navigator.locks
-      .request(NAME + name, { ifAvailable: true }, (lock) => {
-        resolve(lock !== null);
-        return lock ? new Promise(() => undefined) : undefined;
-      })
-      .catch(reject);
-  });
-}
+const hold = async (name: string): Promise<boolean> => (await takeLock(NAME + name)) !== null;
 
 /** The names of the tabs that live, this one included. */
 export async function livingTabs(): Promise<ReadonlySet<string>> {
-  if (!navigator.locks) return new Set([await thisTab()]);
-  const { held = [] } = await navigator.locks.query();
-  const names = held.flatMap(({ name = "" }) => (name.startsWith(NAME) ? [name] : []));
-  return new Set(names.map((name) => name.slice(NAME.length)));
+  const held = await heldLocks(NAME);
+  return new Set([...held.map((name) => name.slice(NAME.length)), await thisTab()]);
 }
 
 const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("imprint-studio") : null;

@@ -2,14 +2,15 @@
 
 import type { WritingSessionRecord } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
+import { encryptionSentence, isEncrypted } from "../page/encryption.ts";
+import { moment } from "../page/format.ts";
 import { imprint } from "../page/service.ts";
 import { explain } from "../wallet/index.ts";
-import { formatTime } from "./conflict.tsx";
 import { isSignedIn } from "./drafts-store.ts";
 import { SignInAgain } from "./sign-in.tsx";
 import {
-  canWriteWithoutPrompts,
   forgetWriting,
+  hasWritingSessions,
   startWriting,
   stopWriting,
   writing,
@@ -19,7 +20,7 @@ export function WritingPanel() {
   const session = writing.value;
   const [failure, setFailure] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
-  if (!canWriteWithoutPrompts) return null;
+  if (!hasWritingSessions) return null;
   const run = (act: () => Promise<void>) => async () => {
     setBusy(true);
     setFailure(null);
@@ -38,7 +39,7 @@ export function WritingPanel() {
       <div class="writing-body">
         {session ? (
           <p>
-            Until <strong>{formatTime(session.expires)}</strong> this browser saves your drafts by
+            Until <strong>{moment(session.expires)}</strong> this browser saves your drafts by
             itself. It can create and change drafts, and nothing else: to publish or delete, your
             wallet is always asked.
           </p>
@@ -52,6 +53,8 @@ export function WritingPanel() {
           <button type="button" disabled={isBusy || !isSignedIn.value} onClick={run(stopWriting)}>
             Stop saving without prompts
           </button>
+        ) : !isEncrypted() ? (
+          <p role="status">{encryptionSentence("This")}</p>
         ) : (
           <button type="button" class="primary" disabled={isBusy} onClick={run(startWriting)}>
             {isBusy ? "Look at your wallet…" : "Write without prompts for 24 hours"}
@@ -90,11 +93,11 @@ function OpenSessions() {
       <ul class="writing-list">
         {others.map(({ id, createdAt, expires }) => (
           <li key={id}>
-            Since {formatTime(createdAt)}, until {formatTime(expires)}
+            Since {moment(createdAt)}, until {moment(expires)}
             <button
               type="button"
               class="quiet"
-              aria-label={`End the one since ${formatTime(createdAt)}`}
+              aria-label={`End the one since ${moment(createdAt)}`}
               onClick={() => void revoke(id)}
             >
               End

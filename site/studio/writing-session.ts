@@ -21,7 +21,7 @@ export const writing: ReadonlySignal<WritingSession | null> = computed(() =>
 );
 
 /** Whether the service has writing sessions at all. */
-export const canWriteWithoutPrompts = imprint.facts.features.includes("writing-sessions");
+export const hasWritingSessions = imprint.facts.features.includes("writing-sessions");
 
 /** Ask the wallet once; from then on saves need no prompt for 24 hours. */
 export async function startWriting(): Promise<void> {

@@ -1,9 +1,11 @@
 /** What went wrong with a wallet, the chain or the service, in a sentence, and the way on. */
 
 import { type Code, Refusal, Unreachable } from "imprint-press";
+import { NotCopied } from "../page/clipboard.ts";
+import { NotEncrypted } from "../page/encryption.ts";
 import { facts, isDevelopment } from "../page/facts.ts";
 
-export interface Explanation {
+interface Explanation {
   sentence: string;
   action: "retry" | "sign-in" | "switch-chain" | "unlock" | "reload" | null;
   /** The user said no, or closed a dialog: no error to show in red. */
@@ -155,6 +157,7 @@ export function explain(error: unknown): Explanation {
       ),
       isUnanswered: true,
     };
+  if (error instanceof NotEncrypted || error instanceof NotCopied) return say(error.message);
   return explainWallet(error);
 }
 

@@ -9,7 +9,6 @@ export { developmentAccounts } from "./development.ts";
 export {
   AccountChanged,
   Cancelled,
-  type Explanation,
   explain,
   hasSentNothing,
   WrongChain,

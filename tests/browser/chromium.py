@@ -7,8 +7,16 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
-FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
-"""As root, Chromium has no sandbox of its own; a small /dev/shm is common in containers."""
+PLAIN_HOST = "imprint.test"
+"""A name of this machine: loopback counts as https, and under this name it does not."""
+
+FLAGS = (
+    # As root, Chromium has no sandbox of its own.
+    "--no-sandbox",
+    # A small /dev/shm is common in containers.
+    "--disable-dev-shm-usage",
+    f"--host-resolver-rules=MAP {PLAIN_HOST} 127.0.0.1",
+)
 
 
 def find_chromium() -> str:

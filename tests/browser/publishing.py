@@ -36,14 +36,10 @@ def write(opened: Opened, title: str) -> Page:
     page.get_by_role("button", name="Connect your wallet").click()
     page.locator("dialog .choice-name", has_text="Test Wallet").click()
     page.get_by_role("button", name="New draft").click()
-    page.locator(".cm-content").wait_for()
+    page.locator(".cm-content:focus").wait_for()
     page.keyboard.insert_text(f"# {title}\n\nThe text of it.")
-    key = page.url.rpartition("/")[2]
-    # The list shows the copy that this browser keeps.
-    page.locator("a.back").click()
-    lines = page.locator(".draft-line", has_text=title)
-    expect(lines.filter(has_text="Only in this browser")).to_be_visible()
-    page.evaluate("key => { location.hash = `#/publish/${key}` }", key)
+    # At once: what is written is kept on the way, and saved by publishing.
+    page.get_by_role("link", name="Publish…").click()
     expect(page.get_by_label("Title", exact=True)).to_have_value(title)
     return page
 
@@ -63,15 +59,6 @@ def put_picture(page: Page, kind: str) -> Locator:
     stage = page.get_by_label("Part of the picture that is shown")
     expect(stage).to_be_visible()
     return stage
-
-
-def wait_until(page: Page, is_so: Callable[[], bool]) -> None:
-    """Let the page go on until something is so that no locator shows."""
-    for _ in range(600):
-        if is_so():
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("It has not come to that in half a minute.")
 
 
 def expect_published(page: Page) -> str:

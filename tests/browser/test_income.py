@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import OpenPage, axe_violations
 from tests.browser.posts import buy
-from tests.browser.publishing import WalletOf, expect_published, publish, wait_until, write
+from tests.browser.publishing import WalletOf, expect_published, publish, write
 
 PRICE = 5 * 10**16
 
@@ -65,7 +65,7 @@ def test_a_sale_is_shown_and_can_be_downloaded(
     expect(page.locator("figcaption")).to_contain_text("0 ETH, 0 sales")
     assert axe_violations(page) == []
     page.set_viewport_size({"width": 320, "height": 640})
-    wait_until(page, lambda: page.evaluate("document.documentElement.scrollWidth") <= 320)
+    page.wait_for_function("document.documentElement.scrollWidth <= 320")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download all sales (CSV)").click()
     rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text())))
@@ -126,7 +126,7 @@ def test_a_reload_between_prompt_and_hash_sends_nothing_again(
     wallet.loses.add("eth_sendTransaction")
     line = begin_price_change(page, "Hash lost", "0.4")
     expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirm")
-    wait_until(page, lambda: len(wallet.sent) == 2)
+    page.wait_for_function("window.__walletLost === 1")
     page.reload()
     expect(line).to_contain_text("now 0.4 ETH, first 0.1 ETH")
     assert len(wallet.sent) == 2

@@ -1,10 +1,11 @@
 """Nothing that was written is lost: reloads, crashes, lost networks, ended sessions, full disks."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Error, expect
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import Opened, OpenPage
 from tests.browser.writing import (
     WalletOf,
     add,
@@ -24,14 +25,25 @@ from tests.processes import Service
 
 from imprint.client import Imprint, NodeWallet
 
+Begin = Callable[[int, str], Opened]
 
-def test_what_was_not_saved_is_there_after_a_reload(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    opened = open_page(wallet_of(0))
+
+@pytest.fixture
+def begun(open_page: OpenPage, wallet_of: WalletOf) -> Begin:
+    """Signs an account in to the Studio, and begins a draft with a text."""
+
+    def begin_draft(number: int, text: str) -> Opened:
+        opened = open_page(wallet_of(number))
+        sign_in(opened, opened.page)
+        begin(opened.page, text)
+        return opened
+
+    return begin_draft
+
+
+def test_what_was_not_saved_is_there_after_a_reload(begun: Begin) -> None:
+    opened = begun(0, "Never saved.")
     page = opened.page
-    sign_in(opened, page)
-    begin(page, "Never saved.")
     expect(standing(page)).to_have_text("Only in this browser")
     wait_until_kept(page, "Never saved.")
     page.reload()
@@ -40,13 +52,9 @@ def test_what_was_not_saved_is_there_after_a_reload(
     expect(line(page, "Never saved.")).to_contain_text("Only in this browser")
 
 
-def test_what_was_not_saved_is_there_after_a_crash(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    opened = open_page(wallet_of(1))
+def test_what_was_not_saved_is_there_after_a_crash(begun: Begin) -> None:
+    opened = begun(1, "Before the crash.")
     page = opened.page
-    sign_in(opened, page)
-    begin(page, "Before the crash.")
     save(page)
     add(page, " A moment before it.")
     wait_until_kept(page, "A moment before it.")
@@ -62,14 +70,10 @@ def test_what_was_not_saved_is_there_after_a_crash(
     save(again)
 
 
-def test_an_ended_session_leaves_the_text_and_its_saves(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    opened = open_page(wallet_of(2))
-    assert opened.wallet is not None
+def test_an_ended_session_leaves_the_text_and_its_saves(begun: Begin) -> None:
+    opened = begun(2, "While the session ends.")
     page = opened.page
-    sign_in(opened, page)
-    begin(page, "While the session ends.")
+    assert opened.wallet is not None
     save(page)
     elsewhere(opened.url, opened.wallet.accounts[0], end_all_sessions)
     add(page, " It has ended.")
@@ -93,14 +97,10 @@ async def end_all_sessions(imprint: Imprint, wallet: NodeWallet) -> None:
     await imprint.logout(all=True)
 
 
-def test_a_text_of_a_lost_network_is_saved_when_it_is_back(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    opened = open_page(wallet_of(3))
-    assert opened.wallet is not None
+def test_a_text_of_a_lost_network_is_saved_when_it_is_back(begun: Begin) -> None:
+    opened = begun(3, "# By itself\n\n")
     page = opened.page
-    sign_in(opened, page)
-    begin(page, "# By itself\n\n")
+    assert opened.wallet is not None
     save_without_prompts(page)
     before = len(opened.wallet.prompts)
     add(page, "One more line.")
@@ -115,11 +115,9 @@ def test_a_text_of_a_lost_network_is_saved_when_it_is_back(
     assert len(opened.wallet.prompts) == before
 
 
-def test_a_reload_without_a_network_loses_nothing(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    opened = open_page(wallet_of(4))
+def test_a_reload_without_a_network_loses_nothing(begun: Begin) -> None:
+    opened = begun(4, "On a train.")
     page = opened.page
-    sign_in(opened, page)
-    begin(page, "On a train.")
     save(page)
     address = page.url
     opened.context.set_offline(True)
@@ -135,13 +133,9 @@ def test_a_reload_without_a_network_loses_nothing(open_page: OpenPage, wallet_of
     save(page)
 
 
-def test_a_text_waits_for_a_service_that_was_stopped(
-    open_page: OpenPage, wallet_of: WalletOf, service: Service
-) -> None:
-    opened = open_page(wallet_of(5))
+def test_a_text_waits_for_a_service_that_was_stopped(begun: Begin, service: Service) -> None:
+    opened = begun(5, "Before the pause.")
     page = opened.page
-    sign_in(opened, page)
-    begin(page, "Before the pause.")
     save_without_prompts(page)
     add(page, " Now.")
     expect(standing(page)).to_have_text("Saved")

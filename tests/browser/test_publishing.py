@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 from tests.browser.conftest import OpenPage, axe_violations
 from tests.browser.publishing import (
     WalletOf,
@@ -11,16 +11,16 @@ from tests.browser.publishing import (
     present_step,
     publish,
     put_picture,
-    wait_until,
     write,
 )
+from tests.browser.writing import add, begin, editor, full_storage, save, sign_in
 
-MIDDLE = """canvas => {
+MIDDLE = """([canvas, colour]) => {
   const { width, height } = canvas;
   const [red, , blue] = canvas.getContext("2d").getImageData(width / 2, height / 2, 1, 1).data;
-  return red > blue ? "red" : "blue";
+  return red !== blue && (red > blue ? "red" : "blue") === colour;
 }"""
-"""The colour in the middle of a canvas."""
+"""Whether a canvas has a colour in its middle."""
 
 
 @pytest.mark.parametrize(("price", "shown"), [("", "Free"), ("0.05", "0.05 ETH")])
@@ -60,10 +60,82 @@ def test_what_was_filled_in_is_there_after_a_reload(
 ) -> None:
     page = write(open_page(wallet_of(1)), "Filled in")
     page.get_by_label("Description").fill("What it is about.")
-    put_picture(page, "drop")
+    page.get_by_label("Price in ETH").fill("0.25")
+    page.get_by_label("Hashtags").fill("essay, unfini")
+    put_picture(page, "drop").press("+")
+    zoom = page.get_by_label("Zoom").input_value()
     page.reload()
     expect(page.get_by_label("Description")).to_have_value("What it is about.")
+    expect(page.get_by_label("Price in ETH")).to_have_value("0.25")
+    expect(page.get_by_role("button", name="Remove #essay")).to_be_visible()
+    expect(page.get_by_role("button", name="Remove #unfini")).to_be_visible()
     expect(page.get_by_label("Part of the picture that is shown")).to_be_visible()
+    expect(page.get_by_label("Zoom")).to_have_value(zoom)
+
+
+def test_a_hashtag_that_is_being_typed_is_there_after_a_reload(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    page = write(open_page(wallet_of(1)), "Half a hashtag")
+    page.get_by_label("Hashtags").fill("unfini")
+    page.reload()
+    expect(page.get_by_label("Hashtags")).to_have_value("unfini")
+
+
+def test_a_picture_that_cannot_be_kept_is_shown_and_said_to_be_lost_by_a_reload(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(2))
+    page = opened.page
+    with full_storage(opened):
+        sign_in(opened, page)
+        begin(page, "# No room")
+        expect(page.get_by_text("This browser has no room for a copy")).to_be_visible()
+        page.get_by_role("link", name="Publish…").click()
+        expect(page.get_by_text("This browser keeps no copy of your text.")).to_be_visible()
+        save(page)
+        page.get_by_role("link", name="Publish…").click()
+        expect(page.get_by_label("Title", exact=True)).to_have_value("No room")
+        put_picture(page, "drop")
+        alert = page.get_by_role("alert")
+        expect(alert).to_contain_text("This browser cannot keep your picture")
+        assert axe_violations(page) == []
+        publish(page)
+        expect(alert.filter(has_text="nothing was begun")).to_be_visible()
+    page.get_by_role("radio", name="Made from the title").check()
+    expect(alert).to_have_count(0)
+
+
+def test_a_draft_without_a_text_says_what_is_missing(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(3))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, " ")
+    page.get_by_role("button", name="Publish…").click()
+    expect(page.get_by_text("There is nothing to publish yet.")).to_be_visible()
+    expect(editor(page)).to_be_focused()
+    assert axe_violations(page) == []
+    page.keyboard.insert_text("# Now there is")
+    page.get_by_role("link", name="Publish…").click()
+    expect(page.get_by_label("Title", exact=True)).to_have_value("Now there is")
+
+
+def test_changes_that_were_not_saved_are_published(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(3))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "# Changed at the end\n\nSaved.")
+    save(page)
+    add(page, " Written last.")
+    page.get_by_role("link", name="Publish…").click()
+    publish(page)
+    path = expect_published(page)
+    page.goto(opened.url + path)
+    expect(page.locator("#text")).to_contain_text("Saved. Written last.")
 
 
 def test_keys_crop_a_picture_from_a_file(open_page: OpenPage, wallet_of: WalletOf) -> None:
@@ -101,7 +173,7 @@ def test_fingers_crop_a_picture(open_page: OpenPage, wallet_of: WalletOf) -> Non
     box = stage.bounding_box()
     assert box is not None
     left, middle, y = box["x"] + 20, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    assert stage.evaluate(MIDDLE) == "blue"
+    expect_in_the_middle(stage, "blue")
     fingers = opened.context.new_cdp_session(page)
 
     def touch(kind: str, *across: float) -> None:
@@ -117,7 +189,11 @@ def test_fingers_crop_a_picture(open_page: OpenPage, wallet_of: WalletOf) -> Non
     touch("Move", left + 120)
     touch("End")
     # What was on the left of the middle is in the middle now.
-    wait_until(page, lambda: stage.evaluate(MIDDLE) == "red")
+    expect_in_the_middle(stage, "red")
+
+
+def expect_in_the_middle(stage: Locator, colour: str) -> None:
+    stage.page.wait_for_function(MIDDLE, arg=[stage.element_handle(), colour])
 
 
 def test_keys_alone_publish(open_page: OpenPage, wallet_of: WalletOf) -> None:

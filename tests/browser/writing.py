@@ -52,7 +52,7 @@ def sign_in(opened: Opened, page: Page) -> None:
 def begin(page: Page, text: str) -> None:
     """Write in a new draft."""
     page.get_by_role("button", name="New draft").click()
-    editor(page).wait_for()
+    expect(editor(page)).to_be_focused()
     page.keyboard.insert_text(text)
 
 

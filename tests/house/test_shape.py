@@ -65,10 +65,11 @@ def test_no_file_has_a_vague_name():
 
 
 def test_no_module_is_named_with_a_gerund():
+    scripts = [path for path in script_files() if path.suffix != ".css"]
     gerunds = [
         place(path)
-        for path in python_files("src")
-        for name in (path.stem, path.parent.name)
+        for path in [*python_files("src"), *scripts]
+        for name in (path.name.split(".")[0], path.parent.name)
         if name.endswith("ing") and name not in NOUNS_IN_ING
     ]
     assert gerunds == []

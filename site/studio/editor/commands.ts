@@ -92,7 +92,7 @@ function selectedLines(state: EditorState): Line[] {
 }
 
 /** Enter in a list or a quotation begins the next item; in an empty item it ends the list. */
-export const continueList: StateCommand = ({ state, dispatch }) => {
+const continueList: StateCommand = ({ state, dispatch }) => {
   const { main, ranges } = state.selection;
   if (ranges.length > 1 || !main.empty) return false;
   const line = state.doc.lineAt(main.head);

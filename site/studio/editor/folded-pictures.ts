@@ -9,8 +9,8 @@ import {
   type Transaction,
 } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
+import { fileSize } from "../../page/format.ts";
 import { PICTURE } from "../draft-text.ts";
-import { formatBytes } from "../saving.ts";
 
 class FoldedPicture extends WidgetType {
   constructor(readonly source: string) {
@@ -28,7 +28,7 @@ class FoldedPicture extends WidgetType {
     picture.src = this.source;
     picture.alt = "";
     const size = document.createElement("span");
-    size.textContent = formatBytes((this.source.length * 3) / 4);
+    size.textContent = fileSize((this.source.length * 3) / 4);
     shown.append(picture, size);
     return shown;
   }

@@ -3,9 +3,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { imprint } from "../../page/service.ts";
 import { explain } from "../../wallet/index.ts";
+import { NoSuchDraft, openDraft, SessionNeeded } from "../draft-loader.ts";
 import { author, isSignedIn } from "../drafts-store.ts";
 import type { DraftEvents, OpenDraft } from "../open-draft.ts";
-import { NoSuchDraft, openDraft, SessionNeeded } from "../opening.ts";
 import { go } from "../routes.ts";
 import { SignInAgain, Welcome } from "../sign-in.tsx";
 import { WritingRoom } from "./writing-room.tsx";

@@ -9,7 +9,7 @@ import { writingKeys } from "./commands.ts";
 import { foldedPictures } from "./folded-pictures.ts";
 import { markdown } from "./markdown.ts";
 
-export interface TextEditorOptions {
+interface TextEditorOptions {
   readonly parent: HTMLElement;
   readonly content: string;
   /** In bytes; pictures must fit in. */

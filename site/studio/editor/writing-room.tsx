@@ -1,22 +1,21 @@
 /** An open draft: bar, notes, text and preview. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { short } from "../../page/format.ts";
+import { count, fileSize, short } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { Conflict } from "../conflict.tsx";
+import { saveOnceOpen } from "../draft-loader.ts";
 import { countBytes, countWords, readingMinutes, titleOf } from "../draft-text.ts";
 import { author, isSignedIn } from "../drafts-store.ts";
-import { isLocalKey } from "../local-copies.ts";
 import type { DraftEvents, OpenDraft } from "../open-draft.ts";
-import { saveOnceOpen } from "../opening.ts";
 import { UnusablePicture } from "../pictures.ts";
 import { Preview } from "../preview.tsx";
-import { formatRoute, go } from "../routes.ts";
+import { go } from "../routes.ts";
 import { KeepTrouble, SaveButton, SaveStanding, SaveTrouble } from "../save-line.tsx";
-import { formatBytes } from "../saving.ts";
 import { SignInButton } from "../sign-in.tsx";
 import { hearTabs, tellTabs } from "../tabs.ts";
 import { WritingPanel } from "../writing-panel.tsx";
+import { PublishLink } from "./publish-link.tsx";
 import { TextEditor } from "./text-editor.ts";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -87,7 +86,7 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
           </a>
           <SaveStanding draft={draft} />
           <SaveButton draft={draft} />
-          <PublishLink draft={draft} />
+          <PublishLink draft={draft} onEmpty={() => editor?.view.focus()} />
         </div>
         <div class="writing-tools" hidden={state.kind === "conflict"}>
           <Toolbar editor={editor} isHidden={shown === "preview"} />
@@ -149,22 +148,6 @@ function ViewSwitch({ shown, onShow }: { shown: Shown; onShow(shown: Shown): voi
   );
 }
 
-/** Publishing needs a version that the service has. */
-function PublishLink({ draft }: { draft: OpenDraft }) {
-  const isReady = draft.saving.value.kind === "saved" && !isLocalKey(draft.key);
-  if (!isReady)
-    return (
-      <span class="button publish-link" aria-disabled="true" title="Save the draft first">
-        Publish…
-      </span>
-    );
-  return (
-    <a class="button publish-link" href={formatRoute({ view: "publish", key: draft.key })}>
-      Publish…
-    </a>
-  );
-}
-
 function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
   const text = draft.text.value;
   const words = countWords(text);
@@ -172,11 +155,11 @@ function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
   const isTight = bytes > limit * 0.75;
   return (
     <p class="counts">
-      {words.toLocaleString("en")} {words === 1 ? "word" : "words"}
+      {count(words, "word")}
       {words > 0 && <span class="reading-time">{` · ${readingMinutes(words)} min to read`}</span>}
       {isTight && (
         <span class={bytes > limit ? "over" : "tight"} role="status">
-          {` · ${formatBytes(bytes)} of ${formatBytes(limit)}`}
+          {` · ${fileSize(bytes)} of ${fileSize(limit)}`}
         </span>
       )}
     </p>
@@ -281,7 +264,7 @@ function usePageEvents(draft: OpenDraft): void {
     };
     const hide = () => void draft.keep();
     const leave = (event: BeforeUnloadEvent) => {
-      if (draft.isAtRisk) event.preventDefault();
+      if (!draft.isKept) event.preventDefault();
     };
     const stop = hearTabs((message) => {
       const isOurs = message.account === draft.account && message.key === draft.key;

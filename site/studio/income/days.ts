@@ -1,6 +1,6 @@
 /** Sales by day in UTC, for the chart. */
 
-export interface SaleAmount {
+interface SaleAmount {
   /** ISO 8601. */
   readonly at: string;
   /** In wei. */

@@ -2,7 +2,7 @@
 
 import type { Address, Hex, Post, Provider } from "imprint-press";
 
-export interface PricePoint {
+interface PricePoint {
   readonly block: number;
   /** When the block was made, ISO 8601; null if it was not asked for or the node has not said. */
   readonly at: string | null;

@@ -12,7 +12,7 @@ export interface Crop {
   readonly width: number;
 }
 
-export interface PictureLimits {
+interface PictureLimits {
   readonly pixels: number;
   readonly side: number;
 }

@@ -42,19 +42,19 @@ export function TextField({ id, label, value, measure, isLong, onChange }: TextP
 
 interface TagsProps {
   tags: readonly string[];
+  /** What is typed and is no hashtag yet. */
+  text: string;
   limits: TagLimits;
-  onChange(tags: readonly string[]): void;
+  onChange(tags: readonly string[], text: string): void;
 }
 
 /** Hashtags as chips; Enter, a comma or a space adds what is typed. */
-export function TagsField({ tags, limits, onChange }: TagsProps) {
-  const [text, setText] = useState("");
+export function TagsField({ tags, text, limits, onChange }: TagsProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const add = (typed: string) => {
     const added = addTags(tags, typed, limits);
-    setText(added.rest);
     setProblem(added.problem);
-    if (added.tags !== tags) onChange(added.tags);
+    if (added.tags !== tags || added.rest !== text) onChange(added.tags, added.rest);
   };
   return (
     <div class="publish-field">
@@ -71,7 +71,12 @@ export function TagsField({ tags, limits, onChange }: TagsProps) {
             class="publish-tag"
             key={tag}
             aria-label={`Remove #${tag}`}
-            onClick={() => onChange(tags.filter((each) => each !== tag))}
+            onClick={() =>
+              onChange(
+                tags.filter((each) => each !== tag),
+                text,
+              )
+            }
           >
             #{tag} <span aria-hidden="true">×</span>
           </button>
@@ -85,13 +90,13 @@ export function TagsField({ tags, limits, onChange }: TagsProps) {
           onInput={(event) => {
             const { value } = event.currentTarget;
             if (/[\s,]$/u.test(value)) add(value);
-            else setText(value);
+            else onChange(tags, value);
           }}
           onKeyDown={(event) => {
             if (event.key === "Enter") {
               event.preventDefault();
               add(text);
-            } else if (event.key === "Backspace" && text === "") onChange(tags.slice(0, -1));
+            } else if (event.key === "Backspace" && text === "") onChange(tags.slice(0, -1), "");
           }}
           onBlur={() => add(text)}
         />

@@ -27,7 +27,6 @@ interface Props {
   draftKey: string;
   form: Form;
   pictures: Pictures;
-  suggested: string;
   onStart(details: PostDetails, pictures: Pictures): Promise<void>;
 }
 
@@ -65,23 +64,31 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
   const [picture, setPicture] = useState<ImageBitmap | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [isStarting, setStarting] = useState(false);
+  const isStarted = useRef(false);
+  const [isFormKept, setFormKept] = useState(true);
+  const [isPictureKept, setPictureKept] = useState(true);
+  const latest = useRef(given);
+  // Kept before it is shown: what the author sees is there after a reload.
   const change = (part: Partial<Form>) => {
+    latest.current = { ...latest.current, ...part };
+    setFormKept(keepForm(by.address, draftKey, latest.current));
     setProblem(null);
-    setForm((before) => {
-      const next = { ...before, ...part };
-      keepForm(by.address, draftKey, next);
-      return next;
-    });
+    setForm(latest.current);
   };
   useEffect(() => {
     if (pictures.source) decodePicture(pictures.source).then(setPicture, () => undefined);
   }, [pictures]);
-  const take = (chosen: Blob, decoded: ImageBitmap) => {
+  const take = async (chosen: Blob, decoded: ImageBitmap) => {
+    // What is published has its pictures already.
+    if (isStarted.current) return;
+    const isKept = await keepPictures(by.address, draftKey, { source: chosen, thumbnail: null })
+      .then(() => true)
+      .catch(() => false);
+    if (isStarted.current) return;
+    setPictureKept(isKept);
     setSource(chosen);
     setPicture(decoded);
     change({ picture: "own", crop: fullCrop(decoded) });
-    // Without a copy in this browser, only a reload forgets the picture.
-    keepPictures(by.address, draftKey, { source: chosen, thumbnail: null }).catch(() => undefined);
   };
   const publish = async (event: Event) => {
     event.preventDefault();
@@ -92,6 +99,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
       return;
     }
     setStarting(true);
+    isStarted.current = true;
     try {
       const isOwn = form.picture === "own" && picture !== null && source !== null;
       const thumbnail = isOwn
@@ -101,6 +109,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
     } catch (error) {
       setProblem(error instanceof Error ? error.message : "The picture cannot be made.");
       setStarting(false);
+      isStarted.current = false;
     }
   };
   return (
@@ -122,7 +131,12 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
           measure={measureDescription(form.description)}
           onChange={(description) => change({ description })}
         />
-        <TagsField tags={form.tags} limits={TAG_LIMITS} onChange={(tags) => change({ tags })} />
+        <TagsField
+          tags={form.tags}
+          text={form.tagText ?? ""}
+          limits={TAG_LIMITS}
+          onChange={(tags, tagText) => change({ tags, tagText })}
+        />
         <PriceField value={form.price} onChange={(price) => change({ price })} />
         <ThumbnailField
           kind={form.picture}
@@ -137,6 +151,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
         <h2>As readers see it</h2>
         <CardPreview by={by} form={form} picture={picture} />
         <Cost by={by} form={form} />
+        <NotKept isFormKept={isFormKept} isPictureKept={isPictureKept || form.picture === "made"} />
         <div class="publish-submit">
           {problem && (
             <p class="publish-problem" role="alert">
@@ -150,6 +165,18 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
         </div>
       </aside>
     </form>
+  );
+}
+
+/** Says what a reload would lose, because this browser does not keep it. */
+function NotKept({ isFormKept, isPictureKept }: { isFormKept: boolean; isPictureKept: boolean }) {
+  if (isFormKept && isPictureKept) return null;
+  const lost = [!isFormKept && "what you fill in", !isPictureKept && "your picture"];
+  return (
+    <p class="publish-problem" role="alert">
+      This browser cannot keep {lost.filter(Boolean).join(" and ")}: a reload would lose that. Free
+      some space in this browser, or leave its private mode.
+    </p>
   );
 }
 

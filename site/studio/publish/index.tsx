@@ -1,5 +1,6 @@
 /** Publish: the form of a post, and then its steps up to the chain. */
 
+import { POST_LIMITS } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
 import { type Account, account } from "../../wallet/index.ts";
 import { titleOf } from "../draft-text.ts";
@@ -26,6 +27,9 @@ import { worldOf } from "./studio-world.ts";
 
 /** Publications of this page, which go on while another view is shown. */
 const publications = new Map<string, Publication>();
+
+const UNKEPT =
+  "This browser cannot keep the picture until it is uploaded, so nothing was begun. Free some space in this browser, or leave its private mode, then publish again.";
 
 const placeOf = (address: string, key: string): string => `${address.toLowerCase()} ${key}`;
 
@@ -75,10 +79,18 @@ async function move(address: string, from: string, to: string): Promise<void> {
   await keepPictures(address, from, null);
 }
 
+const EMPTY: Form = {
+  title: "",
+  description: "",
+  price: "",
+  tags: [],
+  picture: "made",
+  crop: null,
+};
+
 interface Opened {
   readonly form: Form;
   readonly pictures: Pictures;
-  readonly suggested: string;
 }
 
 export function PublishView({ draftKey }: { draftKey: string }) {
@@ -135,7 +147,9 @@ export function PublishView({ draftKey }: { draftKey: string }) {
       setPublication(other);
       return other.attend();
     }
-    await keepPictures(by.address, draftKey, pictures);
+    await keepPictures(by.address, draftKey, pictures).catch((error) => {
+      throw new Error(UNKEPT, { cause: error });
+    });
     const begun = beginProgress(by.address, draftKey, details);
     keepProgress(by.address, draftKey, begun);
     const made = open(by, draftKey, begun);
@@ -153,14 +167,12 @@ async function load(address: string, key: string): Promise<Opened> {
   const draft = await findDraft(key);
   if (!draft) throw new Error("There is no such draft. It may be published or deleted already.");
   const content = await readContent(draft);
-  const suggested = fitBytes(titleOf(content), 100);
+  const pictures = await recallPictures(address, key);
   const form = recallForm(address, key) ?? {
-    title: suggested,
-    description: "",
-    price: "",
-    tags: [],
-    picture: "made" as const,
-    crop: null,
+    ...EMPTY,
+    title: fitBytes(titleOf(content), POST_LIMITS.titleBytes),
   };
-  return { form, pictures: await recallPictures(address, key), suggested };
+  // Without the picture itself, its crop is of no use.
+  const isLost = form.picture === "own" && pictures.source === null;
+  return { form: isLost ? { ...form, picture: "made", crop: null } : form, pictures };
 }

@@ -1,6 +1,7 @@
 /** What this browser keeps of a publication: its form and progress at once, its pictures beside. */
 
-import { recall, remember } from "../../page/storage.ts";
+import { BrowserDatabase } from "../../page/database.ts";
+import { recall, remember, tryToKeep } from "../../page/storage.ts";
 import type { Crop } from "./crop.ts";
 import type { Progress } from "./progress.ts";
 
@@ -10,6 +11,8 @@ export interface Form {
   readonly description: string;
   readonly price: string;
   readonly tags: readonly string[];
+  /** What is typed in the field of the hashtags and is none yet. */
+  readonly tagText?: string;
   /** Whether the picture is the author's own or made from the title. */
   readonly picture: "own" | "made";
   readonly crop: Crop | null;
@@ -22,8 +25,11 @@ export interface Pictures {
   readonly thumbnail: Blob | null;
 }
 
-const DATABASE = "imprint-publishing";
 const STORE = "pictures";
+
+const database = new BrowserDatabase("imprint-publishing", (made) => {
+  made.createObjectStore(STORE);
+});
 
 const placeOf = (account: string, key: string): string => `${account.toLowerCase()}.${key}`;
 const formKey = (place: string): string => `imprint.publication.form.${place}`;
@@ -32,8 +38,9 @@ const progressKey = (place: string): string => `imprint.publication.${place}`;
 export const recallForm = (account: string, key: string): Form | null =>
   recall<Form>(formKey(placeOf(account, key)));
 
-export const keepForm = (account: string, key: string, form: Form | null): void =>
-  remember(formKey(placeOf(account, key)), form);
+/** Keep a form, or forget it if null. False if this browser does not keep it. */
+export const keepForm = (account: string, key: string, form: Form | null): boolean =>
+  tryToKeep(formKey(placeOf(account, key)), form);
 
 export const recallProgress = (account: string, key: string): Progress | null =>
   recall<Progress>(progressKey(placeOf(account, key)));
@@ -59,7 +66,9 @@ export function hearProgress(
 export async function recallPictures(account: string, key: string): Promise<Pictures> {
   const none = { source: null, thumbnail: null };
   try {
-    return (await use("readonly", (store) => store.get(placeOf(account, key)))) ?? none;
+    return (
+      (await database.run(STORE, "readonly", (store) => store.get(placeOf(account, key)))) ?? none
+    );
   } catch {
     return none;
   }
@@ -72,30 +81,6 @@ export async function keepPictures(
   pictures: Pictures | null,
 ): Promise<void> {
   const place = placeOf(account, key);
-  if (pictures) await use("readwrite", (store) => store.put(pictures, place));
-  else await use("readwrite", (store) => store.delete(place));
-}
-
-function use<T>(
-  mode: IDBTransactionMode,
-  act: (store: IDBObjectStore) => IDBRequest<T>,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const opening = indexedDB.open(DATABASE, 1);
-    opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
-    opening.onerror = () => reject(opening.error);
-    opening.onsuccess = () => {
-      const database = opening.result;
-      const transaction = database.transaction(STORE, mode);
-      const request = act(transaction.objectStore(STORE));
-      transaction.oncomplete = () => {
-        database.close();
-        resolve(request.result);
-      };
-      transaction.onabort = () => {
-        database.close();
-        reject(transaction.error);
-      };
-    };
-  });
+  if (pictures) await database.run(STORE, "readwrite", (store) => store.put(pictures, place));
+  else await database.run(STORE, "readwrite", (store) => store.delete(place));
 }

@@ -2,7 +2,7 @@
 
 import { type Crop, cropHeight, RATIO, type Size, thumbnailSize } from "./crop.ts";
 
-export interface ThumbnailLimits {
+interface ThumbnailLimits {
   readonly bytes: number;
   readonly pixels: number;
   readonly side: number;
@@ -69,18 +69,14 @@ const PALETTES = [
 ] as const;
 
 /** The same title always gets the same colours. */
-export function paletteOf(title: string): readonly [string, string] {
+function paletteOf(title: string): readonly [string, string] {
   let sum = 7;
   for (const character of title) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 65_521;
   return PALETTES[sum % PALETTES.length] ?? PALETTES[0];
 }
 
 /** Break a text into lines; a word that is too wide is broken, too. */
-export function breakLines(
-  text: string,
-  width: number,
-  measure: (line: string) => number,
-): string[] {
+function breakLines(text: string, width: number, measure: (line: string) => number): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(/\s+/).filter(Boolean)) {

@@ -19,7 +19,7 @@ import {
   onRightChain,
   WrongChain,
 } from "../../wallet/index.ts";
-import { openDraft } from "../opening.ts";
+import { openDraft } from "../draft-loader.ts";
 import { type Failure, Stopped } from "./failure.ts";
 import { keepProgress, recallPictures, recallProgress } from "./kept-publication.ts";
 import {

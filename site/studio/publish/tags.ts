@@ -31,7 +31,7 @@ export function normalizeTag(text: string, limits: TagLimits): string {
 }
 
 /** A list with what was typed added to it, and what of it could not be added, with the reason. */
-export interface AddedTags {
+interface AddedTags {
   readonly tags: readonly string[];
   /** What stays in the field: the first word that is no hashtag, and all after it. */
   readonly rest: string;

@@ -9,7 +9,7 @@ interface Props {
   picture: ImageBitmap | null;
   crop: Crop | null;
   onKind(kind: "own" | "made"): void;
-  onPicture(source: Blob, picture: ImageBitmap): void;
+  onPicture(source: Blob, picture: ImageBitmap): Promise<void>;
   onCrop(crop: Crop): void;
 }
 
@@ -18,12 +18,18 @@ export function ThumbnailField(props: Props) {
   const [problem, setProblem] = useState<string | null>(null);
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
+  const last = useRef<Blob | null>(null);
   const take = async (source: Blob | null | undefined) => {
     if (!source) return;
+    last.current = source;
     try {
-      onPicture(source, await decodePicture(source));
+      const decoded = await decodePicture(source);
+      // Another one was chosen meanwhile.
+      if (last.current !== source) return;
+      await onPicture(source, decoded);
       setProblem(null);
     } catch (error) {
+      if (last.current !== source) return;
       setProblem(error instanceof Error ? error.message : "This picture cannot be used.");
     }
   };

@@ -1,6 +1,7 @@
 /** How a save stands, and what a failure of it means. */
 
 import { Refusal, Unreachable, WalletNeeded } from "imprint-press";
+import { fileSize } from "../page/format.ts";
 
 /** Another version of the draft, which the service has. */
 export interface Theirs {
@@ -25,10 +26,10 @@ export type SaveState =
   | { readonly kind: "gone"; readonly postId: string | null };
 
 /** What helps: to save again, to sign in, to let the key write again, or to change the text. */
-export type RefusedAction = "save" | "sign-in" | "session" | "edit";
+type RefusedAction = "save" | "sign-in" | "session" | "edit";
 
 /** What to do after a failed save. */
-export type Verdict =
+type Verdict =
   /** An earlier attempt took effect; this is its cid and group. */
   | { readonly kind: "saved"; readonly cid: string; readonly groupId: string; readonly at: string }
   /** The same signed write may be sent again after so many seconds. */
@@ -85,7 +86,7 @@ function judgeRefusal(refusal: Refusal, { action, contentLimit, explain }: SaveC
       return { kind: "refused", sentence: `${sentence} ${KEPT}`, action: "save" };
     }
     case "too_large": {
-      const sentence = `The text is too large: the service takes ${formatBytes(contentLimit)}. Remove or shrink a picture.`;
+      const sentence = `The text is too large: the service takes ${fileSize(contentLimit)}. Remove or shrink a picture.`;
       return { kind: "refused", sentence: `${sentence} ${KEPT}`, action: "edit" };
     }
     default:
@@ -100,12 +101,6 @@ function judgeRefusal(refusal: Refusal, { action, contentLimit, explain }: SaveC
 function sessionEnded(): Verdict {
   const sentence = `Writing without prompts has ended. ${KEPT} Save with your wallet, or allow another 24 hours.`;
   return { kind: "session-ended", sentence };
-}
-
-/** `4.2 MB`, `380 KB`: sizes as people read them. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1024 * 1024) return `${Math.ceil(bytes / 1024)} KB`;
-  return `${(bytes / 1024 / 1024).toFixed(1).replace(/\.0$/, "")} MB`;
 }
 
 /** Seconds before the next attempt: more each time, one minute at most. */

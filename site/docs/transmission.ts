@@ -1,6 +1,7 @@
 /** Sends the request of a form: reads as they are, writes signed freshly by the account's wallet. */
 
 import { BrowserKeyStore, Imprint, Refusal, type WritingAction } from "imprint-press";
+import { isEncrypted, NotEncrypted } from "../page/encryption.ts";
 import { imprint, keepSession } from "../page/service.ts";
 import { connect, signIn } from "../wallet/index.ts";
 import { type Exchange, Recorder } from "./exchange.ts";
@@ -59,6 +60,7 @@ async function sendSigned(
       return;
     }
     case "openWritingSession":
+      if (!isEncrypted()) throw new NotEncrypted("A key to write with");
       await client.openWritingSession(wallet, {
         actions: (values.actions ?? "create,update").split(",") as WritingAction[],
         seconds: Number(values.seconds ?? "3600"),

@@ -12,6 +12,7 @@ import {
   type Wallet,
   waitForReceipt,
 } from "imprint-press";
+import { pause } from "../page/pause.ts";
 import { type Sample, titleOf } from "./posts.ts";
 
 /** Milliseconds between two looks for a receipt: the development chain mines at once. */
@@ -20,7 +21,7 @@ const EVERY_MS = 200;
 /** How long the index may take to show what was published. */
 const PATIENCE_MS = 30_000;
 
-export interface Person {
+interface Person {
   readonly address: Address;
   readonly wallet: Wallet;
 }
@@ -46,7 +47,7 @@ export interface DraftMemory {
   keep(title: string, cid: string | null): void;
 }
 
-export interface Place {
+interface Place {
   readonly imprint: Imprint;
   readonly node: Provider;
   readonly people: readonly Person[];
@@ -168,7 +169,7 @@ async function waitForIndex(
   while (titles.length > 0 && Date.now() < until) {
     const found = await findPublished(place, samples);
     if (titles.every((title) => found.has(title))) return;
-    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+    await pause(EVERY_MS);
   }
 }
 

@@ -1,0 +1,29 @@
+/** A button on every block of code that copies it. */
+
+import { copyText, NotCopied } from "../page/clipboard.ts";
+import { button } from "../page/dom.ts";
+import { announce, notify } from "../page/notices.ts";
+
+/** How long a button says that it copied, in milliseconds. */
+const SHOWN = 1500;
+
+export function addCopyButtons(root: ParentNode): void {
+  for (const block of root.querySelectorAll(".code")) {
+    const control = button("Copy", () => void copy(control, block), { class: "copy" });
+    block.prepend(control);
+  }
+}
+
+async function copy(control: HTMLButtonElement, block: Element): Promise<void> {
+  try {
+    await copyText(block.querySelector("pre")?.textContent ?? "");
+  } catch (error) {
+    if (!(error instanceof NotCopied)) throw error;
+    return void notify({ kind: "bad", text: error.message });
+  }
+  announce("Copied");
+  control.textContent = "Copied";
+  setTimeout(() => {
+    control.textContent = "Copy";
+  }, SHOWN);
+}

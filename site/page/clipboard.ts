@@ -1,0 +1,22 @@
+/** The clipboard, which pages may write over https and after a click. */
+
+import { encryptionSentence, isEncrypted } from "./encryption.ts";
+
+/** The page could not copy; the message says how the text can be copied all the same. */
+export class NotCopied extends Error {
+  override readonly name = "NotCopied";
+}
+
+/** Copy a text. Throws `NotCopied`. */
+export async function copyText(text: string): Promise<void> {
+  if (!isEncrypted()) {
+    const sentence = `${encryptionSentence("Copying by a button")} You can also select the text and copy it.`;
+    throw new NotCopied(sentence);
+  }
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch (error) {
+    const sentence = "This browser does not let the page copy. Select the text and copy it.";
+    throw new NotCopied(sentence, { cause: error });
+  }
+}

@@ -1,0 +1,58 @@
+"""Pages without https, away from localhost: what needs it says so, and the rest works."""
+
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.chromium import PLAIN_HOST
+from tests.browser.conftest import Opened, OpenPage, axe_violations
+from tests.browser.posts import NewPost, publish
+from tests.browser.writing import WalletOf, begin, editor, save, standing
+from tests.processes import Service
+
+NEEDS = "needs https, and this page came without it."
+
+
+@pytest.fixture(scope="module")
+def post(service: Service) -> str:
+    """The id of a free post."""
+    [made] = publish(service.url, [NewPost("In the open", "# In the open\n\nFor all.")])
+    return made
+
+
+def open_plain(opened: Opened, path: str) -> Page:
+    """Open a path by plain http and a name that browsers do not trust."""
+    port = urlsplit(opened.url).port
+    opened.url = f"http://{PLAIN_HOST}:{port}"
+    page = opened.visit(path)
+    assert page.evaluate("isSecureContext") is False
+    return page
+
+
+def test_a_draft_is_written_kept_and_saved(open_page: OpenPage, wallet_of: WalletOf) -> None:
+    page = open_plain(open_page(wallet_of(0)), "/studio")
+    page.get_by_role("button", name="Connect your wallet").click()
+    page.locator("dialog .choice-name", has_text="Test Wallet").click()
+    begin(page, "Without a lock on the door.")
+    expect(standing(page)).to_have_text("Only in this browser")
+    page.reload()
+    expect(editor(page)).to_contain_text("Without a lock on the door.")
+    save(page)
+    page.get_by_text("Each save asks your wallet").click()
+    panel = page.locator(".writing-panel")
+    expect(panel).to_contain_text(NEEDS)
+    expect(panel.get_by_role("button", name="Write without prompts")).to_have_count(0)
+    assert axe_violations(page) == []
+
+
+def test_the_proof_says_that_it_cannot_check(open_page: OpenPage, post: str) -> None:
+    page = open_plain(open_page(), f"/p/{post}")
+    page.locator("#proof > summary").click()
+    expect(page.locator("#proof")).to_contain_text(f"Checking the bytes here {NEEDS}")
+    expect(page.get_by_role("button", name="Check in this browser")).to_have_count(0)
+
+
+def test_copying_says_how_it_goes_without_the_button(open_page: OpenPage) -> None:
+    page = open_plain(open_page(), "/docs")
+    page.get_by_role("button", name="Copy", exact=True).first.click()
+    expect(page.locator(".notice")).to_contain_text("select the text and copy it")
