@@ -1,8 +1,8 @@
-/** Patience with the chain and the service: what fails for a moment is asked again by itself. */
+/** Questions to the chain and the service that are asked again by themselves while nobody responds. */
 
-import { type ReadonlySignal, signal } from "@preact/signals";
+import { type ReadonlySignal, signal } from "@preact/signals-core";
 
-export interface Waiting {
+export interface RetryPorts {
   /** Who does not respond, such as “The chain’s node”; null if asking again is of no use. */
   nameSilent(error: unknown): string | null;
   pause(seconds: number): Promise<void>;
@@ -13,10 +13,10 @@ const ATTEMPTS = 7;
 
 const LONGEST_PAUSE = 15;
 
-export class Patience {
+export class Retries {
   private readonly said = signal<string | null>(null);
 
-  constructor(private readonly world: Waiting) {}
+  constructor(private readonly ports: RetryPorts) {}
 
   /** What is waited for; null while everybody responds. */
   get note(): ReadonlySignal<string | null> {
@@ -30,11 +30,11 @@ export class Patience {
         try {
           return await question();
         } catch (error) {
-          const silent = this.world.nameSilent(error);
+          const silent = this.ports.nameSilent(error);
           if (silent === null || failed === ATTEMPTS) throw error;
           const seconds = Math.min(2 ** failed, LONGEST_PAUSE);
           this.said.value = `${silent} does not respond. Nothing is lost: it is asked again every few seconds.`;
-          await this.world.pause(seconds);
+          await this.ports.pause(seconds);
         }
       }
     } finally {
@@ -44,6 +44,6 @@ export class Patience {
 
   /** Wait before the next look, longer from look to look. */
   rest(looks: number): Promise<void> {
-    return this.world.pause(Math.min(1 + looks / 20, 4));
+    return this.ports.pause(Math.min(1 + looks / 20, 4));
   }
 }

@@ -4,8 +4,9 @@ import { useState } from "preact/hooks";
 import { coin } from "../../page/format.ts";
 import { announce } from "../../page/notices.ts";
 import { formatRoute, go } from "../routes.ts";
-import { canBeChanged, type Progress, STEPS, type Step, stepStates } from "./progress.ts";
+import { canBeChanged, type Progress, STEPS, type Step } from "./progress.ts";
 import type { Publication } from "./publication.ts";
+import { stepStates } from "./step-runner.ts";
 import { Steps } from "./steps.tsx";
 
 const NAMES: Readonly<Record<Step, string>> = {
@@ -24,15 +25,20 @@ const NOTES: Readonly<Record<Step, string>> = {
   listed: "The chain has your post. The service is about to see it.",
 };
 
-export function Running({ publication, onEdit }: { publication: Publication; onEdit(): void }) {
+interface Props {
+  publication: Publication;
+  onEdit(): void;
+}
+
+export function PublicationSteps({ publication, onEdit }: Props) {
   const progress = publication.progress.value;
   const failure = publication.failure.value;
   const isRunning = publication.isRunning.value;
   const isElsewhere = publication.isElsewhere.value;
-  const states = stepStates(progress, failure !== null);
-  const steps = STEPS.map((step) => ({
+  const states = stepStates(STEPS, progress.step, failure !== null);
+  const steps = STEPS.map((step, index) => ({
     name: NAMES[step],
-    state: states.get(step) ?? "ahead",
+    state: states[index] ?? "ahead",
     note: NOTES[step],
   }));
   const edit = canBeChanged(progress) ? onEdit : undefined;
