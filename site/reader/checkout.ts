@@ -125,32 +125,35 @@ async function purchase(gate: Gate, buyer: Account, doubted: Purchase | null): P
   // Held or written already: there is nothing to buy.
   if (isHeld || isAuthor) return read(gate, buyer);
   const kept = recallPurchase(gate, buyer);
-  const begun = kept && !isSamePurchase(kept, doubted) ? kept : null;
+  const isDoubted = kept !== null && isSamePurchase(kept, doubted);
+  const begun = isDoubted ? null : kept;
   if (!begun && price !== gate.offer.price) {
-    const before = gate.offer.price;
+    const change = `The author changed the price from ${coin(gate.offer.price)} to ${coin(price)}.`;
+    const sentence = isDoubted ? change : `${change} Nothing was sent.`;
     changePrice(gate.offer, price);
-    return showOffer(
-      gate,
-      h(
-        "p",
-        { class: "gate-status", role: "alert" },
-        `The author changed the price from ${coin(before)} to ${coin(price)}. Nothing was sent.`,
-      ),
-    );
+    return showOffer(gate, h("p", { class: "gate-status", role: "alert" }, sentence));
   }
-  if (await settle(gate, buyer, begun ?? beginPurchase(gate.postId, address, price)))
-    await read(gate, buyer);
+  const next = begun ?? beginPurchase(gate.postId, address, price);
+  if (await settle(gate, buyer, next, isDoubted ? kept : null)) await read(gate, buyer);
 }
 
-/** Have the wallet pay, or find out what became of it. False if that stays uncertain or failed. */
-async function settle(gate: Gate, buyer: Account, begun: Purchase): Promise<boolean> {
+/** Have the wallet pay, or find out what became of it. False if that stays uncertain or failed.
+ *
+ * A doubted purchase is kept until another one may be paid in its place.
+ */
+async function settle(
+  gate: Gate,
+  buyer: Account,
+  begun: Purchase,
+  doubted: Purchase | null = null,
+): Promise<boolean> {
   let current = begun;
   const retries = new Retries(RETRY_PORTS);
   const show = (...notes: Child[]) => showSteps(gate, buyer, current, ...notes);
   const move = (event: PurchaseEvent) => {
     current = advancePurchase(current, event);
     // What was sent belongs to the account that sent it, whichever is shown now.
-    remember(purchaseKey(gate.postId, buyer.address), isBegun(current) ? current : null);
+    remember(purchaseKey(gate.postId, buyer.address), isBegun(current) ? current : doubted);
     if (isBegun(current)) show();
   };
   const present = (): Account => {

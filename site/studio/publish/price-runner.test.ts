@@ -131,3 +131,14 @@ test("a tab that takes over a change never asks the wallet by itself", async () 
   assert.equal(runner.change.value.step, "transaction");
   assert.equal(market.sent, 0);
 });
+
+test("what another tab has sent meanwhile is followed when the author asks again", async () => {
+  const asked: PriceChange = { ...beginPriceChange("3", 5n), asked: { nonce: 4 } };
+  let kept: PriceChange = asked;
+  const { runner, market } = make({ recall: () => kept, keep: (change) => (kept = change) }, asked);
+  kept = { ...asked, step: "mined", transaction: "0x11" };
+  await runner.askAgain();
+  assert.equal(runner.change.value.step, "done");
+  assert.equal(runner.change.value.transaction, "0x11");
+  assert.equal(market.sent, 0);
+});

@@ -116,7 +116,7 @@ export abstract class StepRunner<
   /** Take over what another tab has kept. */
   refresh(): void {
     const kept = this.running.value ? null : this.ports.recall();
-    if (!kept || JSON.stringify(kept) === JSON.stringify(this.current.value)) return;
+    if (!kept || this.isAt(kept)) return;
     this.current.value = kept;
     this.stopped.value = null;
   }
@@ -128,7 +128,11 @@ export abstract class StepRunner<
 
   /** The author knows that the wallet has sent nothing, or that it is lost: ask it again. */
   async askAgain(): Promise<void> {
-    await this.act(() => this.sentStep.giveUp());
+    const doubted = this.current.value;
+    await this.act(() => {
+      // What another tab has sent meanwhile is not what the author speaks of.
+      if (this.isAt(doubted)) this.sentStep.giveUp();
+    });
   }
 
   /** Have the wallet switch to the right chain, then go on. */
@@ -199,6 +203,10 @@ export abstract class StepRunner<
 
   private get isDone(): boolean {
     return this.current.value.step === "done";
+  }
+
+  private isAt(state: State): boolean {
+    return JSON.stringify(state) === JSON.stringify(this.current.value);
   }
 }
 
