@@ -11,7 +11,7 @@ import {
 } from "imprint-press";
 import { facts } from "../page/facts.ts";
 import { readChain } from "../wallet/chains.ts";
-import { explain, WrongChain } from "../wallet/index.ts";
+import { explain, WrongChain } from "../wallet/failures.ts";
 import type { RetryPorts } from "./retries.ts";
 import type { Chain } from "./transaction.ts";
 
