@@ -17,10 +17,12 @@ export function showAccountMenu(place: HTMLElement): void {
     const connected = account.value;
     const address = connected?.address ?? session.value?.address;
     const isOpen = place.querySelector("details")?.open ?? false;
+    const focused = place.contains(document.activeElement) && document.activeElement?.textContent;
     fill(
       place,
       address ? menu(connected, address, session.value !== null, isOpen) : signInButton(),
     );
+    if (focused) focusAgain(place, focused);
   });
   document.addEventListener("click", ({ target }) => {
     if (target instanceof Node && !place.contains(target)) close(place);
@@ -131,6 +133,12 @@ async function showFunds(connected: Account, place: HTMLElement): Promise<void> 
   } catch {
     place.textContent = "";
   }
+}
+
+/** Whoever uses the keyboard stays where they were, or at the menu if that is gone. */
+function focusAgain(place: HTMLElement, text: string): void {
+  const controls = [...place.querySelectorAll<HTMLElement>("summary, button")];
+  (controls.find(({ textContent }) => textContent === text) ?? controls[0])?.focus();
 }
 
 const close = (place: Element): void => place.querySelector("details")?.removeAttribute("open");

@@ -96,6 +96,9 @@ function use(wallet: AnnouncedWallet, address: Address): Account {
 }
 
 function show(shown: Account, wallet: string): Account {
+  const before = current.value;
+  // Found again, it is the one that is shown, and nothing is drawn anew.
+  if (before?.provider === shown.provider && before.address === shown.address) return before;
   remember(CHOICE_KEY, { wallet, address: shown.address } satisfies Choice);
   switchSession(shown.address);
   current.value = shown;

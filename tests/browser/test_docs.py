@@ -1,20 +1,16 @@
 """The documentation in a browser: read, searched, copied from, and tried out."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, Response, expect
 from tests.browser.conftest import Opened, OpenPage, axe_violations
+from tests.browser.posts import NewPost, publish
 from tests.browser.wallet import BrowserWallet
-from tests.processes import PLAIN, Service, free_port, running
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "publish_a_post.py"
+from tests.processes import Service, free_port, running
 
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 320, "height": 640}
@@ -24,12 +20,9 @@ expect.set_options(timeout=30_000)
 
 @pytest.fixture(scope="module")
 def published(service: Service) -> str:
-    """The id of the newest post of the service, which somebody bought."""
-    command = [sys.executable, str(EXAMPLE), service.url]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    newest = httpx2.get(f"{service.url}/posts?limit=1", verify=PLAIN).json()["posts"][0]
-    return str(newest["id"])
+    """The id of the newest post of the service."""
+    (post_id,) = publish(service.url, [NewPost("Hello", "# Hello\n\nA first line.")])
+    return post_id
 
 
 class Trial:

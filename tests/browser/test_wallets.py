@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 from tests.browser.conftest import OpenPage
+from tests.browser.publishing import wait_until
 from tests.browser.wallet import BrowserWallet
 
 WalletOf = Callable[[int], BrowserWallet]
@@ -82,3 +83,35 @@ def test_the_page_follows_another_account_of_the_wallet(
     wallet.choose(*other.accounts)
     expect(page.locator("#account summary")).to_contain_text(other.accounts[0][-4:])
     expect(page.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
+
+
+def test_an_account_that_is_found_again_draws_nothing_anew(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet = wallet_of(1)
+    wallet.undecided.update({"eth_accounts", "personal_sign"})
+    page = open_page(wallet).visit("/library")
+    page.locator("#library").get_by_role("button", name="Sign in").click()
+    page.locator("dialog .choice").first.click()
+    menu = page.locator("#account details")
+    menu.evaluate("(menu) => menu.setAttribute('data-seen', '')")
+    wait_until(page, lambda: "eth_accounts" in wallet.asked)
+    wallet.undecided.discard("eth_accounts")
+    wait_until(page, lambda: "eth_accounts" in wallet.answered)
+    expect(menu).to_have_attribute("data-seen", "")
+
+
+def test_the_focus_stays_when_the_account_menu_is_drawn_anew(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    wallet = wallet_of(1)
+    wallet.undecided.add("personal_sign")
+    page = open_page(wallet).visit("/library")
+    page.locator("#library").get_by_role("button", name="Sign in").click()
+    page.locator("dialog .choice").first.click()
+    page.locator("#account summary").click()
+    copy = page.get_by_role("button", name="Copy address")
+    copy.focus()
+    wallet.undecided.discard("personal_sign")
+    expect(page.get_by_role("button", name="Sign out on every device")).to_be_visible()
+    expect(copy).to_be_focused()

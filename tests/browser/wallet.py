@@ -64,6 +64,10 @@ class BrowserWallet:
     """Methods that are carried out, and then told to the page as failed."""
     prompts: list[str] = field(default_factory=list)
     """What the person was asked, in order."""
+    asked: set[str] = field(default_factory=set)
+    """Methods that pages have called."""
+    answered: set[str] = field(default_factory=set)
+    """Methods of which pages have heard."""
     sent: list[str] = field(default_factory=list)
     """The hashes of the transactions that were sent."""
     pages: list[Any] = field(default_factory=list)
@@ -110,8 +114,10 @@ class BrowserWallet:
         if method in PROMPTS and looks == 0:
             self.prompts.append(method)
             self.last = method, parameters
+        self.asked.add(method)
         if method in self.undecided:
             return {"undecided": True}
+        self.answered.add(method)
         try:
             result = self._respond(method, json.loads(parameters))
             if method in self.misreports:
