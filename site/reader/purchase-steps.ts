@@ -61,7 +61,7 @@ const DOUBTS: Readonly<Record<Doubt, string>> = {
     "The payment is sent and waits to be mined. Your wallet can speed it up; nothing has to be paid again.",
 };
 
-export interface Ways {
+export interface DoubtActions {
   look: () => void;
   /** Pay although an earlier payment may still come. */
   buyAgain: () => void;
@@ -72,7 +72,7 @@ export function showDoubt(
   gate: Gate,
   { transaction }: Purchase,
   doubt: Doubt,
-  { look, buyAgain }: Ways,
+  { look, buyAgain }: DoubtActions,
 ): void {
   fill(
     gate.place,
