@@ -1,43 +1,68 @@
-/** What the chain itself says of a post and an account, by the wallet's node. */
+/** What the marketplace itself says of posts and their holders, by the wallet's node. */
 
-import { type Address, balanceOf, type Provider } from "imprint-press";
+import { type Address, balanceOf, type Hex, type Provider, SELECTORS } from "imprint-press";
 import { facts } from "../page/facts.ts";
-import type { Standing } from "./purchase.ts";
 
-const GET_POST_INFO = "0xeba1e3b3";
-/** The place of the price among the values of `getPostInfo`. */
-const PRICE_PLACE = 5;
+/** A post as the marketplace has it. */
+export interface Entry {
+  readonly author: Address;
+  /** In wei. */
+  readonly price: bigint;
+}
+
 const WORD = 64;
+/** The place of the price among the values of an entry; the author's is the first. */
+const PRICE_PLACE = 5;
 
 /** The price of a post now, in wei. */
 export async function readPrice(provider: Provider, postId: string): Promise<bigint> {
-  const data = GET_POST_INFO + BigInt(postId).toString(16).padStart(WORD, "0");
-  const params = [{ to: facts.chain.marketplace, data }, "latest"];
-  return decodePrice(String(await provider.request({ method: "eth_call", params })));
+  return (await readEntry(provider, BigInt(postId))).price;
 }
 
-/** The price in what `getPostInfo` returns. Throws `RangeError` if it is none. */
-export function decodePrice(returned: string): bigint {
-  const word = (place: number) => returned.slice(2 + place * WORD, 2 + (place + 1) * WORD);
-  // A contract that returns one struct puts the offset of it, 32, in front.
-  const first = BigInt(`0x${word(0) || "0"}`) === 32n ? 1 : 0;
-  const price = word(PRICE_PLACE + first);
-  if (price.length !== WORD) throw new RangeError("The marketplace does not know this post.");
-  return BigInt(`0x${price}`);
+/** The post with a cid, spelled exactly so; null if nobody has published it. */
+export async function findEntry(
+  provider: Provider,
+  cid: string,
+): Promise<(Entry & { readonly postId: string }) | null> {
+  const postId = BigInt(await call(provider, SELECTORS.postCidToTokenId + encodeText(cid)));
+  if (postId === 0n) return null;
+  return { postId: postId.toString(), ...(await readEntry(provider, postId)) };
 }
 
-/** Whether an account holds a post, and how many transactions it has sent. */
-export async function readStanding(
+/** Whether an account holds a post. */
+export async function isHolder(
   provider: Provider,
   account: Address,
   postId: string,
-): Promise<Standing> {
-  const count = async (block: "pending" | "latest") =>
-    Number(await provider.request({ method: "eth_getTransactionCount", params: [account, block] }));
-  const [balance, nonce, mined] = await Promise.all([
-    balanceOf(provider, facts.chain.marketplace, account, postId),
-    count("pending"),
-    count("latest"),
-  ]);
-  return { balance, nonce, isSettled: mined >= nonce };
+): Promise<boolean> {
+  return (await balanceOf(provider, facts.chain.marketplace, account, postId)) > 0n;
+}
+
+async function readEntry(provider: Provider, postId: bigint): Promise<Entry> {
+  return decodeEntry(await call(provider, SELECTORS.getPostInfo + word(postId)));
+}
+
+/** The entry in what `getPostInfo` returns. Throws `RangeError` if it is none. */
+export function decodeEntry(returned: string): Entry {
+  const wordAt = (place: number) => returned.slice(2 + place * WORD, 2 + (place + 1) * WORD);
+  // A contract that returns one struct puts the offset of it, 32, in front.
+  const first = BigInt(`0x${wordAt(0) || "0"}`) === 32n ? 1 : 0;
+  const price = wordAt(first + PRICE_PLACE);
+  if (price.length !== WORD) throw new RangeError("The marketplace does not know this post.");
+  return { author: `0x${wordAt(first).slice(24)}`, price: BigInt(`0x${price}`) };
+}
+
+async function call(provider: Provider, data: string): Promise<Hex> {
+  const params = [{ to: facts.chain.marketplace, data }, "latest"];
+  return (await provider.request({ method: "eth_call", params })) as Hex;
+}
+
+const word = (number: bigint): string => number.toString(16).padStart(WORD, "0");
+
+/** One text as the only argument of a call. */
+function encodeText(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const padded = hex.padEnd(Math.ceil(hex.length / WORD) * WORD, "0");
+  return word(32n) + word(BigInt(bytes.length)) + padded;
 }

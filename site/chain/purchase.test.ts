@@ -1,45 +1,50 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { advance, type Purchase, resume } from "./purchase.ts";
+import {
+  advancePurchase,
+  beginPurchase,
+  isBegun,
+  isSamePurchase,
+  type PurchaseEvent,
+  purchaseKey,
+} from "./purchase.ts";
 
-const ASKED = { type: "asked", postId: "7", account: "0xab", price: "10", nonce: 3 } as const;
-const asked = advance(null, ASKED) as Purchase;
-const sent = advance(asked, { type: "sent", hash: "0x01" }) as Purchase;
-const mined = advance(sent, { type: "mined" }) as Purchase;
-const nothing = { balance: 0n, nonce: 3, isSettled: true };
+const ASKED: PurchaseEvent = { type: "asked", nonce: 3 };
+const SENT: PurchaseEvent = { type: "sent", transaction: "0x01" };
+const MINED: PurchaseEvent = { type: "mined" };
+const after = (...events: PurchaseEvent[]) =>
+  events.reduce(advancePurchase, beginPurchase("7", "0xab", 10n));
 
-test("a purchase goes from asked over sent and mined to entitled", () => {
+test("a purchase is asked for, sent, mined, and then entitles to the text", () => {
   assert.deepEqual(
-    [asked, sent, mined, advance(mined, { type: "entitled" })].map((each) => each?.step),
-    ["asked", "sent", "mined", "entitled"],
+    [after(ASKED), after(ASKED, SENT), after(ASKED, SENT, MINED)].map(({ step }) => step),
+    ["transaction", "mined", "entitled"],
   );
 });
 
-test("a purchase that was sent is not begun a second time", () => {
-  assert.equal(advance(sent, { ...ASKED, nonce: 4 }), sent);
+test("a purchase that may have been sent is not begun a second time", () => {
+  assert.throws(() => after(ASKED, ASKED), TypeError);
+  assert.throws(() => after(ASKED, SENT, ASKED), TypeError);
 });
 
-test("a declined purchase is gone, a mined one is not", () => {
-  assert.equal(advance(asked, { type: "ended" }), null);
-  assert.equal(advance(mined, { type: "ended" }), mined);
+test("only a purchase that was declined or has ended is not begun", () => {
+  for (const begun of [after(ASKED), after(ASKED, SENT), after(ASKED, SENT, MINED)])
+    assert.equal(isBegun(begun), true);
+  assert.equal(isBegun(after(ASKED, { type: "declined" })), false);
+  assert.equal(isBegun(after(ASKED, SENT, { type: "ended" })), false);
 });
 
-test("no event makes a purchase out of none but asking", () => {
-  assert.equal(advance(null, { type: "sent", hash: "0x01" }), null);
+test("who holds the post is entitled, whatever was known of the transaction", () => {
+  for (const purchase of [after(MINED), after(ASKED, MINED), after(ASKED, SENT, MINED)])
+    assert.equal(purchase.step, "entitled");
 });
 
-test("after a reload a sent transaction is followed", () => {
-  assert.equal(resume(sent, nothing), "follow");
+test("a purchase that has gone on is another one than that which was doubted", () => {
+  assert.equal(isSamePurchase(after(ASKED), after(ASKED)), true);
+  assert.equal(isSamePurchase(after(ASKED, SENT), after(ASKED)), false);
+  assert.equal(isSamePurchase(after(ASKED), null), false);
 });
 
-test("after a reload while the wallet asked, an unsent purchase is asked anew", () => {
-  assert.equal(resume(asked, nothing), "ask");
-});
-
-test("after a reload while the wallet asked, one that it sent since is waited for", () => {
-  assert.equal(resume(asked, { ...nothing, nonce: 4 }), "wait");
-});
-
-test("who holds the token reads, whatever was remembered", () => {
-  assert.equal(resume(asked, { ...nothing, balance: 1n }), "read");
+test("it is kept by the post and the account, however the account is spelled", () => {
+  assert.equal(purchaseKey("7", "0xAb"), purchaseKey("7", "0xab"));
 });

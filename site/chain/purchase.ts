@@ -1,67 +1,44 @@
-/** The steps of buying a post, kept so that a reload goes on where it was. Pure: no wallet, no clock. */
+/** The purchase of a post, kept so that a reload goes on where it was. Pure: no wallet, no clock. */
 
-import type { Address, Hex } from "imprint-press";
+import type { Address } from "imprint-press";
+import { advanceSending, type Sending, type SendingEvent } from "./sent-step.ts";
 
-/** asked: the wallet shows it; sent: it has a hash; mined: the chain has it; entitled: readable. */
-export type Step = "asked" | "sent" | "mined" | "entitled";
-
-export interface Purchase {
+export interface Purchase extends Sending {
   readonly postId: string;
   readonly account: Address;
-  /** In wei. */
+  /** In wei, as a decimal text. */
   readonly price: string;
-  readonly step: Step;
-  /** Null until the wallet has sent it. */
-  readonly hash: Hex | null;
-  /** How many transactions the account had sent before: more mean that the wallet sent it. */
-  readonly nonce: number;
+  /** `entitled`: the chain has sold it, and the service is asked for the text. */
+  readonly step: "transaction" | "mined" | "entitled";
 }
 
 export type PurchaseEvent =
-  | { type: "asked"; postId: string; account: Address; price: string; nonce: number }
-  | { type: "sent"; hash: Hex }
-  | { type: "mined" }
-  | { type: "entitled" }
-  /** Declined, reverted or dropped: it may be begun again. */
-  | { type: "ended" };
+  | SendingEvent
+  /** The chain says that the account holds the post. */
+  | { readonly type: "mined" };
 
-/** What the chain says of the account when a purchase is taken up again. */
-export interface Standing {
-  balance: bigint;
-  /** How many transactions the account has sent, those that wait included. */
-  nonce: number;
-  /** Whether none of them waits for a block. */
-  isSettled: boolean;
+export const beginPurchase = (postId: string, account: Address, price: bigint): Purchase => ({
+  postId,
+  account,
+  price: price.toString(),
+  step: "transaction",
+  asked: null,
+  transaction: null,
+});
+
+/** The purchase after an event. Throws `TypeError` for one that cannot happen in this state. */
+export function advancePurchase(purchase: Purchase, event: PurchaseEvent): Purchase {
+  if (event.type === "mined") return { ...purchase, step: "entitled" };
+  return { ...purchase, ...advanceSending(purchase, event) };
 }
 
-const ORDER: readonly Step[] = ["asked", "sent", "mined", "entitled"];
+/** Whether the wallet was asked for it: it may have been paid, and is not begun anew by itself. */
+export const isBegun = ({ asked, step }: Purchase): boolean =>
+  asked !== null || step !== "transaction";
 
-/** The purchase after an event; null if there is none any more. A step is never taken back. */
-export function advance(purchase: Purchase | null, event: PurchaseEvent): Purchase | null {
-  if (event.type === "asked") {
-    if (purchase && purchase.step !== "asked") return purchase;
-    const { type: step, ...begun } = event;
-    return { ...begun, step, hash: null };
-  }
-  if (purchase === null) return null;
-  if (event.type === "ended") return hasReached(purchase, "mined") ? purchase : null;
-  if (event.type === "sent")
-    return hasReached(purchase, "mined")
-      ? purchase
-      : { ...purchase, step: "sent", hash: event.hash };
-  return hasReached(purchase, event.type) ? purchase : { ...purchase, step: event.type };
-}
-
-/** Whether a purchase is at this step or further. */
-export const hasReached = (purchase: Purchase, step: Step): boolean =>
-  ORDER.indexOf(purchase.step) >= ORDER.indexOf(step);
-
-/** How to go on after a reload: read, follow the transaction, wait for one unseen, or ask anew. */
-export function resume(purchase: Purchase, standing: Standing): "read" | "follow" | "wait" | "ask" {
-  if (standing.balance > 0n || hasReached(purchase, "mined")) return "read";
-  if (purchase.hash !== null) return "follow";
-  return standing.nonce > purchase.nonce ? "wait" : "ask";
-}
+/** Whether two are the same purchase at the same step. */
+export const isSamePurchase = (one: Purchase, other: Purchase | null): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
 
 /** Where a purchase is kept. */
 export const purchaseKey = (postId: string, account: Address): string =>

@@ -1,53 +1,100 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Provider } from "imprint-press";
-import { Dropped, followTransaction, Replaced, StillPending } from "./transaction.ts";
+import type { Receipt } from "imprint-press";
+import { Retries } from "./retries.ts";
+import { type Chain, followTransaction, searchTransaction } from "./transaction.ts";
 
-const HASH = "0x01";
-const SEEN = { from: "0xab", nonce: "0x3" };
-const MINED = { status: "0x1", blockNumber: "0x5", logs: [] };
-const pause = async () => {};
+const RECEIPT: Receipt = { status: "success", blockNumber: 9, logs: [] };
+const SENT = { hash: "0x01", nonce: 4 } as const;
 
-/** A node that gives one value after the other for a method, the last one for ever. */
-function node(values: Record<string, unknown[]>): Provider {
-  return {
-    async request({ method }) {
-      const left = values[method] ?? [null];
-      const value = left.length > 1 ? left.shift() : left[0];
-      if (value instanceof Error) throw value;
-      return value;
-    },
+/** A chain that knows nothing, and retries that take no time and count their pauses. */
+function make(other: Partial<Chain> = {}) {
+  const pauses: number[] = [];
+  const retries = new Retries({
+    nameSilent: () => null,
+    pause: async (seconds) => void pauses.push(seconds),
+  });
+  const chain: Chain = {
+    check: async () => undefined,
+    countTransactions: async () => 4,
+    findReceipt: async () => null,
+    findNonce: async () => null,
+    ...other,
   };
+  return { chain, retries, pauses };
 }
 
-test("a transaction is followed until it is mined", async () => {
-  const provider = node({
-    eth_getTransactionReceipt: [null, null, MINED],
-    eth_getTransactionByHash: [SEEN],
+test("a receipt that comes late is found", async () => {
+  let looks = 0;
+  const { chain, retries } = make({
+    findNonce: async () => 4,
+    findReceipt: async () => (++looks > 30 ? RECEIPT : null),
   });
-  assert.equal((await followTransaction(provider, HASH, { pause })).blockNumber, 5);
-});
-
-test("a node that fails now and then is waited out", async () => {
-  const provider = node({
-    eth_getTransactionReceipt: [new Error("down"), new Error("down"), MINED],
+  assert.deepEqual(await followTransaction(chain, retries, SENT), {
+    kind: "mined",
+    receipt: RECEIPT,
   });
-  assert.equal((await followTransaction(provider, HASH, { pause })).status, "success");
 });
 
-test("a transaction whose nonce another one used is replaced", async () => {
-  const provider = node({
-    eth_getTransactionByHash: [SEEN, null],
-    eth_getTransactionCount: ["0x4"],
+test("a node that lags behind for a few looks has lost nothing", async () => {
+  let looks = 0;
+  const { chain, retries } = make({
+    countTransactions: async () => 5,
+    findReceipt: async () => (++looks > 5 ? RECEIPT : null),
   });
-  await assert.rejects(followTransaction(provider, HASH, { pause }), Replaced);
+  assert.equal((await followTransaction(chain, retries, SENT)).kind, "mined");
 });
 
-test("a transaction that no node knows is dropped", async () => {
-  await assert.rejects(followTransaction(node({}), HASH, { pause }), Dropped);
+test("a nonce that another transaction has used means a replacement", async () => {
+  const { chain, retries } = make({ countTransactions: async () => 5 });
+  assert.equal((await followTransaction(chain, retries, SENT)).kind, "replaced");
 });
 
-test("following ends after a number of looks", async () => {
-  const provider = node({ eth_getTransactionByHash: [SEEN] });
-  await assert.rejects(followTransaction(provider, HASH, { pause, most: 3 }), StillPending);
+test("the nonce counts that the transaction has, not the one that was expected", async () => {
+  let looks = 0;
+  const { chain, retries } = make({
+    countTransactions: async () => 5,
+    findNonce: async () => (++looks === 1 ? 7 : null),
+  });
+  assert.equal((await followTransaction(chain, retries, SENT)).kind, "unknown");
+});
+
+test("a transaction without a trace is given minutes before it counts as unknown", async () => {
+  const { chain, retries, pauses } = make();
+  assert.equal((await followTransaction(chain, retries, SENT)).kind, "unknown");
+  assert.ok(pauses.reduce((sum, seconds) => sum + seconds) > 180);
+});
+
+test("one that waits for very long is still pending", async () => {
+  const { chain, retries } = make({ findNonce: async () => 4 });
+  assert.equal((await followTransaction(chain, retries, SENT)).kind, "pending");
+});
+
+test("another chain is never asked", async () => {
+  const { chain, retries } = make({
+    check: async () => {
+      throw new Error("another chain");
+    },
+    findReceipt: async () => RECEIPT,
+  });
+  await assert.rejects(followTransaction(chain, retries, SENT), /another chain/);
+});
+
+test("a lost response is judged by the nonces of the account's transactions", async () => {
+  const never = async () => false;
+  const counts = (latest: number, pending: number) =>
+    make({ countTransactions: async (which) => (which === "latest" ? latest : pending) });
+  const search = ({ chain, retries }: ReturnType<typeof make>, isDone = never) =>
+    searchTransaction(chain, retries, 4, isDone);
+  assert.equal(await search(counts(4, 4)), "lost");
+  assert.equal(await search(counts(5, 5)), "lost");
+  assert.equal(await search(counts(4, 5)), "unsettled");
+  assert.equal(await search(counts(5, 5), async () => true), "done");
+});
+
+test("what a lagging node shows only at the second look is found as done", async () => {
+  const { chain, retries } = make({ countTransactions: async () => 5 });
+  let looks = 0;
+  const isDone = async () => ++looks > 1;
+  assert.equal(await searchTransaction(chain, retries, 4, isDone), "done");
 });

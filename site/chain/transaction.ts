@@ -1,87 +1,83 @@
-/** A transaction on its way: until it is mined, replaced by another, or dropped. */
+/** What became of a transaction that a wallet was asked to send. */
 
-import { findReceipt, type Hex, type Provider, type Receipt } from "imprint-press";
+import type { Hex, Receipt } from "imprint-press";
+import type { Retries } from "./retries.ts";
 
-/** The account sent another transaction in its place, as wallets do to speed up or cancel. */
-export class Replaced extends Error {
-  override readonly name = "Replaced";
+/** The chain as a node shows it to one account. */
+export interface Chain {
+  /** Throws if the wallet is on another chain, whose responses would mean nothing. */
+  check(): Promise<void>;
+  /** How many transactions the account has sent: mined ones, or those that wait as well. */
+  countTransactions(which: "latest" | "pending"): Promise<number>;
+  findReceipt(hash: Hex): Promise<Receipt | null>;
+  /** The nonce of a transaction; null if the node does not know it. */
+  findNonce(hash: Hex): Promise<number | null>;
 }
 
-/** No node knows the transaction any more. */
-export class Dropped extends Error {
-  override readonly name = "Dropped";
-}
+export type Followed =
+  | { readonly kind: "mined"; readonly receipt: Receipt }
+  /** The account has used its nonce for another transaction. */
+  | { readonly kind: "replaced" }
+  /** The node does not know it, and has not for minutes. */
+  | { readonly kind: "unknown" }
+  | { readonly kind: "pending" };
 
-/** It is still not mined; following may go on later. */
-export class StillPending extends Error {
-  override readonly name = "StillPending";
-}
+/** Looks before anybody is told that it takes long: about ten minutes. */
+const LOOKS = 170;
+/** Looks in a row without a trace until a used nonce counts: nodes lag behind one another. */
+const REPLACED_LOOKS = 6;
+/** Looks in a row without a trace and with a free nonce: about four minutes. */
+const UNKNOWN_LOOKS = 80;
+/** Looks in a row at an account of which nothing waits, until its blocks count: nodes lag. */
+const SETTLED_LOOKS = 3;
 
-export interface Following {
-  signal?: AbortSignal;
-  /** Called before each look, with the number of looks so far; waits in between. */
-  pause?: (looks: number) => Promise<void>;
-  /** After how many looks `StillPending` is thrown. */
-  most?: number;
-}
-
-/** Looks in a row without a trace of the transaction until it counts as dropped. */
-const LOST_LOOKS = 8;
-/** Failures of the node in a row that are waited out. */
-const FAILED_LOOKS = 4;
-const MOST_LOOKS = 400;
-
-/** Half a second at first, then longer, up to four. */
-const backOff = (looks: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, Math.min(500 * 1.15 ** looks, 4000)));
-
-/** The receipt of a transaction once it is mined, also if it was reverted.
- *
- * Throws `Replaced`, `Dropped`, `StillPending`, what the signal is aborted with, or what the node
- * fails with again and again.
- */
+/** Follow a transaction; `nonce` is the one that was free before, as far as the node knew. */
 export async function followTransaction(
-  provider: Provider,
-  hash: Hex,
-  { signal, pause = backOff, most = MOST_LOOKS }: Following = {},
-): Promise<Receipt> {
-  let [lost, failed] = [0, 0];
-  let sender: { from: Hex; nonce: number } | null = null;
-  for (let looks = 0; looks < most; looks += 1) {
-    signal?.throwIfAborted();
-    try {
-      const receipt = await findReceipt(provider, hash);
-      if (receipt) return receipt;
-      const seen = await findTransaction(provider, hash);
-      if (seen) [sender, lost] = [seen, 0];
-      else lost += 1;
-      failed = 0;
-    } catch (error) {
-      failed += 1;
-      if (failed >= FAILED_LOOKS) throw error;
+  chain: Chain,
+  retries: Retries,
+  { hash, nonce }: { hash: Hex; nonce: number },
+): Promise<Followed> {
+  let used = nonce;
+  let lost = 0;
+  for (let look = 0; look < LOOKS; look += 1) {
+    await retries.ask(() => chain.check());
+    const receipt = await retries.ask(() => chain.findReceipt(hash));
+    if (receipt) return { kind: "mined", receipt };
+    const known = await retries.ask(() => chain.findNonce(hash));
+    if (known !== null) [used, lost] = [known, 0];
+    else {
+      lost += 1;
+      const isUsed = (await retries.ask(() => chain.countTransactions("latest"))) > used;
+      if (isUsed && lost >= REPLACED_LOOKS) return { kind: "replaced" };
+      if (lost >= UNKNOWN_LOOKS) return { kind: "unknown" };
     }
-    if (lost > 1 && sender && (await countMined(provider, sender.from)) > sender.nonce) {
-      // It may have been mined between the two looks.
-      const receipt = await findReceipt(provider, hash);
-      if (receipt) return receipt;
-      throw new Replaced();
-    }
-    if (lost >= LOST_LOOKS) throw new Dropped();
-    await pause(looks);
+    await retries.rest(look);
   }
-  throw new StillPending();
+  return { kind: "pending" };
 }
 
-async function findTransaction(provider: Provider, hash: Hex) {
-  const params = [hash];
-  const found = (await provider.request({ method: "eth_getTransactionByHash", params })) as {
-    from: Hex;
-    nonce: Hex;
-  } | null;
-  return found && { from: found.from, nonce: Number(found.nonce) };
-}
-
-async function countMined(provider: Provider, address: Hex): Promise<number> {
-  const params = [address, "latest"];
-  return Number(await provider.request({ method: "eth_getTransactionCount", params }));
+/** The wallet was asked, and its response is lost: look for what it did.
+ *
+ * `isDone` asks again by itself. `lost`: nothing that waits can be it, and the chain does not have
+ * what it was to do. `unsettled`: transactions of the account wait, and one of them may be it.
+ */
+export async function searchTransaction(
+  chain: Chain,
+  retries: Retries,
+  nonce: number,
+  isDone: () => Promise<boolean>,
+): Promise<"done" | "lost" | "unsettled"> {
+  let settled = 0;
+  for (let look = 0; look < LOOKS; look += 1) {
+    await retries.ask(() => chain.check());
+    // In this order: what is mined in between is found as done.
+    const mined = await retries.ask(() => chain.countTransactions("latest"));
+    const sent = await retries.ask(() => chain.countTransactions("pending"));
+    if (await isDone()) return "done";
+    if (sent <= nonce) return "lost";
+    settled = mined >= sent ? settled + 1 : 0;
+    if (settled >= SETTLED_LOOKS) return "lost";
+    await retries.rest(look);
+  }
+  return "unsettled";
 }

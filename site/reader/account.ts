@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals-core";
 import type { Address } from "imprint-press";
+import { copyText } from "../page/clipboard.ts";
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
 import { balance, short } from "../page/format.ts";
@@ -121,7 +122,7 @@ async function leave(text: string, all: boolean): Promise<void> {
 }
 
 async function copy(address: string): Promise<void> {
-  await navigator.clipboard.writeText(address);
+  await copyText(address);
   notify({ kind: "good", text: "The address is copied." });
 }
 

@@ -2,7 +2,7 @@
 
 import { effect } from "@preact/signals-core";
 import { Refusal } from "imprint-press";
-import { readStanding } from "../chain/marketplace.ts";
+import { isHolder } from "../chain/marketplace.ts";
 import { type Purchase, purchaseKey } from "../chain/purchase.ts";
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { facts } from "../page/facts.ts";
@@ -20,7 +20,7 @@ import {
   signIn,
   withSession,
 } from "../wallet/index.ts";
-import { buy, continuePurchase } from "./buying.ts";
+import { buy, continuePurchase } from "./checkout.ts";
 import { showOffer as drawOffer, type Offer } from "./offer.ts";
 
 export interface Gate {
@@ -69,8 +69,7 @@ async function show(
   note: Child = null,
 ): Promise<void> {
   const begun = connected && recall<Purchase>(purchaseKey(gate.postId, connected.address));
-  if (connected && begun && begun.step !== "entitled")
-    return continuePurchase(gate, connected, begun, note && unsigned());
+  if (connected && begun) return continuePurchase(gate, connected, note && unsigned());
   const isAuthor = connected?.address.toLowerCase() === gate.author.toLowerCase();
   if (isSignedIn) {
     try {
@@ -85,9 +84,9 @@ async function show(
       if (error.code !== "not_entitled") return showFailure(gate, error);
     }
   } else if (connected) {
-    const isHolder = isAuthor || (await holds(gate, connected));
+    const isHeld = isAuthor || (await holds(gate, connected));
     if (account.value !== connected) return;
-    if (isHolder) return showHeld(gate, isAuthor, note);
+    if (isHeld) return showHeld(gate, isAuthor, note);
   }
   showOffer(gate, note);
 }
@@ -104,7 +103,7 @@ const unsigned = (): HTMLElement =>
 async function holds(gate: Gate, { provider, address }: Account): Promise<boolean> {
   try {
     if ((await readChain(provider)) !== facts.chain.id) return false;
-    return (await readStanding(provider, address, gate.postId)).balance > 0n;
+    return await isHolder(provider, address, gate.postId);
   } catch {
     return false;
   }

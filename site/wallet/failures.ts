@@ -119,13 +119,6 @@ const REFUSALS: Partial<Record<Code, Explanation>> = {
   ),
 };
 
-/** By the names of what happens to transactions on their way. */
-const TRANSACTIONS: Record<string, string> = {
-  Replaced: "Your wallet replaced the transaction by another one, so this one was not carried out.",
-  Dropped: "The chain has dropped the transaction, so nothing was paid. You can send it again.",
-  StillPending: "The transaction is still not in a block. Nothing is lost: look again later.",
-};
-
 /** What happened, for the person who reads it. */
 export function explain(error: unknown): Explanation {
   if (error instanceof Refusal) return explainRefusal(error);
@@ -136,8 +129,6 @@ export function explain(error: unknown): Explanation {
         : "The service does not respond. Nothing is lost: try again in a moment.",
       "retry",
     );
-  if (error instanceof Error && error.name in TRANSACTIONS)
-    return say(TRANSACTIONS[error.name] ?? "", "retry");
   if (error instanceof Cancelled) return say("Nothing was chosen.", null, true);
   if (error instanceof WrongChain) return explainChain(error.chainId);
   if (error instanceof NoAccount)

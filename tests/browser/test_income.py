@@ -130,3 +130,33 @@ def test_a_reload_between_prompt_and_hash_sends_nothing_again(
     page.reload()
     expect(line).to_contain_text("now 0.4 ETH, first 0.1 ETH")
     assert len(wallet.sent) == 2
+
+
+@pytest.mark.parametrize("title", ["In an open form", "In a new tab"])
+def test_a_second_tab_says_who_changes_the_price_and_follows(
+    open_page: OpenPage, wallet_of: WalletOf, title: str
+) -> None:
+    wallet = wallet_of(8)
+    opened = open_page(wallet)
+    first = write(opened, title)
+    publish_one(first, "0.1")
+    second = opened.another()
+    other = second.locator(".income-post", has_text=title)
+    if title == "In an open form":
+        open_income(first)
+        second.goto(first.url)
+        other.get_by_text("Price", exact=True).click()
+        expect(other.get_by_label("Price in ETH")).to_be_visible()
+    wallet.withholds.add("eth_getTransactionReceipt")
+    line = begin_price_change(first, title, "0.4")
+    expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Mined")
+    if title == "In a new tab":
+        second.goto(first.url)
+    expect(other).to_contain_text("Another tab is changing this price.")
+    expect(other.get_by_role("button", name="Continue")).to_have_count(0)
+    assert axe_violations(second) == []
+    wallet.withholds.clear()
+    for each in (line, other):
+        expect(each).to_contain_text("now 0.4 ETH, first 0.1 ETH")
+        expect(each).not_to_contain_text("Another tab")
+    assert len(wallet.sent) == 2

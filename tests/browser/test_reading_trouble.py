@@ -8,11 +8,15 @@ import pytest
 from playwright.sync_api import APIResponse, Route, expect
 from tests.browser.conftest import Chain, OpenPage, axe_violations
 from tests.browser.posts import NewPost, change_price, end_sessions, publish
+from tests.browser.publishing import wait_until
 from tests.browser.shelf import PRICE, SECRET, Shelf, Visit, WalletOf, publish_shelf, visit
 from tests.processes import PLAIN, Service
 
 POOR = 9
 """The account that gives its money away."""
+
+MINUTE = 60_000
+"""Longer than the pauses between two questions to a node that was away."""
 
 
 @pytest.fixture(scope="module")
@@ -265,9 +269,67 @@ def test_a_node_that_does_not_respond_loses_nothing(reader: Visit) -> None:
     reader.connect()
     reader.expect_said("Sent to the chain")
     reader.wallet.unreachable = True
-    reader.expect_said("The development chain does not respond")
+    reader.expect_said("The chain’s node does not respond. Nothing is lost")
     reader.wallet.unreachable = reader.wallet.waits_for_blocks = False
-    reader.click("Try again")
+    expect(reader.page.locator("#text")).to_contain_text(SECRET, timeout=MINUTE)
+    assert reader.bought == 1
+
+
+def test_a_payment_that_a_slow_node_does_not_know_is_not_said_to_be_unpaid(reader: Visit) -> None:
+    reader.wallet.waits_for_blocks = True
+    reader.wallet.withholds.add("eth_getTransactionByHash")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("The payment is not certain")
+    [sent] = reader.wallet.sent
+    reader.expect_said(sent)
+    assert "othing was" not in reader.page.locator("#gate").inner_text()
+    assert axe_violations(reader.page) == []
+    reader.page.reload()
+    reader.expect_said("The payment is not certain")
+    expect(reader.page.get_by_role("button", name="Buy and read")).to_have_count(0)
+    reader.wallet.waits_for_blocks = False
+    reader.wallet.withholds.clear()
+    reader.click("Look again")
+    reader.click("Sign in and read")
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_second_payment_that_is_declined_leaves_the_first_in_doubt(reader: Visit) -> None:
+    reader.wallet.undecided.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Confirm the purchase in Test Wallet")
+    reader.page.reload()
+    reader.expect_said("The payment is not certain")
+    reader.wallet.undecided.clear()
+    reader.wallet.refuses.add("eth_sendTransaction")
+    reader.click("Buy again")
+    wait_until(reader.page, lambda: reader.bought == 2)
+    reader.expect_said("The payment is not certain")
+    reader.page.reload()
+    reader.expect_said("The payment is not certain")
+    assert reader.wallet.sent == []
+
+
+def test_a_payment_that_the_node_never_shows_is_found_by_its_token(reader: Visit) -> None:
+    reader.wallet.withholds |= {"eth_getTransactionReceipt", "eth_getTransactionByHash"}
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_payment_whose_hash_the_wallet_never_tells_is_found_after_a_reload(
+    reader: Visit,
+) -> None:
+    reader.wallet.loses.add("eth_sendTransaction")
+    reader.buy()
+    reader.connect()
+    reader.expect_said("Confirm the purchase in Test Wallet")
+    wait_until(reader.page, lambda: len(reader.wallet.sent) == 1)
+    reader.page.reload()
     reader.click("Sign in and read")
     reader.expect_text()
     assert reader.bought == 1

@@ -11,11 +11,13 @@ export {
   changePriceCall,
   createdPostId,
   createPostCall,
+  ERRORS,
   findReceipt,
   type Log,
   type NewPost,
   POST_LIMITS,
   type Receipt,
+  SELECTORS,
   waitForReceipt,
 } from "./marketplace.js";
 export { CODES, type Code, type Problem, Refusal, Unreachable, WalletNeeded } from "./problems.js";

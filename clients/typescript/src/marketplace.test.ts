@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { encodeFunctionData, parseAbi, toEventSelector, toFunctionSelector } from "viem/utils";
 import {
@@ -7,6 +8,7 @@ import {
   changePriceCall,
   createdPostId,
   createPostCall,
+  ERRORS,
   findReceipt,
   POST_CREATED,
   SELECTORS,
@@ -32,11 +34,41 @@ const responding = (result: unknown, asked: unknown[] = []): Provider => ({
   },
 });
 
+interface AbiParameter {
+  type: string;
+  components?: AbiParameter[];
+}
+
+interface AbiItem {
+  type: string;
+  name: string;
+  inputs: AbiParameter[];
+}
+
+/** What the service deploys and follows; the token's errors are those of ERC-6909. */
+const CONTRACT = new URL("../../../src/imprint/marketplace/Marketplace.json", import.meta.url);
+const { abi: compiled } = JSON.parse(await readFile(CONTRACT, "utf-8")) as { abi: AbiItem[] };
+
+const typeOf = ({ type, components }: AbiParameter): string =>
+  components ? type.replace("tuple", `(${components.map(typeOf)})`) : type;
+
+/** The selectors of the contract's functions or errors, by name. */
+const compiledSelectors = (kind: "function" | "error"): Map<string, Hex> =>
+  new Map(
+    compiled
+      .filter(({ type }) => type === kind)
+      .map(({ name, inputs }) => [name, toFunctionSelector(`${name}(${inputs.map(typeOf)})`)]),
+  );
+
+test("the errors are all of the contract's own, with their selectors", () => {
+  const own = [...compiledSelectors("error")].filter(([name]) => !name.startsWith("ERC6909"));
+  assert.deepEqual({ ...ERRORS }, Object.fromEntries(own));
+});
+
 test("the selectors are those of the contract's functions", () => {
-  for (const item of abi) {
-    if (item.type !== "function") continue;
-    assert.equal(SELECTORS[item.name], toFunctionSelector(item));
-  }
+  const functions = compiledSelectors("function");
+  for (const [name, selector] of Object.entries(SELECTORS))
+    assert.equal(selector, functions.get(name), name);
   const event = "PostCreated(uint256,string,string,string,address,uint256)";
   assert.equal(POST_CREATED, toEventSelector(event));
 });

@@ -19,6 +19,26 @@ export const SELECTORS = {
   subscribePost: "0xdf58067d",
   updatePostPrice: "0x4e1ebe50",
   balanceOf: "0x00fdd58e",
+  getPostInfo: "0xeba1e3b3",
+  postCidToTokenId: "0xe8be2748",
+} as const;
+
+/** The contract's own errors, by the first four bytes of what a refused call reverts with. */
+export const ERRORS = {
+  CidMissing: "0xa6afc551",
+  CidAlreadyPublished: "0x7b639cd0",
+  TitleMissing: "0xe508b9dc",
+  TitleTooLong: "0x83dc6558",
+  ThumbnailMissing: "0xf65547a0",
+  DescriptionTooLong: "0x71a24cf3",
+  PriceTooHigh: "0x87ebe85d",
+  TooManyHashtags: "0x2da0a2f5",
+  UnknownPost: "0x91f2ffcb",
+  OnlyAuthor: "0xf08ad054",
+  AuthorNeedNotBuy: "0x34c2a348",
+  AlreadySubscribed: "0x25fbd8be",
+  PaymentTooLow: "0x0cbe2bf2",
+  PaymentRefused: "0xf98a5eac",
 } as const;
 
 /** The topic of `PostCreated`. */

@@ -1,5 +1,7 @@
 /** Why publishing or a change of price stopped, and the ways on. */
 
+import type { Doubt } from "../../chain/sent-step.ts";
+
 /** `new-version` saves the text again under another cid; `ask-again` asks the wallet anew. */
 export type FailureAction =
   | "retry"
@@ -25,18 +27,22 @@ export class Stopped extends Error {
   }
 }
 
-/** The page was left while the wallet was asked, and the chain has nothing of it. */
-export const LOST: Failure = {
-  sentence:
-    "Your wallet was asked to send the transaction, and its response was lost. The chain has not seen it. If your wallet still shows the request, confirm it there and look again; otherwise ask again.",
-  actions: ["retry", "ask-again"],
-};
-
-/** How transactions end that are not mined. */
-export const UNMINED: Readonly<Record<"replaced" | "unknown" | "pending", Failure>> = {
+/** What is uncertain about a transaction. None of this is taken for a failure: it may still come. */
+export const DOUBTS: Readonly<Record<Doubt, Failure>> = {
+  lost: {
+    sentence:
+      "Your wallet was asked to send the transaction, and its response was lost. The chain has not seen it. If your wallet still shows the request, confirm it there and look again; otherwise ask again.",
+    actions: ["retry", "ask-again"],
+  },
+  unsettled: {
+    sentence:
+      "Your wallet was asked to send the transaction, and its response was lost. Transactions of your account still wait to be mined, and one of them may be it. Look again later; ask again only if your wallet does not show it.",
+    actions: ["retry", "ask-again"],
+  },
   replaced: {
-    sentence: "The transaction was cancelled or replaced in your wallet. Send it again?",
-    actions: ["retry"],
+    sentence:
+      "The transaction was cancelled or replaced in your wallet. If your wallet does not show it any more, ask again.",
+    actions: ["ask-again", "retry"],
   },
   unknown: {
     sentence:

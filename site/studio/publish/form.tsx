@@ -2,6 +2,7 @@
 
 import { createPostCall } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { estimateFee } from "../../chain/node.ts";
 import { balance, coin, short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import type { Account } from "../../wallet/index.ts";
@@ -17,7 +18,6 @@ import {
   parsePrice,
   priceProblem,
 } from "./limits.ts";
-import { estimateFee } from "./marketplace-entries.ts";
 import { decodePicture, drawCrop, drawTitle, renderCrop, renderTitle } from "./pictures.ts";
 import type { PostDetails } from "./progress.ts";
 import { ThumbnailField } from "./thumbnail-field.tsx";

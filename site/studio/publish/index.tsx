@@ -22,8 +22,8 @@ import {
 import { fitBytes } from "./limits.ts";
 import { beginProgress, type PostDetails, type Progress } from "./progress.ts";
 import { Publication } from "./publication.ts";
-import { Running } from "./running.tsx";
-import { worldOf } from "./studio-world.ts";
+import { publicationPorts } from "./publication-ports.ts";
+import { PublicationSteps } from "./publication-steps.tsx";
 
 /** Publications of this page, which go on while another view is shown. */
 const publications = new Map<string, Publication>();
@@ -44,7 +44,7 @@ function resume(by: Account, key: string): Publication | null {
 function open(by: Account, key: string, progress: Progress): Publication {
   const { address } = by;
   let current = key;
-  const world = worldOf(address, key, async (next) => {
+  const ports = publicationPorts(address, key, async (next) => {
     // The first save of a draft gives it another key: everything moves there.
     current = next;
     publications.set(placeOf(address, next), publication);
@@ -59,9 +59,9 @@ function open(by: Account, key: string, progress: Progress): Publication {
     go({ view: "publish", key: next }, { replace: true });
   });
   const publication = new Publication(progress, {
-    ...world,
+    ...ports,
     keep(next) {
-      world.keep(next);
+      ports.keep(next);
       const state = next.step === "done" ? "published" : "publishing";
       if (next.step === "done") {
         keepForm(address, current, null);
@@ -156,7 +156,7 @@ export function PublishView({ draftKey }: { draftKey: string }) {
     setPublication(made);
     void made.run();
   };
-  if (publication) return <Running publication={publication} onEdit={edit} />;
+  if (publication) return <PublicationSteps publication={publication} onEdit={edit} />;
   if (!isReady) return <SignInAgain reason="to publish this text" />;
   if (failure) return <p role="alert">{failure}</p>;
   if (!opened) return <p role="status">Opening the text…</p>;

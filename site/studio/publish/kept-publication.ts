@@ -50,14 +50,16 @@ export const keepProgress = (account: string, key: string, progress: Progress | 
   remember(progressKey(placeOf(account, key)), progress);
 
 /** Hear of progress that another tab keeps; null if it has forgotten it. The result ends this. */
-export function hearProgress(
+export const hearProgress = (
   account: string,
   key: string,
   hear: (progress: Progress | null) => void,
-): () => void {
-  const place = progressKey(placeOf(account, key));
+): (() => void) => hearKept(progressKey(placeOf(account, key)), hear);
+
+/** Hear of what another tab keeps at a place; null if it has forgotten it. The result ends this. */
+export function hearKept<T>(place: string, hear: (kept: T | null) => void): () => void {
   const listen = (event: StorageEvent) => {
-    if (event.key === place) hear(event.newValue ? (JSON.parse(event.newValue) as Progress) : null);
+    if (event.key === place) hear(event.newValue ? (JSON.parse(event.newValue) as T) : null);
   };
   addEventListener("storage", listen);
   return () => removeEventListener("storage", listen);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { advancePrice, beginPriceChange, type PriceEvent, priceStates } from "./price-change.ts";
+import { advancePrice, beginPriceChange, type PriceEvent } from "./price-change.ts";
 
 const ASKED: PriceEvent = { type: "asked", nonce: 4 };
 const SENT: PriceEvent = { type: "sent", transaction: "0x01" };
@@ -24,9 +24,4 @@ test("the wallet is not asked twice, unless it sent nothing or the transaction e
 test("a price that the chain has already needs no transaction", () => {
   assert.equal(after(MINED).step, "listed");
   assert.equal(after(ASKED, MINED).step, "listed");
-});
-
-test("the present step fails or goes on", () => {
-  assert.deepEqual(priceStates(after(ASKED, SENT), true), ["done", "failed", "ahead"]);
-  assert.deepEqual(priceStates(after(), false), ["now", "ahead", "ahead"]);
 });

@@ -7,10 +7,11 @@ import { imprint } from "../../page/service.ts";
 import type { Account } from "../../wallet/index.ts";
 import { PriceField } from "./fields.tsx";
 import { parsePrice, priceProblem } from "./limits.ts";
-import { beginPriceChange, type PriceChange, priceStates } from "./price-change.ts";
-import { Repricing } from "./repricing.ts";
+import { beginPriceChange, PRICE_STEPS, type PriceChange } from "./price-change.ts";
+import { hearPriceChange, keepPriceChange, pricePorts, recallPriceChange } from "./price-ports.ts";
+import { PriceRunner } from "./price-runner.ts";
+import { stepStates } from "./step-runner.ts";
 import { Steps } from "./steps.tsx";
-import { forgetPriceChange, priceWorldOf, recallPriceChange } from "./studio-world.ts";
 
 const NAMES = ["Send the transaction", "Mined", "Shown to readers"];
 const NOTES = [
@@ -30,39 +31,53 @@ export const isPriceChanging = (by: Account, post: Post): boolean =>
   recallPriceChange(by.address, post.id) !== null;
 
 export function PriceForm({ by, post, onChanged }: Props) {
+  const { address } = by;
   const [text, setText] = useState(formatCoin(post.price));
   const [isChanged, setChanged] = useState(false);
-  const open = (change: PriceChange) => new Repricing(change, priceWorldOf(by.address, post.id));
-  const [repricing, setRepricing] = useState(() => {
-    const kept = recallPriceChange(by.address, post.id);
+  const open = (change: PriceChange) => new PriceRunner(change, pricePorts(address, post.id));
+  const [runner, setRunner] = useState(() => {
+    const kept = recallPriceChange(address, post.id);
     return kept && open(kept);
   });
-  const run = async (act: () => Promise<void>, running: Repricing) => {
-    await act();
-    if (running.change.value.step !== "done") return;
-    onChanged(
-      await imprint.showPost(post.id).catch(() => ({ ...post, price: running.change.value.price })),
-    );
-    setRepricing(null);
-    setChanged(true);
+  /** Show a change that was begun before, or by another tab. */
+  const follow = (change: PriceChange) => {
+    const found = runner ?? open(change);
+    found.refresh();
+    setChanged(false);
+    setRunner(found);
+    void found.attend();
   };
-  useEffect(() => {
-    // What was sent, or may have been, is followed without asking the wallet.
-    if (repricing?.change.value.asked) void run(() => repricing.run(), repricing);
-  }, []);
+  useEffect(() => void runner?.attend(), []);
+  useEffect(
+    () =>
+      hearPriceChange(address, post.id, (kept) => {
+        if (kept && (runner || kept.step !== "done")) follow(kept);
+        else if (!kept && !runner?.isRunning.value) setRunner(null);
+      }),
+    [address, post.id, runner],
+  );
   const start = (event: Event) => {
     event.preventDefault();
     if (priceProblem(text) !== null) return;
-    const begun = open(beginPriceChange(post.id, parsePrice(text)));
+    const other = recallPriceChange(address, post.id);
+    if (other) return follow(other);
+    const begun = beginPriceChange(post.id, parsePrice(text));
+    keepPriceChange(address, post.id, begun);
+    const made = open(begun);
     setChanged(false);
-    setRepricing(begun);
-    void run(() => begun.run(), begun);
+    setRunner(made);
+    void made.run();
   };
   const leave = () => {
-    forgetPriceChange(by.address, post.id);
-    setRepricing(null);
+    keepPriceChange(address, post.id, null);
+    setRunner(null);
   };
-  if (repricing) return <Changing repricing={repricing} run={run} onLeave={leave} />;
+  const finish = async ({ price }: PriceChange) => {
+    onChanged(await imprint.showPost(post.id).catch(() => ({ ...post, price })));
+    setRunner(null);
+    setChanged(true);
+  };
+  if (runner) return <PriceSteps runner={runner} onDone={finish} onLeave={leave} />;
   const isSame = priceProblem(text) === null && parsePrice(text).toString() === post.price;
   return (
     <form class="price-change" onSubmit={start} noValidate>
@@ -75,35 +90,45 @@ export function PriceForm({ by, post, onChanged }: Props) {
   );
 }
 
-interface ChangingProps {
-  repricing: Repricing;
-  run(act: () => Promise<void>, running: Repricing): Promise<void>;
+interface StepsProps {
+  runner: PriceRunner;
+  onDone(change: PriceChange): Promise<void>;
   onLeave(): void;
 }
 
-function Changing({ repricing, run, onLeave }: ChangingProps) {
-  const change = repricing.change.value;
-  const failure = repricing.failure.value;
-  const isRunning = repricing.isRunning.value;
-  const states = priceStates(change, failure !== null);
+function PriceSteps({ runner, onDone, onLeave }: StepsProps) {
+  const change = runner.change.value;
+  const failure = runner.failure.value;
+  const isRunning = runner.isRunning.value;
+  const isElsewhere = runner.isElsewhere.value;
+  const isDone = change.step === "done";
+  useEffect(() => {
+    if (isDone) void onDone(change);
+  }, [isDone]);
   return (
     <div class="price-change">
       <p>The price becomes {change.price === "0" ? "free" : coin(change.price)}.</p>
+      {isElsewhere && (
+        <p class="studio-note" role="status">
+          Another tab is changing this price. Go on there; this page follows it.
+        </p>
+      )}
       <Steps
-        steps={states.map((state, index) => ({
+        steps={stepStates(PRICE_STEPS, change.step, failure !== null).map((state, index) => ({
           name: NAMES[index] ?? "",
           state,
           note: NOTES[index] ?? "",
         }))}
         failure={failure}
         isRunning={isRunning}
-        waiting={repricing.note.value}
+        isElsewhere={isElsewhere}
+        waiting={runner.note.value}
         continueLabel="Continue"
-        onContinue={() => void run(() => repricing.run(), repricing)}
-        onAskAgain={() => void run(() => repricing.askAgain(), repricing)}
-        onSwitchChain={() => void run(() => repricing.switchChain(), repricing)}
+        onContinue={() => void runner.run()}
+        onAskAgain={() => void runner.askAgain()}
+        onSwitchChain={() => void runner.switchChain()}
       />
-      {!change.asked && !isRunning && (
+      {!change.asked && !isRunning && !isElsewhere && !isDone && (
         <button type="button" class="quiet" onClick={onLeave}>
           Leave the price as it is
         </button>

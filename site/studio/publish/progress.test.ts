@@ -8,7 +8,6 @@ import {
   nextTask,
   type Progress,
   type ProgressEvent,
-  stepStates,
 } from "./progress.ts";
 
 const ADDRESS = "0x00000000000000000000000000000000000000aa";
@@ -94,15 +93,4 @@ test("a post that is on the chain already is found from any step", () => {
 test("only tasks that ask the wallet wait for the author after a reload", () => {
   assert.deepEqual((["save", "upload", "send"] as const).map(needsAuthor), [true, true, true]);
   assert.deepEqual((["search", "follow", "wait"] as const).map(needsAuthor), [false, false, false]);
-});
-
-test("steps before are done, the present one fails or goes on, later ones are ahead", () => {
-  const states = (progress: Progress, failed: boolean) => [
-    ...stepStates(progress, failed).values(),
-  ];
-  const uploaded = after(SAVED, UPLOADED);
-  assert.deepEqual(states(uploaded, false), ["done", "done", "now", "ahead", "ahead"]);
-  assert.deepEqual(states(uploaded, true), ["done", "done", "failed", "ahead", "ahead"]);
-  const done = after(SAVED, UPLOADED, ASKED, SENT, FOUND, { type: "listed" });
-  assert.deepEqual(states(done, false), ["done", "done", "done", "done", "done"]);
 });

@@ -4,7 +4,8 @@
  * a second one for the same text.
  */
 
-import type { Address, Hex } from "imprint-press";
+import type { Address } from "imprint-press";
+import { advanceSending, type Sending, type SendingEvent } from "../../chain/sent-step.ts";
 
 /** What the author sees, in order. */
 export const STEPS = ["text", "upload", "transaction", "mined", "listed"] as const;
@@ -20,7 +21,7 @@ export interface PostDetails {
   readonly hashtags: readonly string[];
 }
 
-export interface Progress {
+export interface Progress extends Sending {
   readonly account: Address;
   readonly draftKey: string;
   readonly details: PostDetails;
@@ -28,25 +29,17 @@ export interface Progress {
   /** The version that is published; known once the newest text is saved. */
   readonly cid: string | null;
   readonly thumbnailCid: string | null;
-  /** Set before the wallet is asked to send, with the number of the account's next transaction. */
-  readonly asked: { readonly nonce: number } | null;
-  readonly transaction: Hex | null;
   readonly postId: string | null;
 }
 
 export type ProgressEvent =
+  | SendingEvent
   | { readonly type: "saved"; readonly cid: string }
   /** The first save gave the draft another key. */
   | { readonly type: "renamed"; readonly draftKey: string }
   | { readonly type: "uploaded"; readonly thumbnailCid: string }
   /** The version is no longer a draft of this author: it was replaced or deleted elsewhere. */
   | { readonly type: "replaced" }
-  | { readonly type: "asked"; readonly nonce: number }
-  /** The wallet has sent nothing: rejected, no funds, or the author knows it. */
-  | { readonly type: "declined" }
-  | { readonly type: "sent"; readonly transaction: Hex }
-  /** The transaction failed, or was replaced by one that does something else. */
-  | { readonly type: "ended" }
   /** The marketplace has the author's post with this cid. */
   | { readonly type: "found"; readonly postId: string }
   /** Somebody else published this cid: the text needs a version of its own. */
@@ -90,23 +83,10 @@ export function advance(progress: Progress, event: ProgressEvent): Progress {
       if (!mayBeSent(progress) && step !== "done") return anew(progress);
       break;
     case "asked":
-      if (step === "transaction" && !mayBeSent(progress)) {
-        return { ...progress, asked: { nonce: event.nonce } };
-      }
-      break;
     case "declined":
-      if (step === "transaction") return { ...progress, asked: null };
-      break;
     case "sent":
-      if (step === "transaction" && progress.asked) {
-        return { ...progress, step: "mined", transaction: event.transaction };
-      }
-      break;
     case "ended":
-      if (step === "mined") {
-        return { ...progress, step: "transaction", asked: null, transaction: null };
-      }
-      break;
+      return { ...progress, ...advanceSending(progress, event) };
     case "found":
       if (step !== "done") return { ...progress, step: "listed", postId: event.postId };
       break;
@@ -145,19 +125,6 @@ export function nextTask(progress: Progress): Task {
 /** Whether a task asks the wallet for something: after a reload, the author starts it. */
 export const needsAuthor = (task: Task): boolean =>
   task === "save" || task === "upload" || task === "send";
-
-export type StepState = "ahead" | "now" | "failed" | "done";
-
-/** The state of each step, in order. */
-export function stepStates(progress: Progress, failed: boolean): Map<Step, StepState> {
-  const at = progress.step === "done" ? STEPS.length : STEPS.indexOf(progress.step);
-  const state = (index: number): StepState => {
-    if (index < at) return "done";
-    if (index > at) return "ahead";
-    return failed ? "failed" : "now";
-  };
-  return new Map(STEPS.map((step, index) => [step, state(index)]));
-}
 
 /** The same publication of a later version of the text. */
 function anew(progress: Progress): Progress {

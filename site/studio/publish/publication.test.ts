@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Hex, Receipt } from "imprint-press";
+import type { Chain } from "../../chain/transaction.ts";
 import { beginProgress, type Progress } from "./progress.ts";
-import { Publication, type PublicationWorld } from "./publication.ts";
-import type { Chain } from "./sent-transaction.ts";
+import { Publication, type PublicationPorts } from "./publication.ts";
 
 const AUTHOR = "0x00000000000000000000000000000000000000aa";
 const MARKET = "0x00000000000000000000000000000000000000bb";
@@ -25,10 +25,10 @@ const makeChain = (other: Partial<Chain> = {}): Chain => ({
 });
 
 /** A chain and a service in memory; what happens is counted, and each part can be replaced. */
-function makeWorld(other: Partial<PublicationWorld> = {}) {
+function makePorts(other: Partial<PublicationPorts> = {}) {
   const kept: Progress[] = [];
   const calls = { sent: 0, uploaded: 0, saved: 0 };
-  const world: PublicationWorld = {
+  const ports: PublicationPorts = {
     marketplace: MARKET,
     async save() {
       calls.saved += 1;
@@ -60,11 +60,11 @@ function makeWorld(other: Partial<PublicationWorld> = {}) {
     ...other,
   };
   const begun = beginProgress(AUTHOR, "key", DETAILS);
-  return { world, kept, calls, publication: new Publication(begun, world) };
+  return { ports, kept, calls, publication: new Publication(begun, ports) };
 }
 
 test("a publication runs from the text to the list, and keeps every step", async () => {
-  const { publication, kept } = makeWorld();
+  const { publication, kept } = makePorts();
   await publication.run();
   assert.equal(publication.failure.value, null);
   assert.equal(publication.progress.value.postId, "7");
@@ -76,15 +76,15 @@ test("a publication runs from the text to the list, and keeps every step", async
 
 test("a page that is loaded again after any step sends one transaction in all", async () => {
   const { kept } = await (async () => {
-    const made = makeWorld();
+    const made = makePorts();
     await made.publication.run();
     return made;
   })();
   for (const progress of kept) {
     const entry = { postId: "7", author: AUTHOR } as const;
     const wasAsked = progress.asked !== null;
-    const again = makeWorld(wasAsked ? { findEntry: async () => entry } : {});
-    const resumed = new Publication(progress, again.world);
+    const again = makePorts(wasAsked ? { findEntry: async () => entry } : {});
+    const resumed = new Publication(progress, again.ports);
     await resumed.run();
     assert.equal(resumed.progress.value.step, "done");
     assert.equal(again.calls.sent, wasAsked ? 0 : 1);
@@ -93,7 +93,7 @@ test("a page that is loaded again after any step sends one transaction in all", 
 
 test("a rejected transaction is asked for again, without another upload", async () => {
   let refuses = true;
-  const { publication, calls } = makeWorld({
+  const { publication, calls } = makePorts({
     async send() {
       if (refuses) throw new Error("rejected");
       return "0x12";
@@ -109,7 +109,7 @@ test("a rejected transaction is asked for again, without another upload", async 
 });
 
 test("a wallet whose response was lost is not asked again by itself", async () => {
-  const { world, calls } = makeWorld({
+  const { ports, calls } = makePorts({
     chain: makeChain({ countTransactions: async () => 4 }),
   });
   const lost: Progress = {
@@ -119,7 +119,7 @@ test("a wallet whose response was lost is not asked again by itself", async () =
     thumbnailCid: "bafythumb",
     asked: { nonce: 4 },
   };
-  const publication = new Publication(lost, world);
+  const publication = new Publication(lost, ports);
   await publication.run();
   assert.deepEqual(publication.failure.value?.actions, ["retry", "ask-again"]);
   assert.equal(calls.sent, 0);
@@ -130,7 +130,7 @@ test("a wallet whose response was lost is not asked again by itself", async () =
 
 test("a cid of somebody else is never sent, and a new version is", async () => {
   const stranger = { postId: "5", author: MARKET } as const;
-  const { publication, calls } = makeWorld({
+  const { publication, calls } = makePorts({
     findEntry: async (cid) => (cid === "bafy1" ? stranger : null),
   });
   await publication.run();
@@ -143,7 +143,7 @@ test("a cid of somebody else is never sent, and a new version is", async () => {
 
 test("a transaction that reverted says why and can be sent again", async () => {
   let isSent = false;
-  const { publication } = makeWorld({
+  const { publication } = makePorts({
     chain: makeChain({ findReceipt: async () => mined("reverted") }),
     findRefusal: async () => (isSent ? "The marketplace wants a title." : null),
     async send() {
@@ -157,7 +157,7 @@ test("a transaction that reverted says why and can be sent again", async () => {
 });
 
 test("a version that was replaced elsewhere leads back to the newest text", async () => {
-  const { publication } = makeWorld({ upload: async () => null });
+  const { publication } = makePorts({ upload: async () => null });
   await publication.run();
   assert.equal(publication.progress.value.step, "text");
   assert.match(publication.failure.value?.sentence ?? "", /changed or deleted elsewhere/);
@@ -166,7 +166,7 @@ test("a version that was replaced elsewhere leads back to the newest text", asyn
 test("a node that is away for a moment stops nothing, and is named meanwhile", async () => {
   let away = 3;
   const notes: (string | null)[] = [];
-  const made = makeWorld({
+  const made = makePorts({
     chain: makeChain({
       async findReceipt() {
         away -= 1;
@@ -184,7 +184,7 @@ test("a node that is away for a moment stops nothing, and is named meanwhile", a
 
 test("a node that stays away ends the patience, and the same step goes on later", async () => {
   let isAway = true;
-  const { publication, calls } = makeWorld({
+  const { publication, calls } = makePorts({
     chain: makeChain({
       async findReceipt() {
         if (isAway) throw new Error("away");
@@ -209,13 +209,13 @@ test("what another tab runs is followed, and taken over when that tab ends", asy
   });
   const begun = beginProgress(AUTHOR, "key", DETAILS);
   let kept: Progress = begun;
-  const { world, calls } = makeWorld({
+  const { ports, calls } = makePorts({
     lock: async () => (isFree ? () => undefined : null),
     isLocked: async () => !isFree,
     isFree: () => freed,
     recall: () => kept,
   });
-  const publication = new Publication(begun, world);
+  const publication = new Publication(begun, ports);
   const running = publication.run();
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(publication.isElsewhere.value, true);
@@ -230,7 +230,7 @@ test("what another tab runs is followed, and taken over when that tab ends", asy
 test("a text that somebody else published in between is saved anew after the revert", async () => {
   let isTaken = false;
   const stranger = { postId: "5", author: MARKET } as const;
-  const { publication } = makeWorld({
+  const { publication } = makePorts({
     findEntry: async (cid) => (isTaken && cid === "bafy1" ? stranger : null),
     chain: makeChain({ findReceipt: async () => mined(isTaken ? "reverted" : "success") }),
     async send() {
@@ -251,14 +251,14 @@ test("a tab that takes over never asks the wallet by itself", async () => {
   const asked: Progress = { ...uploaded, asked: { nonce: 3 } };
   // The other tab is told that the wallet declined just before it ends.
   let kept = asked;
-  const { world, calls } = makeWorld({
+  const { ports, calls } = makePorts({
     recall: () => kept,
     lock: async () => {
       kept = uploaded;
       return () => undefined;
     },
   });
-  const publication = new Publication(asked, world);
+  const publication = new Publication(asked, ports);
   await publication.attend();
   assert.equal(publication.progress.value.asked, null);
   assert.equal(publication.isRunning.value, false);

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { signIn } from "../../wallet/index.ts";
 import type { Failure, FailureAction } from "./failure.ts";
-import type { StepState } from "./progress.ts";
+import type { StepState } from "./step-runner.ts";
 
 export interface StepLine {
   readonly name: string;

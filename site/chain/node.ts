@@ -1,0 +1,82 @@
+/** What a wallet's node says of an account and its transactions, and whether it responds at all. */
+
+import {
+  type Address,
+  type Call,
+  findReceipt,
+  type Hex,
+  type Provider,
+  Refusal,
+  Unreachable,
+} from "imprint-press";
+import { facts } from "../page/facts.ts";
+import { pause } from "../page/pause.ts";
+import { readChain } from "../wallet/chains.ts";
+import { explain, WrongChain } from "../wallet/failures.ts";
+import type { RetryPorts } from "./retries.ts";
+import type { Chain } from "./transaction.ts";
+
+/** The chain as the wallet of an account shows it. `provider` throws if that account is gone. */
+export function chainOf(address: Address, provider: () => Provider): Chain {
+  return {
+    async check() {
+      const found = await readChain(provider());
+      if (found !== facts.chain.id) throw new WrongChain(found);
+    },
+    countTransactions: (which) => countTransactions(provider(), address, which),
+    findReceipt: (hash) => findReceipt(provider(), hash),
+    findNonce: (hash) => findNonce(provider(), hash),
+  };
+}
+
+/** How many transactions an account has sent: those that are mined, or those that wait as well. */
+async function countTransactions(
+  provider: Provider,
+  address: Address,
+  which: "latest" | "pending",
+): Promise<number> {
+  const params = [address, which];
+  return Number(await provider.request({ method: "eth_getTransactionCount", params }));
+}
+
+/** The nonce of a transaction, mined or waiting; null if the node does not know it. */
+async function findNonce(provider: Provider, hash: Hex): Promise<number | null> {
+  const params = [hash];
+  const found = (await provider.request({ method: "eth_getTransactionByHash", params })) as {
+    nonce: Hex;
+  } | null;
+  return found && Number(found.nonce);
+}
+
+/** What a call would cost at most now, in wei: gas by the node, at its present price. */
+export async function estimateFee(
+  provider: Provider,
+  from: Address,
+  { to, data }: Call,
+): Promise<bigint> {
+  const ask = async (method: string, params: unknown[]) =>
+    BigInt((await provider.request({ method, params })) as Hex);
+  const [gas, price] = await Promise.all([
+    ask("eth_estimateGas", [{ from, to, data }]),
+    ask("eth_gasPrice", []),
+  ]);
+  return gas * price;
+}
+
+/** Codes of wallets whose node is busy or away for a moment (EIP-1474, EIP-1193). */
+const AWAY = [-32005, 4900, 4901];
+
+/** Who does not respond, if asking again may help. */
+function nameSilent(error: unknown): string | null {
+  if (error instanceof Unreachable) return navigator.onLine ? "The service" : "The network";
+  if (error instanceof Refusal)
+    return error.status === 429 || error.status >= 500 ? "The service" : null;
+  const { code } = (error ?? {}) as { code?: unknown };
+  return AWAY.includes(Number(code)) || explain(error).isUnanswered ? "The chain’s node" : null;
+}
+
+/** Questions of this page are asked again by these rules. */
+export const RETRY_PORTS: RetryPorts = {
+  nameSilent,
+  pause: (seconds) => pause(seconds * 1000),
+};

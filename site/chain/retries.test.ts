@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Retries } from "./retries.ts";
+
+/** Retries that take no time; an error with “away” means a node that does not respond. */
+function make() {
+  const pauses: number[] = [];
+  const notes: (string | null)[] = [];
+  const retries: Retries = new Retries({
+    nameSilent: (error) => (String(error).includes("away") ? "The node" : null),
+    pause: async (seconds) => {
+      pauses.push(seconds);
+      notes.push(retries.note.value);
+    },
+  });
+  return { retries, pauses, notes };
+}
+
+/** A question that fails so often, and then has a response. */
+function failing(times: number, message: string) {
+  let asked = 0;
+  return async () => {
+    asked += 1;
+    if (asked <= times) throw new Error(message);
+    return asked;
+  };
+}
+
+test("a question is asked again until there is a response, and who is silent is named", async () => {
+  const { retries, pauses, notes } = make();
+  assert.equal(await retries.ask(failing(3, "away")), 4);
+  assert.deepEqual(pauses, [1, 2, 4]);
+  assert.match(notes[0] ?? "", /^The node does not respond/);
+  assert.equal(retries.note.value, null);
+});
+
+test("what asking again cannot change is thrown at once", async () => {
+  const { retries, pauses } = make();
+  await assert.rejects(retries.ask(failing(1, "rejected")), /rejected/);
+  assert.deepEqual(pauses, []);
+});
+
+test("a node that stays away is given about a minute", async () => {
+  const { retries, pauses } = make();
+  await assert.rejects(retries.ask(failing(99, "away")), /away/);
+  assert.equal(
+    pauses.reduce((sum, seconds) => sum + seconds),
+    60,
+  );
+  assert.equal(retries.note.value, null);
+});
+
+test("looks come less often from look to look, and every four seconds at least", async () => {
+  const { retries, pauses } = make();
+  for (const looks of [0, 20, 400]) await retries.rest(looks);
+  assert.deepEqual(pauses, [1, 2, 4]);
+});

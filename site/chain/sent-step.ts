@@ -1,0 +1,150 @@
+/** The step in which a wallet sends one transaction: asked, sent, mined, also across reloads.
+ *
+ * Its one rule: while a transaction may be on its way, no second one is sent unless the person at
+ * the wallet says so.
+ */
+
+import type { Call, Hex, Receipt } from "imprint-press";
+import type { Retries } from "./retries.ts";
+import { type Chain, followTransaction, searchTransaction } from "./transaction.ts";
+
+/** What is kept of it; `step` is the present one, and others may come before and after. */
+export interface Sending {
+  /** `transaction`: the wallet sends it. `mined`: it is sent, and waits for a block. */
+  readonly step: string;
+  /** Set before the wallet is asked to send, with the account's next nonce. */
+  readonly asked: { readonly nonce: number } | null;
+  readonly transaction: Hex | null;
+}
+
+export type SendingEvent =
+  | { readonly type: "asked"; readonly nonce: number }
+  /** The wallet has sent nothing: rejected, no funds, or its owner says so. */
+  | { readonly type: "declined" }
+  | { readonly type: "sent"; readonly transaction: Hex }
+  /** The transaction failed, or its owner knows that it is gone. */
+  | { readonly type: "ended" };
+
+/** What changes with an event. Throws `TypeError` for one that cannot happen now. */
+export function advanceSending(sending: Sending, event: SendingEvent): SendingChange {
+  const { step, asked } = sending;
+  switch (event.type) {
+    case "asked":
+      if (step === "transaction" && !asked) return { asked: { nonce: event.nonce } };
+      break;
+    case "declined":
+      if (step === "transaction") return { asked: null };
+      break;
+    case "sent":
+      if (step === "transaction" && asked) return { step: "mined", transaction: event.transaction };
+      break;
+    case "ended":
+      if (step === "mined") return { step: "transaction", asked: null, transaction: null };
+      break;
+  }
+  throw new TypeError(`What is at “${step}” cannot be “${event.type}”.`);
+}
+
+export type SendingChange = Partial<Sending> & { readonly step?: "transaction" | "mined" };
+
+/** What is uncertain about a transaction; it may still come. */
+export type Doubt =
+  /** The wallet's response is lost, and the chain has seen nothing of it. */
+  | "lost"
+  /** The same, but transactions of the account wait, and one of them may be it. */
+  | "unsettled"
+  /** The account has used its nonce for another transaction. */
+  | "replaced"
+  /** The node does not know it. */
+  | "unknown"
+  /** The node knows it, but it is not mined. */
+  | "pending";
+
+export type Outcome =
+  /** The chain has what was wanted, whichever transaction did it. */
+  | { readonly kind: "done" }
+  | { readonly kind: "mined"; readonly receipt: Receipt }
+  /** The contract would refuse it, so nothing was sent. */
+  | { readonly kind: "refused"; readonly sentence: string }
+  | { readonly kind: "reverted" }
+  | { readonly kind: "doubt"; readonly doubt: Doubt };
+
+export interface SentStepPorts {
+  readonly chain: Chain;
+  readonly retries: Retries;
+  readonly sending: () => Sending;
+  /** Keep what an event changes, before anything else happens. */
+  move(event: SendingEvent): void;
+  call(): Call;
+  /** Have the wallet switch to the chain of the service; it may ask its owner. */
+  switchChain(): Promise<void>;
+  /** Why the contract would refuse this call now. */
+  findRefusal?(call: Call): Promise<string | null>;
+  send(call: Call): Promise<Hex>;
+  /** Whether a failed `send` has surely sent nothing. */
+  hasSentNothing(error: unknown): boolean;
+  /** Whether the chain has what the transaction does. Asks again by itself. */
+  isDone(): Promise<boolean>;
+}
+
+export class SentStep {
+  constructor(private readonly ports: SentStepPorts) {}
+
+  /** Go on from what is kept: send if nothing was asked, search if no hash is known, else follow.
+   *
+   * Throws what the wallet, the node or `isDone` throws.
+   */
+  async run(): Promise<Outcome> {
+    const { asked, transaction } = this.ports.sending();
+    if (transaction) return this.follow(transaction, asked?.nonce ?? 0);
+    if (asked) return this.search(asked.nonce);
+    return this.send();
+  }
+
+  /** The person at the wallet says that it has sent nothing, or that it is gone. */
+  giveUp(): void {
+    const { step, asked } = this.ports.sending();
+    if (step === "transaction" && asked) this.ports.move({ type: "declined" });
+    else if (step === "mined") this.ports.move({ type: "ended" });
+  }
+
+  private async send(): Promise<Outcome> {
+    const { ports } = this;
+    const { retries } = ports;
+    await retries.ask(() => ports.switchChain());
+    if (await ports.isDone()) return { kind: "done" };
+    const call = ports.call();
+    const sentence = await retries.ask(async () => (await ports.findRefusal?.(call)) ?? null);
+    if (sentence !== null) return { kind: "refused", sentence };
+    const nonce = await retries.ask(() => ports.chain.countTransactions("pending"));
+    ports.move({ type: "asked", nonce });
+    let hash: Hex;
+    try {
+      hash = await ports.send(call);
+    } catch (error) {
+      if (ports.hasSentNothing(error)) ports.move({ type: "declined" });
+      throw error;
+    }
+    ports.move({ type: "sent", transaction: hash });
+    return this.follow(hash, nonce);
+  }
+
+  /** A wallet was asked, and nobody knows what it did: look at the chain. */
+  private async search(nonce: number): Promise<Outcome> {
+    const { chain, retries } = this.ports;
+    const found = await searchTransaction(chain, retries, nonce, () => this.ports.isDone());
+    return found === "done" ? { kind: "done" } : { kind: "doubt", doubt: found };
+  }
+
+  private async follow(hash: Hex, nonce: number): Promise<Outcome> {
+    const { chain, retries } = this.ports;
+    const followed = await followTransaction(chain, retries, { hash, nonce });
+    if (followed.kind === "mined" && followed.receipt.status === "success") return followed;
+    if (followed.kind === "mined") this.ports.move({ type: "ended" });
+    // A wallet that speeds up sends another transaction to the same end.
+    if (await this.ports.isDone()) return { kind: "done" };
+    return followed.kind === "mined"
+      ? { kind: "reverted" }
+      : { kind: "doubt", doubt: followed.kind };
+  }
+}

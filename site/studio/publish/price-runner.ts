@@ -1,0 +1,58 @@
+/** Changing a price: asks the wallet, follows the transaction, and waits until readers see it. */
+
+import type { ReadonlySignal } from "@preact/signals";
+import { Stopped } from "./failure.ts";
+import { advancePrice, type PriceChange, type PriceEvent } from "./price-change.ts";
+import { type RunnerPorts, StepRunner } from "./step-runner.ts";
+
+/** What a change of price needs from the wallet, the chain and the service. */
+export interface PricePorts extends RunnerPorts<PriceChange> {
+  /** The price on the chain, in wei. */
+  readPrice(): Promise<bigint>;
+  /** The price as the service shows it to readers. */
+  readListedPrice(): Promise<string>;
+}
+
+const LOOKS = 120;
+
+export class PriceRunner extends StepRunner<PriceChange, PriceEvent, PricePorts> {
+  constructor(change: PriceChange, ports: PricePorts) {
+    super(change, ports, advancePrice);
+  }
+
+  get change(): ReadonlySignal<PriceChange> {
+    return this.state;
+  }
+
+  protected override needsAuthor(): boolean {
+    const { step, asked } = this.state.value;
+    return step === "transaction" && asked === null;
+  }
+
+  protected override async isOnChain(): Promise<boolean> {
+    const price = await this.retries.ask(() => this.ports.readPrice());
+    return price.toString() === this.state.value.price;
+  }
+
+  protected override async perform(): Promise<void> {
+    if (this.state.value.step === "listed") return this.wait();
+    await this.transact();
+    this.move({ type: "mined" });
+  }
+
+  private async wait(): Promise<void> {
+    for (let look = 0; look < LOOKS; look += 1) {
+      const listed = await this.retries.ask(() => this.ports.readListedPrice());
+      // Somebody may have changed it once more meanwhile.
+      if (listed === this.state.value.price || (look > 5 && !(await this.isOnChain()))) {
+        return this.move({ type: "listed" });
+      }
+      await this.retries.rest(look);
+    }
+    throw new Stopped({
+      sentence:
+        "The chain has the new price, but the service has not seen it yet. Nothing has to be sent again.",
+      actions: ["retry"],
+    });
+  }
+}

@@ -1,1 +1,0 @@
-import{e as i,f as s,g as e,l as c}from"./part-VGNDU4KR.js";import{h as t}from"./part-QDC7FIOV.js";var r=class extends t{now(){return e.now()}setClock(o){e.setClock(o)}},m=new r(e.url,{...e.facts,now:e.now()},{fetch:(n,o)=>c(n,{cache:"no-cache",...o})});i(()=>{m.session=s.value});export{m as a};

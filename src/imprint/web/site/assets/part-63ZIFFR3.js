@@ -1,1 +1,0 @@
-import{t as a,u as b,v as c,w as d,x as e,y as f,z as g}from"./part-QDC7FIOV.js";import"./part-ONJPMK7V.js";import"./part-5R6LA7L4.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,e as NodeUnreachable,b as WrongChain,f as explain,g as hasSentNothing};

@@ -1,1 +1,0 @@
-function r(e){let t=e.getElementById("facts")?.textContent;if(!t)throw new Error("This page does not carry the facts of its service.");return JSON.parse(t)}var c=r(document),o=c.chain.rpc_url!==void 0;export{c as a,o as b};
