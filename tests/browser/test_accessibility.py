@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import OpenPage, axe_violations
 from tests.browser.paints import TWO_FRAMES
+from tests.browser.posts import NewPost, publish
 from tests.browser.states import BUYER, STATES, Place, fill
 from tests.processes import Service, free_port, running
 
@@ -165,3 +166,12 @@ def test_a_post_is_found_bought_and_read_by_the_keyboard_alone(
     page.keyboard.press("Enter")
     page.locator("#text h2").wait_for(timeout=60_000)
     expect(page.locator("#text h2")).to_have_text("A list and a quote")
+
+
+def test_the_button_that_buys_is_seen_without_scrolling(open_page: OpenPage, place: Place) -> None:
+    title = "What the tide tables of 1912 knew about the ships of the next summer"
+    description = "A clerk, a harbour and a column of numbers that nobody had asked for: " * 2
+    (post,) = publish(place.url, [NewPost(title, "A text.", description, price=10**16)])
+    page = open_page(viewport={"width": 1280, "height": 800}).page
+    page.goto(f"{place.url}/p/{post}")
+    expect(page.get_by_role("button", name="Buy and read")).to_be_in_viewport(ratio=1)
