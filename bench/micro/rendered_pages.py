@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from imprint.web.site.pages import RenderedPage
 from imprint.web.site.post_html import post_html
+from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.rendered_texts import RenderedTexts
 
 TEXTS = Path(__file__).parents[2] / "site" / "samples" / "texts"

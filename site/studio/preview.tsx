@@ -5,8 +5,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { session, watchSession } from "../page/session.ts";
 import { SignInButton } from "./sign-in.tsx";
 
-/** How long the author pauses before the preview follows, in milliseconds. The service counts
- *  previews as writes and takes two a second, of which some must be left for saves. */
+/** How long the author pauses before the preview follows, in milliseconds. The service takes
+ *  two a second of an address, which other authors may share. */
 const PAUSE = 700;
 /** How soon to ask again if the service cannot be reached or is busy, in milliseconds. */
 const AGAIN = 5000;

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import APIResponse, Route, expect
 from tests.browser.conftest import Chain, OpenPage, axe_violations
 from tests.browser.posts import NewPost, change_price, end_sessions, publish
-from tests.browser.publishing import wait_until
 from tests.browser.shelf import PRICE, SECRET, Shelf, Visit, WalletOf, publish_shelf, visit
+from tests.browser.wallet import wait_until
 from tests.processes import PLAIN, Service
 
 POOR = 9

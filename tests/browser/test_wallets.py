@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 from tests.browser.conftest import OpenPage
-from tests.browser.publishing import wait_until
-from tests.browser.wallet import BrowserWallet
+from tests.browser.wallet import BrowserWallet, wait_until
 
 WalletOf = Callable[[int], BrowserWallet]
 

@@ -5,6 +5,7 @@ account or another network.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,12 @@ class BrowserWallet:
             given = said["error"]
             raise WalletError(given["code"], given["message"], given.get("data"))
         return said["result"]
+
+
+def wait_until(page: Any, is_so: Callable[[], bool]) -> None:
+    """Let the page go on until its wallet has seen what no locator shows."""
+    for _ in range(600):
+        if is_so():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("It has not come to that in half a minute.")

@@ -294,7 +294,14 @@ class Bodies:
         self.bytes = Budget.of(total, largest)
         self.slots = Budget.of(100)
         limits = RequestLimits(
-            monotonic, unlimited, unlimited, unlimited, self.slots, Budget.of(100), self.bytes
+            monotonic,
+            unlimited,
+            unlimited,
+            unlimited,
+            unlimited,
+            self.slots,
+            Budget.of(100),
+            self.bytes,
         )
         self.app = RequestMiddleware(_read_body, limits)
 

@@ -34,7 +34,7 @@ from imprint.web.docs.page import PageAssets, docs_page
 from imprint.web.feed_links import FeedLinks
 from imprint.web.large_responses import ResponseBudget
 from imprint.web.machine_pages import MachinePages
-from imprint.web.middleware import RequestLimits, RequestMiddleware
+from imprint.web.middleware import PREVIEW_PATH, RequestLimits, RequestMiddleware
 from imprint.web.post_records import PostRecords
 from imprint.web.problems import (
     on_hidden_problem,
@@ -361,7 +361,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Route("/p/{id}/document", site.document)
     yield Route("/library", site.library)
     yield Route("/studio", site.studio)
-    yield Route("/studio/preview", site.preview, methods=["POST"])
+    yield Route(PREVIEW_PATH, site.preview, methods=["POST"])
     yield Route("/license.xml", site.license)
     yield Route("/icon.svg", site.icon)
     yield Route("/site.webmanifest", site.manifest)
@@ -483,6 +483,7 @@ def _limits(options: WebOptions, monotonic: Monotonic) -> RequestLimits:
     return RequestLimits(
         monotonic,
         RateLimiter(rates.reads),
+        RateLimiter(rates.signed),
         RateLimiter(rates.signed),
         RateLimiter(rates.signed_bytes),
         slots=options.slots(options.max_concurrent),

@@ -69,9 +69,11 @@ SIGNED_PATHS = (
     "/delete/",
     "/writing/",
     "/operator",
-    "/studio/",
 )
-"""Paths where every POST costs the check of a signature or a rendering, or tries a secret."""
+"""Paths where every POST costs the check of a signature, or tries a secret."""
+
+PREVIEW_PATH = "/studio/preview"
+"""Where every POST costs a rendering. Counted apart: who writes and looks can always save."""
 
 CONTENT_PATHS = ("/create/", "/update/", "/publish/")
 """Paths whose bodies are stored, and have a rate limit by their bytes."""
@@ -109,6 +111,7 @@ class RequestLimits:
     monotonic: Monotonic
     reads: RateLimiter
     signed: RateLimiter
+    previews: RateLimiter
     signed_bytes: RateLimiter
     slots: Budget
     webhook_slots: Budget
@@ -292,12 +295,19 @@ class RequestMiddleware:
                 body.take_slot(limits.slots)
             elif path.startswith(CONTENT_PATHS):
                 body.is_stored = True
-            is_signed = method == "POST" and path.startswith(SIGNED_PATHS)
-            limiter = limits.signed if is_signed else limits.reads
+            limiter = self._limiter(method, path)
             if limiter.rate is not None:
                 limiter.admit(body.client, limits.monotonic())
         except (Unavailable, RateLimited) as problem:
             scope["state"]["refusal"] = problem
+
+    def _limiter(self, method: str, path: str) -> RateLimiter:
+        """Who counts this request of a client."""
+        if method == "POST" and path.startswith(SIGNED_PATHS):
+            return self.limits.signed
+        if method == "POST" and path == PREVIEW_PATH:
+            return self.limits.previews
+        return self.limits.reads
 
     def _report(self, scope: Scope, status: int, seconds: float) -> None:
         path, code = scope["path"], scope["state"].get("code")

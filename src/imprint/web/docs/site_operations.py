@@ -211,8 +211,8 @@ _STUDIO = (
         "/studio/preview",
         Topic.PAGES,
         "Preview a text",
-        "Returns a text as its page would show it, and keeps nothing. Counts as a write for the "
-        "rate limit of the address." + _ONLY,
+        "Returns a text as its page would show it, and keeps nothing. An address may ask "
+        "for as many as it may send writes." + _ONLY,
         Response("The text.", "TextPart", _HTML),
         (Code.INVALID_JSON, *SESSION_CODES, *BODY_CODES, *_SITE_CODES),
         body=Body("PreviewBody", "The text."),
