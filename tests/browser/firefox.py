@@ -159,12 +159,17 @@ class Firefox:
 
     def write(self, selector: str, text: str) -> None:
         """Type into an element."""
-        given = {"id": self.find(selector), "text": text}
-        self.send("WebDriver:ElementSendKeys", given)
+        self._retry(
+            lambda: self.send(
+                "WebDriver:ElementSendKeys", {"id": self.find(selector), "text": text}
+            )
+        )
 
     def text(self, selector: str) -> str:
         """The text of an element, once it is visible."""
-        read = self.send("WebDriver:GetElementText", {"id": self.find(selector)})
+        read = self._retry(
+            lambda: self.send("WebDriver:GetElementText", {"id": self.find(selector)})
+        )
         return str(read["value"])
 
     def _retry(self, attempt: Callable[[], Found]) -> Found:
