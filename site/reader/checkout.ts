@@ -30,7 +30,7 @@ import {
   onRightChain,
   withSession,
 } from "../wallet/index.ts";
-import { type Gate, openText, redraw, showFailure, showOffer } from "./gate.ts";
+import { type Gate, openText, redraw, showFailure, showOffer, takeOver } from "./gate.ts";
 import { changePrice } from "./offer.ts";
 import { showDoubt, showReverted, showSteps } from "./purchase-steps.ts";
 
@@ -43,7 +43,7 @@ const ENTITLED_PAUSE = 1;
  * `doubted` is an earlier purchase that may still be paid, of which the reader was told.
  */
 export async function buy(gate: Gate, doubted: Purchase | null = null): Promise<void> {
-  gate.isBusy = true;
+  takeOver(gate);
   let buyer: Account | null = null;
   try {
     const chosen = await connect();
@@ -75,7 +75,7 @@ export async function continuePurchase(
   buyer: Account,
   ...notes: Child[]
 ): Promise<void> {
-  gate.isBusy = true;
+  takeOver(gate);
   try {
     let isGone = false;
     await alone(gate, buyer, async () => {
@@ -208,7 +208,7 @@ async function read(gate: Gate, buyer: Account): Promise<void> {
 /** After a reload a prompt needs a click. */
 function showSignature(gate: Gate, buyer: Account, ...notes: Child[]): void {
   const go = async () => {
-    gate.isBusy = true;
+    takeOver(gate);
     try {
       await read(gate, buyer);
     } catch (error) {

@@ -30,6 +30,8 @@ export interface Gate {
   readonly place: HTMLElement;
   /** Buying is under way: a change of the session does not draw the gate anew. */
   isBusy: boolean;
+  /** Counts looks and clicks: a look that took longer than the next one draws nothing. */
+  turn: number;
   /** Who opened the text; null while it is closed. */
   openFor: string | null;
 }
@@ -42,7 +44,7 @@ export async function openGate(
 ): Promise<void> {
   const { id = "", author = "" } = post.dataset;
   const { place } = offer;
-  const gate: Gate = { postId: id, author, offer, place, isBusy: false, openFor: null };
+  const gate: Gate = { postId: id, author, offer, place, isBusy: false, turn: 0, openFor: null };
   await reconnect().catch(() => null);
   if (wish === "buy") void buy(gate);
   if (wish === "open") void attemptOpen(gate);
@@ -53,6 +55,12 @@ export async function openGate(
     if (gate.openFor !== null && !isSame(present(), gate.openFor)) closeText(gate);
     if (!gate.isBusy && gate.openFor === null) void show(gate, connected, held !== null);
   });
+}
+
+/** A click asked for something: what it does is shown, and nothing that was looked up before. */
+export function takeOver(gate: Gate): void {
+  gate.isBusy = true;
+  gate.turn += 1;
 }
 
 /** Show how things stand now; after a refusal by its owner, also what the wallet was asked. */
@@ -68,6 +76,8 @@ async function show(
   isSignedIn: boolean,
   note: Child = null,
 ): Promise<void> {
+  gate.turn += 1;
+  const { turn } = gate;
   const begun = connected && recall<Purchase>(purchaseKey(gate.postId, connected.address));
   if (connected && begun) return continuePurchase(gate, connected, note && unsigned());
   const isAuthor = connected?.address.toLowerCase() === gate.author.toLowerCase();
@@ -75,8 +85,8 @@ async function show(
     try {
       return await openText(gate, false);
     } catch (error) {
-      // The change has drawn the gate anew.
-      if (error instanceof AccountChanged) return;
+      // The change or a click has drawn the gate anew.
+      if (error instanceof AccountChanged || gate.turn !== turn) return;
       if (!(error instanceof Refusal)) return showFailure(gate, error);
       // The end of the session draws the gate anew; here it is only told.
       if (error.code.startsWith("session_"))
@@ -85,7 +95,7 @@ async function show(
     }
   } else if (connected) {
     const isHeld = isAuthor || (await holds(gate, connected));
-    if (account.value !== connected) return;
+    if (account.value !== connected || gate.turn !== turn) return;
     if (isHeld) return showHeld(gate, isAuthor, note);
   }
   showOffer(gate, note);
@@ -161,7 +171,7 @@ export function showFailure(
 
 /** Sign in if that is needed, and open the text; a click asked for it. */
 async function attemptOpen(gate: Gate): Promise<void> {
-  gate.isBusy = true;
+  takeOver(gate);
   try {
     await signIn();
     await withSession(() => openText(gate, true));

@@ -72,7 +72,9 @@ function tell({ published, failed, purchases }: Filled): void {
 /** Show a list of posts or an empty page as the service has it now. */
 async function showList(): Promise<void> {
   if (!document.querySelector("#empty, .card")) return;
-  const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+  // Not the page that this browser has just read: it is empty, and may be kept for some seconds.
+  const headers = { Accept: "text/html" };
+  const response = await fetch(location.href, { headers, cache: "no-cache" });
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const [shown, made] = [document.querySelector("main"), page.querySelector("main")];
   if (!response.ok || !shown || !made) return;

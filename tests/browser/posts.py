@@ -201,13 +201,17 @@ def end_sessions(url: str, reader: int) -> None:
 
 
 def give(url: str, post_id: str, giver: int, receiver: int) -> None:
-    """Transfer a held post to another account (ERC-6909)."""
+    """Transfer a held post to another account (ERC-6909); libraries have it when this returns."""
 
     async def work(imprint: Imprint) -> None:
         wallet, other = await _account(imprint, giver), await _account(imprint, receiver)
+        await imprint.login(other)
         words = [int(other.address, 16), int(post_id), 1]
         data = TRANSFER + b"".join(word.to_bytes(32, "big") for word in words)
         call = Call(imprint.marketplace, data)
         await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
+        async with asyncio.timeout(VISIBLE_SECONDS):
+            while post_id not in {held.id async for held in imprint.list_library()}:  # noqa: ASYNC110 - no event
+                await asyncio.sleep(POLL_SECONDS)
 
     _run(url, work)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Page, expect
 from tests.browser.posts import NewPost, publish
+from tests.browser.wallet import wait_until
 
 OPERATOR_SECRET = "an-operator-of-the-tests-7d1f0c9b2e"
 
@@ -122,14 +123,14 @@ def _bought(page: Page, place: Place) -> None:
     sign_in(page, BUYER)
     buy, text = page.get_by_role("button", name="Buy and read"), page.locator("#text > *").first
     expect(buy.or_(text).first).to_be_visible()
-    if buy.is_visible():
-        buy.click()
+    # At once, if it is there: signing in may open the text meanwhile.
+    buy.evaluate_all("(found) => found.forEach((button) => button.click())")
     text.wait_for(timeout=60_000)
 
 
 def _library(page: Page, place: Place) -> None:
     _bought(page, place)
-    page.wait_for_function(HELD, arg=place.paid)
+    wait_until(page, lambda: bool(page.evaluate(HELD, place.paid)))
     place.visit(page, "/library")
     page.locator("#library").get_by_role("link").first.wait_for()
 

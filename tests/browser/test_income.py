@@ -65,7 +65,7 @@ def test_a_sale_is_shown_and_can_be_downloaded(
     expect(page.locator("figcaption")).to_contain_text("0 ETH, 0 sales")
     assert axe_violations(page) == []
     page.set_viewport_size({"width": 320, "height": 640})
-    page.wait_for_function("document.documentElement.scrollWidth <= 320")
+    page.wait_for_function("() => document.documentElement.scrollWidth <= 320")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download all sales (CSV)").click()
     rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text())))
@@ -126,7 +126,7 @@ def test_a_reload_between_prompt_and_hash_sends_nothing_again(
     wallet.loses.add("eth_sendTransaction")
     line = begin_price_change(page, "Hash lost", "0.4")
     expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirm")
-    page.wait_for_function("window.__walletLost === 1")
+    page.wait_for_function("() => window.__walletLost === 1")
     page.reload()
     expect(line).to_contain_text("now 0.4 ETH, first 0.1 ETH")
     assert len(wallet.sent) == 2
