@@ -227,7 +227,8 @@ def test_a_block_of_code_is_copied(open_page: OpenPage, service: Service) -> Non
     permissions = ["clipboard-read", "clipboard-write"]
     page = open_page(viewport=WIDE, permissions=permissions).visit("/docs")
     page.locator(".start .copy").click()
-    expect(page.locator(".start .copy")).to_have_text("Copied")
+    # Read out, and there for longer than the button says so.
+    expect(page.locator(".unseen[role=status]")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == f'BASE={service.url}\n\ncurl "$BASE/posts"'
 
@@ -235,7 +236,7 @@ def test_a_block_of_code_is_copied(open_page: OpenPage, service: Service) -> Non
 def test_the_language_is_chosen_for_all_examples_and_remembered(open_page: OpenPage) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     page.locator("#createDraft").get_by_label("TypeScript").check()
-    assert page.locator("#showPost .panel.typescript").is_visible()
+    expect(page.locator("#showPost .panel.typescript")).to_be_visible()
     page.reload()
     expect(page.locator("#showPost").get_by_label("TypeScript")).to_be_checked()
     expect(page.locator("#showPost .panel.typescript")).to_be_visible()
