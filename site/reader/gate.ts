@@ -85,13 +85,13 @@ async function show(
     try {
       return await openText(gate, false);
     } catch (error) {
+      const code = error instanceof Refusal ? error.code : null;
+      // The end of the session draws the gate anew; here it is only told.
+      if (code?.startsWith("session_"))
+        return void notify({ kind: "info", text: explain(error).sentence });
       // The change or a click has drawn the gate anew.
       if (error instanceof AccountChanged || gate.turn !== turn) return;
-      if (!(error instanceof Refusal)) return showFailure(gate, error);
-      // The end of the session draws the gate anew; here it is only told.
-      if (error.code.startsWith("session_"))
-        return void notify({ kind: "info", text: explain(error).sentence });
-      if (error.code !== "not_entitled") return showFailure(gate, error);
+      if (code !== "not_entitled") return showFailure(gate, error);
     }
   } else if (connected) {
     const isHeld = isAuthor || (await holds(gate, connected));
