@@ -3,19 +3,19 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.clients.suites import (
+    COMPATIBILITY_SUITE,
+    HERE,
+    INDEX_SUITES,
+    SCENARIO_SUITE,
+    SESSION_SUITE,
+    SUITES,
+)
 from tests.processes import Service
 
-HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
-INDEX_SUITES = ["index.test.mjs", "interface.test.mjs"]
-SCENARIO_SUITE = "scenario.test.mjs"
-SESSION_SUITE = "sessions.test.mjs"
-COMPATIBILITY_SUITE = "compatibility.test.mjs"
-APART = {*INDEX_SUITES, SCENARIO_SUITE, SESSION_SUITE, COMPATIBILITY_SUITE}
-SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - APART)
 
 
 def run(service: Service, *command: str, **environ: str) -> str:

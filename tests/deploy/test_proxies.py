@@ -14,6 +14,8 @@ from typing import Any
 import httpx2
 import pytest
 from eth_account import Account
+from tests.clients.suites import HERE as CLIENTS
+from tests.clients.suites import SUITES
 from tests.crash.victim import PresentClock
 from tests.deploy.proxies import CADDY, HAPROXY, NAMES, NGINX, Proxy, running_proxy, wait_until
 from tests.processes import Service, free_port, running
@@ -21,14 +23,6 @@ from tests.world import Wallet, picture, problem
 
 from imprint.settings import SETTINGS
 from imprint.web.requests import ESCAPED, MAX_QUERY, SMALL_BODY
-
-CLIENTS = Path(__file__).parents[1] / "clients"
-ELSEWHERE = {"index.test.mjs", "sessions.test.mjs"}
-"""The suites of the index and of replicas: the service here hears of posts by deliveries alone, and
-fills no index, and it is one process."""
-
-SUITES = sorted({path.name for path in CLIENTS.glob("*.test.mjs")} - ELSEWHERE)
-"""The suites of clients that run through a proxy."""
 
 MAX_CONTENT = 4 * 1024 * 1024
 MAX_IMAGE = 5_000_000
