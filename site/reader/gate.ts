@@ -36,18 +36,28 @@ export interface Gate {
   openFor: string | null;
 }
 
-/** Show the gate, and follow the account and the session. `wish` is what a click asked for. */
+/** What a click on the offer of a page asks for. */
+export type Wish = "buy" | "open";
+
+/** Show the gate, and follow the account and the session.
+ *
+ * `wish` is what the click that loaded it asked for. The result grants those of later clicks: the
+ * page's own offer stays until the first look at the account is drawn.
+ */
 export async function openGate(
   post: HTMLElement,
   offer: Offer,
-  wish: "buy" | "open" | null,
-): Promise<void> {
+  wish: Wish | null,
+): Promise<(wish: Wish) => void> {
   const { id = "", author = "" } = post.dataset;
   const { place } = offer;
   const gate: Gate = { postId: id, author, offer, place, isBusy: false, turn: 0, openFor: null };
+  const grant = (asked: Wish) => {
+    if (!gate.isBusy && gate.openFor === null)
+      void (asked === "buy" ? buy(gate) : attemptOpen(gate));
+  };
   await reconnect().catch(() => null);
-  if (wish === "buy") void buy(gate);
-  if (wish === "open") void attemptOpen(gate);
+  if (wish) grant(wish);
   effect(() => {
     const [connected, held] = [account.value, session.value];
     // The text of one account is not left open for the next one, nor after signing out. It stays
@@ -55,6 +65,7 @@ export async function openGate(
     if (gate.openFor !== null && !isSame(present(), gate.openFor)) closeText(gate);
     if (!gate.isBusy && gate.openFor === null) void show(gate, connected, held !== null);
   });
+  return grant;
 }
 
 /** A click asked for something: what it does is shown, and nothing that was looked up before. */

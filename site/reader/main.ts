@@ -5,6 +5,7 @@ import { button, fill } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
 import { notify } from "../page/notices.ts";
 import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, SESSION_KEY } from "../page/storage.ts";
+import type { Wish } from "./gate.ts";
 import { readOffer, showOffer } from "./offer.ts";
 import { showThemeSwitch } from "./theme-switch.ts";
 
@@ -41,13 +42,13 @@ function showSignIn(place: HTMLElement): void {
 }
 
 function showGate(post: HTMLElement, place: HTMLElement): void {
-  let isOpening = false;
-  const open = (wish: "buy" | "open" | null) => {
-    if (isOpening) return;
-    isOpening = true;
-    load(import("./gate.ts"), ({ openGate }) => openGate(post, offer, wish));
-  };
   const offer = readOffer(post, place);
+  let opening: Promise<(wish: Wish) => void> | null = null;
+  const open = (wish: Wish | null) => {
+    if (opening) return load(opening, (grant) => wish && grant(wish));
+    opening = import("./gate.ts").then(({ openGate }) => openGate(post, offer, wish));
+    load(opening, () => undefined);
+  };
   if (isKnown) open(null);
   else {
     showOffer(offer, { buy: () => open("buy"), open: () => open("open") });

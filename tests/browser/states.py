@@ -68,7 +68,7 @@ def sign_in(page: Page, name: str) -> None:
     """Become one of the accounts of the development chain."""
     page.locator("#account").get_by_role("button", name="Sign in").click()
     page.get_by_role("dialog").get_by_role("button", name=name).click()
-    page.locator("#account summary").wait_for()
+    page.locator("#account .account-dot[data-on]").wait_for()
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 

@@ -297,13 +297,7 @@ def test_a_payment_that_a_slow_node_does_not_know_is_not_said_to_be_unpaid(reade
 
 
 def test_a_second_payment_that_is_declined_leaves_the_first_in_doubt(reader: Visit) -> None:
-    reader.wallet.undecided.add("eth_sendTransaction")
-    reader.buy()
-    reader.connect()
-    reader.expect_said("Confirm the purchase in Test Wallet")
-    reader.page.reload()
-    reader.expect_said("The payment is not certain")
-    reader.wallet.undecided.clear()
+    reader.doubt()
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.click("Buy again")
     wait_until(reader.page, lambda: reader.bought == 2)

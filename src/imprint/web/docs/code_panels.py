@@ -37,7 +37,7 @@ def request_panels(method: str, path: str, operation: Json) -> Markup:
         element("div", code_block(source), class_=f"panel {language}")
         for language, source in sources.items()
     ]
-    legend = element("legend", "Language", class_="visually-hidden")
+    legend = element("legend", "Language", class_="unseen")
     return element(
         "div",
         element("fieldset", legend, *choices, class_="languages"),
