@@ -77,7 +77,7 @@ class Process:
     environ: Mapping[str, str] = field(default_factory=dict)
     _running: "subprocess.Popen[bytes] | None" = None
 
-    def start(self, ready: Callable[[], bool], seconds: float = 60) -> None:
+    def start(self, ready: Callable[[], bool], seconds: float = 180) -> None:
         """Run it and wait until it is ready. Raises `NotReady`, with nothing left running."""
         self.spawn()
         deadline = time.monotonic() + seconds

@@ -64,8 +64,11 @@ async function newest(query: { free?: boolean }) {
 }
 
 async function findDraft(): Promise<void> {
+  const held = session.peek();
   try {
     for await (const draft of imprint.listDrafts()) {
+      // Those of one account are not suggested to the next.
+      if (session.peek() !== held) return;
       if (!current.value.draftCid) current.value = { ...current.value, draftCid: draft.cid };
       return;
     }

@@ -1,9 +1,16 @@
 /** Sends the request of a form: reads as they are, writes signed freshly by the account's wallet. */
 
-import { BrowserKeyStore, Imprint, Refusal, type WritingAction } from "imprint-press";
+import {
+  type Address,
+  BrowserKeyStore,
+  Imprint,
+  Refusal,
+  type Wallet,
+  type WritingAction,
+} from "imprint-press";
 import { isEncrypted, NotEncrypted } from "../page/encryption.ts";
 import { imprint, keepSession } from "../page/service.ts";
-import { connect, signIn } from "../wallet/index.ts";
+import { account, connect, signIn } from "../wallet/index.ts";
 import { type Exchange, Recorder } from "./exchange.ts";
 import { addressOf, headersOf, type Operation, type Values } from "./request.ts";
 
@@ -32,17 +39,23 @@ export async function send(
   return recorder.last;
 }
 
+/** Log in, and let the page read with that if it still acts for the account. */
+async function login(client: Imprint, wallet: Wallet, address: Address): Promise<void> {
+  const made = await client.login(wallet, { origin: location.origin });
+  if (account.value?.address === address) keepSession(made);
+}
+
 async function sendSigned(
   client: Imprint,
   name: string,
   values: Values,
   picture: File | null,
 ): Promise<void> {
-  const { wallet } = await connect();
+  const { wallet, address } = await connect();
   const { cid = "", content = "", hashtags = "" } = values;
   switch (name) {
     case "login":
-      keepSession(await client.login(wallet, { origin: location.origin }));
+      await login(client, wallet, address);
       return;
     case "createDraft":
       await client.createDraft(wallet, content);

@@ -75,9 +75,11 @@ export function switchSession(address: Address): void {
   const shown = current.value;
   if (shown && isOf(shown, address)) return;
   if (shown) remember(asideKey(shown.address), shown);
-  const aside = recall<Session>(asideKey(address));
+  // Another tab may have signed in with the account already.
+  const kept = recall<Session>(SESSION_KEY);
+  const own = kept && isOf(kept, address) ? kept : recall<Session>(asideKey(address));
   remember(asideKey(address), null);
-  keepSession(aside && isValid(aside) ? aside : null);
+  keepSession(own && isValid(own) ? own : null);
 }
 
 /** Whether a session is that of an address. */

@@ -43,7 +43,9 @@ const ENTITLED_PAUSE = 1;
  * `doubted` is an earlier purchase that may still be paid, of which the reader was told.
  */
 export async function buy(gate: Gate, doubted: Purchase | null = null): Promise<void> {
-  takeOver(gate);
+  // Another click on it changes nothing.
+  if (gate.task === "buy") return;
+  const release = takeOver(gate, "buy");
   let buyer: Account | null = null;
   try {
     const chosen = await connect();
@@ -53,7 +55,7 @@ export async function buy(gate: Gate, doubted: Purchase | null = null): Promise<
     if (explain(error).isCancelled) await redraw(gate, buyer ? error : null);
     else await showStop(gate, buyer, error);
   } finally {
-    gate.isBusy = false;
+    release();
   }
 }
 
@@ -61,12 +63,16 @@ export async function buy(gate: Gate, doubted: Purchase | null = null): Promise<
 async function goOn(gate: Gate, buyer: Account | null): Promise<void> {
   const isSame = buyer !== null && account.value?.address === buyer.address;
   if (!isSame || recallPurchase(gate, buyer) === null) return buy(gate);
+  if (gate.task === "buy") return;
+  const release = takeOver(gate, "buy");
   try {
     await onRightChain(buyer);
+    await continuePurchase(gate, buyer);
   } catch (error) {
-    return showStop(gate, buyer, error);
+    await showStop(gate, buyer, error);
+  } finally {
+    release();
   }
-  await continuePurchase(gate, buyer);
 }
 
 /** Go on with a purchase that a reload interrupted. Prompts nothing. */
@@ -75,7 +81,7 @@ export async function continuePurchase(
   buyer: Account,
   ...notes: Child[]
 ): Promise<void> {
-  takeOver(gate);
+  const release = takeOver(gate, "buy");
   try {
     let isGone = false;
     await alone(gate, buyer, async () => {
@@ -90,7 +96,7 @@ export async function continuePurchase(
   } catch (error) {
     await showStop(gate, buyer, error);
   } finally {
-    gate.isBusy = false;
+    release();
   }
 }
 
@@ -156,10 +162,7 @@ async function settle(
     remember(purchaseKey(gate.postId, buyer.address), isBegun(current) ? current : doubted);
     if (isBegun(current)) show();
   };
-  const present = (): Account => {
-    if (account.value?.address !== buyer.address) throw new AccountChanged();
-    return buyer;
-  };
+  const present = () => expectPresent(buyer);
   const step = new SentStep({
     chain: chainOf(buyer.address, () => present().provider),
     retries,
@@ -193,6 +196,7 @@ async function read(gate: Gate, buyer: Account): Promise<void> {
   showSteps(gate, buyer, null);
   await withSession(async () => {
     for (let looks = 1; ; looks += 1) {
+      expectPresent(buyer);
       try {
         return await openText(gate, true);
       } catch (error) {
@@ -205,17 +209,23 @@ async function read(gate: Gate, buyer: Account): Promise<void> {
   remember(purchaseKey(gate.postId, buyer.address), null);
 }
 
+/** The buyer, who must still be the account of this page. Throws `AccountChanged`. */
+function expectPresent(buyer: Account): Account {
+  if (account.value?.address !== buyer.address) throw new AccountChanged();
+  return buyer;
+}
+
 /** After a reload a prompt needs a click. */
 function showSignature(gate: Gate, buyer: Account, ...notes: Child[]): void {
   const go = async () => {
-    takeOver(gate);
+    const release = takeOver(gate, "open");
     try {
       await read(gate, buyer);
     } catch (error) {
       if (explain(error).isCancelled) await redraw(gate, error);
       else showFailure(gate, error, () => void go());
     } finally {
-      gate.isBusy = false;
+      release();
     }
   };
   showSteps(

@@ -23,21 +23,22 @@ import {
 import { buy, continuePurchase } from "./checkout.ts";
 import { showOffer as drawOffer, type Offer } from "./offer.ts";
 
+/** What a click asks for: to buy, or to open what is held. */
+export type Wish = "buy" | "open";
+
 export interface Gate {
   readonly postId: string;
   readonly author: string;
   readonly offer: Offer;
   readonly place: HTMLElement;
-  /** Buying is under way: a change of the session does not draw the gate anew. */
-  isBusy: boolean;
+  /** What a click asked for, while it is under way: a change of the session does not draw the gate
+   *  anew then. */
+  task: Wish | null;
   /** Counts looks and clicks: a look that took longer than the next one draws nothing. */
   turn: number;
   /** Who opened the text; null while it is closed. */
   openFor: string | null;
 }
-
-/** What a click on the offer of a page asks for. */
-export type Wish = "buy" | "open";
 
 /** Show the gate, and follow the account and the session.
  *
@@ -51,9 +52,9 @@ export async function openGate(
 ): Promise<(wish: Wish) => void> {
   const { id = "", author = "" } = post.dataset;
   const { place } = offer;
-  const gate: Gate = { postId: id, author, offer, place, isBusy: false, turn: 0, openFor: null };
+  const gate: Gate = { postId: id, author, offer, place, task: null, turn: 0, openFor: null };
   const grant = (asked: Wish) => {
-    if (!gate.isBusy && gate.openFor === null)
+    if (gate.task === null && gate.openFor === null)
       void (asked === "buy" ? buy(gate) : attemptOpen(gate));
   };
   await reconnect().catch(() => null);
@@ -63,19 +64,28 @@ export async function openGate(
     // The text of one account is not left open for the next one, nor after signing out. It stays
     // open when only the session ends.
     if (gate.openFor !== null && !isSame(present(), gate.openFor)) closeText(gate);
-    if (!gate.isBusy && gate.openFor === null) void show(gate, connected, held !== null);
+    if (gate.task === null && gate.openFor === null) void show(gate, connected, held !== null);
   });
   return grant;
 }
 
-/** A click asked for something: what it does is shown, and nothing that was looked up before. */
-export function takeOver(gate: Gate): void {
-  gate.isBusy = true;
+/** A click asked for something: what it does is shown, and nothing that was looked up before.
+ *
+ * The result ends that, unless something else has taken over meanwhile.
+ */
+export function takeOver(gate: Gate, task: Wish): () => void {
+  gate.task = task;
   gate.turn += 1;
+  const { turn } = gate;
+  return () => {
+    if (gate.turn === turn) gate.task = null;
+  };
 }
 
 /** Show how things stand now; after a refusal by its owner, also what the wallet was asked. */
 export function redraw(gate: Gate, refusal: unknown): Promise<void> {
+  // From here on, a change of the account or the session draws anew.
+  gate.task = null;
   const note =
     refusal !== null && h("p", { class: "gate-status", role: "alert" }, explain(refusal).sentence);
   return show(gate, account.value, session.value !== null, note);
@@ -182,7 +192,7 @@ export function showFailure(
 
 /** Sign in if that is needed, and open the text; a click asked for it. */
 async function attemptOpen(gate: Gate): Promise<void> {
-  takeOver(gate);
+  const release = takeOver(gate, "open");
   try {
     await signIn();
     await withSession(() => openText(gate, true));
@@ -192,7 +202,7 @@ async function attemptOpen(gate: Gate): Promise<void> {
     else if (explain(error).isCancelled) await redraw(gate, error);
     else showFailure(gate, error);
   } finally {
-    gate.isBusy = false;
+    release();
   }
 }
 

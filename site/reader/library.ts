@@ -154,6 +154,13 @@ function feedButton(): HTMLElement {
       h("p", null, h("code", null, feed.atom)),
     );
   };
-  place.append(button("Make a private feed", () => void attempt(make), { class: "button" }));
+  // Asked twice, the service would make two feeds, and only one address would be shown.
+  const ask = async () => {
+    asked.disabled = true;
+    await attempt(make);
+    asked.disabled = false;
+  };
+  const asked = button("Make a private feed", () => void ask(), { class: "button" });
+  place.append(asked);
   return place;
 }

@@ -80,7 +80,9 @@ if (post && gate && post.dataset.free === "false") showGate(post, gate);
 const proof = find("proof");
 if (post && proof) {
   const show = () => load(import("./proof.ts"), ({ showProof }) => showProof(post, proof));
-  proof.addEventListener("toggle", show, { once: true });
+  // Opened before this script ran, it is not opened again.
+  if (proof.hasAttribute("open")) show();
+  else proof.addEventListener("toggle", show, { once: true });
 }
 
 const library = find("library");

@@ -10,6 +10,9 @@ const MOST = 200;
 /** Ends the marks of the cards that the page had before. */
 let stop: (() => void) | null = null;
 
+/** Counts looks: one that took longer than the next marks nothing. */
+let turn = 0;
+
 /** Mark the cards of this page, now and whenever another account is signed in. Prompts nothing.
  *
  *  Called again when the page has other cards.
@@ -23,6 +26,8 @@ export function markCards(): void {
 }
 
 async function mark(address: string | undefined, isSignedIn: boolean): Promise<void> {
+  turn += 1;
+  const own = turn;
   const held = new Set<string>();
   // Without marks the cards are right too, so a failure is not shown.
   if (isSignedIn)
@@ -31,6 +36,7 @@ async function mark(address: string | undefined, isSignedIn: boolean): Promise<v
       .collect(MOST)
       .catch(() => []))
       held.add(post.id);
+  if (own !== turn) return;
   for (const card of document.querySelectorAll<HTMLElement>(".card")) {
     const price = card.querySelector<HTMLElement>(".card-price");
     if (!price) continue;

@@ -11,8 +11,17 @@ import { Cancelled, explain } from "./failures.ts";
 /** Where people without a wallet find one. */
 const ABOUT_WALLETS = "https://ethereum.org/wallets/";
 
+let choosing: Promise<Account> | null = null;
+
 /** Let the user choose an account. Throws `Cancelled` if the dialog is closed without one. */
 export function chooseAccount(): Promise<Account> {
+  choosing ??= openDialog().finally(() => {
+    choosing = null;
+  });
+  return choosing;
+}
+
+function openDialog(): Promise<Account> {
   return new Promise((resolve, reject) => {
     const dialog = h("dialog", { class: "chooser", "aria-labelledby": "chooser-title" });
     const status = h("p", { class: "chooser-status", role: "status", "aria-live": "polite" });

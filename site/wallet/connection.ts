@@ -1,6 +1,6 @@
 /** The account that this page acts for: chosen once, found again after a reload. */
 
-import { type ReadonlySignal, signal } from "@preact/signals-core";
+import { batch, type ReadonlySignal, signal } from "@preact/signals-core";
 import { type Address, type Provider, type Wallet, walletOfProvider } from "imprint-press";
 import { switchSession } from "../page/session.ts";
 import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, remember } from "../page/storage.ts";
@@ -40,17 +40,20 @@ export function reconnect(): Promise<Account | null> {
 async function reconnectOnce(): Promise<Account | null> {
   const choice = recall<Choice>(CHOICE_KEY);
   if (choice === null) return null;
+  // A slow wallet must not undo what was chosen meanwhile, here or in another tab.
+  const isOld = () => JSON.stringify(recall(CHOICE_KEY)) !== JSON.stringify(choice);
   if (choice.wallet === DEVELOPMENT) {
     const accounts = await developmentAccounts().catch(() => []);
+    if (isOld()) return reconnectOnce();
     const same = accounts.find(({ address }) => address === choice.address);
     return same ? useDevelopmentAccount(same) : null;
   }
   const wallet = await findWallet(choice.wallet);
-  if (wallet === null) return null;
-  const allowed = await readAccounts(wallet, "eth_accounts").catch(() => []);
+  const allowed = wallet ? await readAccounts(wallet, "eth_accounts").catch(() => []) : [];
+  if (isOld()) return reconnectOnce();
   const same = allowed.find((each) => each.toLowerCase() === choice.address.toLowerCase());
   const address = same ?? allowed[0];
-  return address ? use(wallet, address) : null;
+  return wallet && address ? use(wallet, address) : null;
 }
 
 /** Ask a wallet for its account, which it may ask its owner about. Throws what the wallet throws. */
@@ -100,8 +103,11 @@ function show(shown: Account, wallet: string): Account {
   // Found again, it is the one that is shown, and nothing is drawn anew.
   if (before?.provider === shown.provider && before.address === shown.address) return before;
   remember(CHOICE_KEY, { wallet, address: shown.address } satisfies Choice);
-  switchSession(shown.address);
-  current.value = shown;
+  // At once: nobody sees the account of one with the session of the other.
+  batch(() => {
+    switchSession(shown.address);
+    current.value = shown;
+  });
   document.dispatchEvent(new Event(ACCOUNT_EVENT));
   return shown;
 }

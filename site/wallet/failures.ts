@@ -200,6 +200,8 @@ function explainWallet(error: unknown): Explanation {
       "The marketplace refuses this transaction. Reload to see how things stand now.",
       "reload",
     );
+  if (/dynamically imported module|importing a module script/i.test(text))
+    return say("A part of this page could not be loaded. Reload the page.", "reload");
   if (/failed to fetch|network error|timed? ?out|ECONN/i.test(text))
     return explain(new NodeUnreachable());
   if (/locked/i.test(text))

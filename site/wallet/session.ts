@@ -1,6 +1,7 @@
 /** Signing in: one free signature, then the account reads what it holds. */
 
-import { BrowserKeyStore, Refusal, type Session } from "imprint-press";
+import { batch } from "@preact/signals-core";
+import { type Address, BrowserKeyStore, Refusal, type Session } from "imprint-press";
 import { facts } from "../page/facts.ts";
 import { forgetSessions, isOf, keepSession, reader, session } from "../page/session.ts";
 import { type Account, account, disconnect, reconnect } from "./connection.ts";
@@ -9,7 +10,8 @@ import { AccountChanged } from "./failures.ts";
 const STATEMENT = "Sign in to read what you hold. This is free and sends nothing to the chain.";
 
 let connecting: Promise<Account> | null = null;
-let signing: Promise<Session> | null = null;
+/** By the account that signs: while one is asked, another can sign in. */
+const signing = new Map<Address, Promise<Session>>();
 
 /** The account of this page, or the one that the user chooses now. Throws `Cancelled`. */
 export function connect(): Promise<Account> {
@@ -20,11 +22,15 @@ export function connect(): Promise<Account> {
 }
 
 /** A session of the account: the one there is, or a new one by a signature. */
-export function signIn(): Promise<Session> {
-  signing ??= signInOnce().finally(() => {
-    signing = null;
-  });
-  return signing;
+export async function signIn(): Promise<Session> {
+  const held = session.value;
+  if (held && (!account.value || isOf(held, account.value.address))) return held;
+  const chosen = await connect();
+  if (session.value) return session.value;
+  const { address } = chosen;
+  const made = signing.get(address) ?? login(chosen).finally(() => signing.delete(address));
+  signing.set(address, made);
+  return made;
 }
 
 /** Do what needs a session. If that has ended meanwhile, sign in and do it once more. */
@@ -44,21 +50,26 @@ export async function withSession<T>(work: () => Promise<T>): Promise<T> {
  * With `all` no key that the account allowed to write for it can do so any more, either.
  */
 export async function signOut({ all = false }: { all?: boolean } = {}): Promise<void> {
-  try {
-    if (all) await endWriting();
-    if (session.value) await reader.logout({ all });
-  } catch (error) {
-    // Here it ends in any case; that it ends elsewhere is what was asked for with `all`.
-    if (all) throw error;
+  const held = session.value;
+  if (all && held) {
+    await endWriting(held);
+    await reader.logout({ all });
   }
-  forgetSessions();
-  disconnect();
+  // Here it ends at once and in any case, whether or not the service hears of it.
+  batch(() => {
+    forgetSessions();
+    disconnect();
+  });
+  if (!all && held)
+    await reader
+      .as(held)
+      .logout()
+      .catch(() => undefined);
 }
 
 /** Revoke what the account allowed keys of browsers to write, and delete the key of this one. */
-async function endWriting(): Promise<void> {
-  const held = session.value;
-  if (!held || !facts.features.includes("writing-sessions")) return;
+async function endWriting(held: Session): Promise<void> {
+  if (!facts.features.includes("writing-sessions")) return;
   await reader.revokeWritingSessions();
   // A browser that keeps no keys has none to delete.
   await new BrowserKeyStore().remove(facts.service, held.address).catch(() => undefined);
@@ -69,13 +80,6 @@ async function connectOnce(): Promise<Account> {
   if (connected) return connected;
   const { chooseAccount } = await import("./chooser.ts");
   return chooseAccount();
-}
-
-async function signInOnce(): Promise<Session> {
-  const held = session.value;
-  if (held && (!account.value || isOf(held, account.value.address))) return held;
-  const chosen = await connect();
-  return session.value ?? login(chosen);
 }
 
 async function login(chosen: Account): Promise<Session> {

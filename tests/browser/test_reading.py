@@ -4,7 +4,6 @@ import pytest
 from playwright.sync_api import Request, Route, expect
 from tests.browser.conftest import OpenPage, axe_violations
 from tests.browser.shelf import SECRET, Shelf, Visit, WalletOf, publish_shelf, visit
-from tests.browser.wallet import wait_until
 from tests.processes import Service
 
 
@@ -64,21 +63,6 @@ def test_every_step_is_shown_and_found_right_by_axe(reader: Visit) -> None:
     reader.wallet.undecided.clear()
     reader.expect_text()
     assert axe_violations(reader.page) == []
-
-
-def test_a_click_on_buying_while_its_script_is_loaded_is_not_lost(reader: Visit) -> None:
-    page = reader.page
-    page.locator("#account").get_by_role("button", name="Sign in").click()
-    expect(page.locator("dialog .choice", has_text="Test Wallet")).to_be_visible()
-    held: list[Route] = []
-    page.route("**/part-*.js", lambda route: held.append(route))  # noqa: PLW0108
-    reader.connect()
-    wait_until(page, lambda: bool(held))
-    reader.buy()
-    # The driver lets go on what a removed rule holds.
-    page.unroute("**/part-*.js")
-    reader.expect_text()
-    assert reader.bought == 1
 
 
 def test_a_reload_while_the_wallet_asks_leaves_it_to_the_reader_to_buy_again(

@@ -1,0 +1,175 @@
+"""A slow browser, wallet or service: no click is lost, and no late response undoes it."""
+
+import re
+
+import pytest
+from playwright.sync_api import APIResponse, Page, Route, expect
+from tests.browser.conftest import Chain, OpenPage
+from tests.browser.posts import buy
+from tests.browser.shelf import Shelf, Visit, WalletOf, publish_shelf, visit
+from tests.browser.wallet import wait_until
+from tests.processes import Service
+
+SCRIPTS = "**/part-*.js"
+"""The scripts that a page loads when somebody needs them."""
+
+
+@pytest.fixture(scope="module")
+def shelf(service: Service) -> Shelf:
+    return publish_shelf(service.url)
+
+
+@pytest.fixture
+def reader(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf) -> Visit:
+    return visit(open_page, wallet_of, shelf)
+
+
+def hold(page: Page, url: str | re.Pattern[str]) -> list[Route]:
+    """Keep requests back until the rule is removed: the driver sends them then."""
+    held: list[Route] = []
+    page.route(url, lambda route: held.append(route))  # noqa: PLW0108
+    return held
+
+
+def sign_in(reader: Visit) -> None:
+    """Sign in by the account menu."""
+    reader.page.locator("#account").get_by_role("button", name="Sign in").click()
+    reader.connect()
+    expect(reader.page.locator("#account .account-dot[data-on]")).to_be_visible()
+
+
+def test_a_click_on_buying_while_its_script_is_loaded_is_not_lost(reader: Visit) -> None:
+    page = reader.page
+    page.locator("#account").get_by_role("button", name="Sign in").click()
+    expect(page.locator("dialog .choice", has_text="Test Wallet")).to_be_visible()
+    held = hold(page, SCRIPTS)
+    reader.connect()
+    wait_until(page, lambda: bool(held))
+    reader.buy()
+    page.unroute(SCRIPTS)
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_two_clicks_on_buying_are_one_purchase(reader: Visit) -> None:
+    sign_in(reader)
+    button = reader.page.locator("#gate").get_by_role("button", name="Buy and read")
+    expect(button).to_be_visible()
+    reader.wallet.undecided.add("eth_sendTransaction")
+    button.evaluate("(button) => { button.click(); button.click(); }")
+    reader.expect_said("Confirm the purchase in Test Wallet")
+    expect(reader.page.locator("#gate")).not_to_contain_text("Another tab")
+    reader.wallet.undecided.clear()
+    reader.expect_text()
+    assert reader.bought == 1
+
+
+def test_a_doubted_payment_of_one_account_is_not_told_to_the_next(
+    reader: Visit, chain: Chain
+) -> None:
+    sign_in(reader)
+    reader.wallet.undecided.add("eth_sendTransaction")
+    reader.buy()
+    reader.expect_said("Confirm the purchase in Test Wallet")
+    reader.page.reload()
+    reader.expect_said("The payment is not certain")
+    reader.wallet.undecided.clear()
+    reader.wallet.choose(chain.accounts[9])
+    expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
+    expect(reader.page.locator("#gate")).not_to_contain_text("account")
+
+
+def test_signing_out_does_not_wait_for_the_service(reader: Visit) -> None:
+    sign_in(reader)
+    held = hold(reader.page, "**/auth/logout")
+    reader.sign_out()
+    wait_until(reader.page, lambda: bool(held))
+    kept = reader.page.evaluate("() => localStorage.getItem('imprint.session')")
+    assert kept is None
+
+
+def test_a_slow_wallet_does_not_undo_that_somebody_signed_out(reader: Visit) -> None:
+    sign_in(reader)
+    other = reader.opened.another()
+    reader.wallet.asked.clear()
+    reader.wallet.answered.clear()
+    reader.wallet.undecided.add("eth_accounts")
+    other.goto(reader.page.url)
+    wait_until(other, lambda: "eth_accounts" in reader.wallet.asked)
+    reader.sign_out()
+    reader.wallet.undecided.clear()
+    wait_until(other, lambda: "eth_accounts" in reader.wallet.answered)
+    expect(other.get_by_role("button", name="Buy and read")).to_be_visible()
+    # Time for the page to do what it must not.
+    other.wait_for_timeout(300)
+    expect(reader.page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
+    expect(other.locator("#account summary")).to_have_count(0)
+    assert other.evaluate("() => localStorage.getItem('imprint.wallet')") is None
+
+
+def test_another_account_signs_in_while_the_first_is_still_asked(
+    reader: Visit, chain: Chain
+) -> None:
+    reader.wallet.undecided.add("personal_sign")
+    reader.page.locator("#account").get_by_role("button", name="Sign in").click()
+    reader.connect()
+    wait_until(reader.page, lambda: reader.wallet.prompts.count("personal_sign") == 1)
+    reader.wallet.choose(chain.accounts[9])
+    reader.click("I have bought it: sign in")
+    wait_until(reader.page, lambda: reader.wallet.prompts.count("personal_sign") == 2)
+    reader.wallet.undecided.clear()
+    expect(reader.page.locator("#account .account-dot[data-on]")).to_be_visible()
+    expect(reader.page.locator("#account summary")).to_contain_text(chain.accounts[9][-4:])
+
+
+def test_late_marks_of_one_account_are_not_shown_to_the_next(
+    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf, service: Service
+) -> None:
+    post, number = next(shelf.pairs)
+    buy(service.url, post, number)
+    opened = open_page(wallet_of(number))
+    page = opened.visit("/library")
+    page.locator("#library").get_by_role("button", name="Sign in").click()
+    page.locator("dialog .choice", has_text="Test Wallet").click()
+    expect(page.locator(".shelf-post").first).to_be_visible()
+    held: list[tuple[Route, APIResponse]] = []
+    page.route(re.compile("/library"), lambda route: held.append((route, route.fetch())))
+    page.goto(f"{opened.url}/")
+    wait_until(page, lambda: bool(held))
+    page.locator("#account summary").click()
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    expect(page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
+    [(route, response)] = held
+    with page.expect_response(re.compile("/library")):
+        route.fulfill(response=response)
+    # Time for the page to do what it must not.
+    page.wait_for_timeout(300)
+    expect(page.locator(f'.card[data-id="{post}"] .card-price')).to_have_text("0.01 ETH")
+
+
+def test_two_clicks_make_one_private_feed(
+    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
+) -> None:
+    page = open_page(wallet_of(8)).visit("/library")
+    page.locator("#library").get_by_role("button", name="Sign in").click()
+    page.locator("dialog .choice", has_text="Test Wallet").click()
+    made: list[str] = []
+    page.on("request", lambda request: made.append(request.method + request.url))
+    button = page.get_by_role("button", name="Make a private feed")
+    button.evaluate("(button) => { button.click(); button.click(); }")
+    expect(page.get_by_role("link", name="Atom")).to_be_visible()
+    assert len([each for each in made if re.match("POST.*feed", each)]) == 1
+
+
+def test_a_proof_that_is_opened_before_its_script_is_here_is_shown(
+    open_page: OpenPage, shelf: Shelf
+) -> None:
+    opened = open_page()
+    page = opened.page
+    scripts = "**/reader-*.js"
+    held = hold(page, scripts)
+    page.goto(f"{opened.url}/p/{shelf.free}", wait_until="commit")
+    page.locator("#proof summary").click()
+    wait_until(page, lambda: bool(held))
+    page.unroute(scripts)
+    expect(page.locator("#proof button").first).to_be_visible()
