@@ -33,6 +33,7 @@ interface Ways {
 
 /** Show the offer, with notes between the words and the buttons. */
 export function showOffer(offer: Offer, { buy, open }: Ways, ...notes: Child[]): void {
+  if (!notes.some(Boolean) && keepShown(offer, open !== undefined)) return;
   fill(
     offer.place,
     ...offer.words,
@@ -44,4 +45,14 @@ export function showOffer(offer: Offer, { buy, open }: Ways, ...notes: Child[]):
       open && button("I have bought it: sign in", open, { class: "button" }),
     ),
   );
+}
+
+/** Leave the offer as it stands, so that no button goes while somebody clicks it. False if something
+ *  else stands there, or a button is missing. */
+function keepShown({ place, words: [heading] }: Offer, canOpen: boolean): boolean {
+  const [buy, open] = place.querySelectorAll("button");
+  const isShown = heading && place.contains(heading) && !place.querySelector(".gate-status");
+  if (!isShown || !buy || (canOpen && !open)) return false;
+  if (!canOpen) open?.remove();
+  return true;
 }

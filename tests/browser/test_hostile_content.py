@@ -26,7 +26,7 @@ from tests.browser.hostile.payloads import (
 )
 from tests.browser.posts import READER, ForeignPost, NewPost, buy, create_on_chain, publish
 from tests.browser.states import STATES, Place
-from tests.browser.wallet import BrowserWallet
+from tests.browser.wallet import BrowserWallet, wait_until
 from tests.browser.writing import WalletOf, elsewhere
 from tests.processes import Service, free_port, running
 
@@ -149,6 +149,7 @@ def test_the_inspection_sees_what_runs(open_page: OpenPage) -> None:
     hostile = "<img src=x onerror=alert(1)><iframe src=https://evil.example/></iframe>"
     strangers = page.evaluate("(html) => window.__insert(html)", hostile)
     page.wait_for_function("() => window.__ran.length === 2")
+    wait_until(page, lambda: len(watched.found) >= 2)
     assert len([each for each in strangers if "attribute onerror" in each]) == 2
     assert len([each for each in strangers if each.startswith("element: <iframe")]) == 2
     assert watched.found == ["a request to https://evil.example/"] * 2

@@ -75,13 +75,14 @@ def test_an_ended_session_leaves_the_text_and_its_saves(begun: Begin) -> None:
     page = opened.page
     assert opened.wallet is not None
     save(page)
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview.locator(".text")).to_contain_text("While the session ends.")
     elsewhere(opened.url, opened.wallet.accounts[0], end_all_sessions)
     add(page, " It has ended.")
     save(page)
     note = page.get_by_text("You are not signed in. You can write and save")
     expect(note).to_be_visible()
     expect(editor(page)).to_contain_text("It has ended.")
-    preview = page.get_by_role("region", name="Preview")
     expect(preview).to_contain_text("Your session has ended")
     assert violations(page) == []
     page.get_by_role("button", name="Sign in", exact=True).click()

@@ -162,6 +162,7 @@ def test_a_text_that_comes_after_signing_out_is_not_shown(reader: Visit) -> None
     reader.page.route("**/p/*/text", hold)
     with reader.page.expect_request("**/p/*/text"):
         reader.page.reload()
+    wait_until(reader.page, lambda: bool(held))
     reader.sign_out()
     expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
     [(route, response)] = held
@@ -346,7 +347,7 @@ def test_a_purchase_goes_on_after_the_whole_place_was_down(
     reader.wallet.undecided.add("personal_sign")
     reader.buy()
     reader.connect()
-    reader.expect_said("Sign in with Test Wallet")
+    wait_until(reader.page, lambda: "personal_sign" in reader.wallet.asked)
     stranger = open_page()
     stranger.visit(f"/p/{reader.post}")
     running_service.kill()

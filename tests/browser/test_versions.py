@@ -72,7 +72,7 @@ def test_another_machine_that_saved_first_is_not_overwritten_unasked(
     one, other = first.page, second.page
     versions = one.get_by_role("region", name="Both versions")
     one.set_viewport_size({"width": 320, "height": 640})
-    assert one.evaluate("document.documentElement.scrollWidth") <= 320
+    one.wait_for_function("() => document.documentElement.scrollWidth <= 320")
     expect(versions.locator("ins")).to_have_text("home")
     expect(versions.locator("mark")).to_have_text("work")
     one.get_by_role("button", name="Keep mine").click()

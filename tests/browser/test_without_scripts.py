@@ -1,10 +1,13 @@
 """The pages with scripts switched off: what is free can be found and read."""
 
+import time
+
+import httpx2
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from tests.browser.conftest import OpenPage
 from tests.browser.posts import NewPost, publish
-from tests.processes import Service
+from tests.processes import PLAIN, Service
 
 SENTENCE = "Paper was made of rags, and rags were made of sails."
 
@@ -14,7 +17,11 @@ def posts(service: Service) -> list[str]:
     """The ids of a free post and of a paid one."""
     free = NewPost("On sails", f"# On sails\n\n{SENTENCE}", "Where paper is from.", 0, ("sails",))
     paid = NewPost("On rags", "A secret of papermakers.", "What is in it.", 10**16, ("sails",))
-    return publish(service.url, [free, paid])
+    ids = publish(service.url, [free, paid])
+    while not httpx2.get(f"{service.url}/posts?q=made+of+rags", verify=PLAIN).json()["posts"]:
+        # Texts can be searched a moment after their posts are listed.
+        time.sleep(0.1)
+    return ids
 
 
 @pytest.fixture
@@ -38,8 +45,8 @@ def test_a_free_post_is_found_and_read(
             page.get_by_role("searchbox").fill("made of rags")
             page.get_by_role("searchbox").press("Enter")
     card.get_by_role("link", name="On sails").click()
-    assert page.locator("h1").inner_text() == "On sails"
-    assert page.locator("#text").inner_text().strip() == SENTENCE
+    expect(page.locator("h1")).to_have_text("On sails")
+    expect(page.locator("#text")).to_have_text(SENTENCE)
 
 
 def test_the_text_of_a_free_post_is_searched(
@@ -68,7 +75,8 @@ def test_lists_go_on_by_a_link(page: Page, service: Service) -> None:
     publish(service.url, [NewPost(f"Page {number}", f"Text {number}.") for number in range(24)])
     page.goto(service.url)
     first = set(page.locator(".card").evaluate_all("(all) => all.map((card) => card.dataset.id)"))
-    page.get_by_role("link", name="More posts").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="More posts").click()
     after = set(page.locator(".card").evaluate_all("(all) => all.map((card) => card.dataset.id)"))
     assert len(first) == 20
     assert len(after) > 0

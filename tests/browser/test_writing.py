@@ -129,6 +129,7 @@ def test_signing_out_on_every_device_ends_writing_without_prompts(
     assert page.evaluate(KEYS) == 1
     assert elsewhere(opened.url, address, list_sessions) == 1
     page.goto(f"{opened.url}/library")
+    expect(page.locator("#account .account-name")).to_contain_text("Test Wallet")
     page.locator("#account summary").click()
     page.get_by_role("button", name="Sign out on every device").click()
     expect(page.get_by_text("You are signed out on every device.")).to_be_visible()
