@@ -45,7 +45,8 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       hint: HINT,
       onChange: (content) => draft.change(content),
       onSave: () => void draft.save({ isAsked: true }),
-      onPicture: () => announce("The picture is in the text. Type to describe it."),
+      onPicture: (isSelected) =>
+        announce(`The picture is in the text.${isSelected ? " Type to describe it." : ""}`),
       onPictureFailure: (error) => {
         const unusable = error instanceof UnusablePicture;
         const text = unusable ? error.message : "The picture could not be put into the text.";
