@@ -66,7 +66,10 @@ export function draftServiceOf(owner: string): DraftService {
       }
       return null;
     },
-    sessionEnded: forgetWriting,
+    sessionEnded() {
+      // Another account's session is not the one that was refused.
+      if (signer()) forgetWriting();
+    },
     setClock: (now) => imprint.setClock(now),
     explain: (error) =>
       error instanceof OtherAccount
