@@ -2,6 +2,7 @@
 
 import { type Content, Refusal } from "imprint-press";
 import { imprint } from "../page/service.ts";
+import type { DraftEvents, OpenedDraft, Timers } from "./draft-ports.ts";
 import { draftServiceOf } from "./draft-service.ts";
 import {
   author,
@@ -13,7 +14,7 @@ import {
   reloadDrafts,
 } from "./drafts-store.ts";
 import { chooseCopy, isLocalKey, newLocalKey, prune } from "./local-copies.ts";
-import { type DraftEvents, OpenDraft, type OpenedDraft, type Timers } from "./open-draft.ts";
+import { OpenDraft } from "./open-draft.ts";
 import { keepSummary, summaryOf } from "./summaries.ts";
 import { livingTabs, tellTabs, thisTab } from "./tabs.ts";
 
@@ -49,8 +50,8 @@ export async function openDraft(
       followCopies();
       tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab });
     },
-    onSaved(version) {
-      keepSummary(summaryOf(version.cid, draft.text.value));
+    onSaved(version, content) {
+      keepSummary(summaryOf(version.cid, content));
       tellTabs({ kind: "saved", account, key: draft.key, tab: draft.tab, cid: version.cid });
       void reloadDrafts();
       void prune(localCopies, account).catch(() => undefined);

@@ -3,8 +3,8 @@
 import { type Draft, type HostedFile, hashText, Refusal, type SignedWrite } from "imprint-press";
 import { imprint } from "../page/service.ts";
 import { account, explain } from "../wallet/index.ts";
+import type { DraftService, Head, Version } from "./draft-ports.ts";
 import { author, findHead, isSignedIn } from "./drafts-store.ts";
-import type { DraftService, Head, Version } from "./open-draft.ts";
 import { forgetWriting, writing } from "./writing-session.ts";
 
 /** The wallet has another account now than the one whose text this is. */
@@ -66,7 +66,10 @@ export function draftServiceOf(owner: string): DraftService {
       }
       return null;
     },
-    sessionEnded: forgetWriting,
+    sessionEnded() {
+      // Another account's session is not the one that was refused.
+      if (signer()) forgetWriting();
+    },
     setClock: (now) => imprint.setClock(now),
     explain: (error) =>
       error instanceof OtherAccount

@@ -1,11 +1,12 @@
 /** The drafts of the account: what the service has, page by page, and what only this browser has. */
 
 import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
-import type { HostedFile, Page } from "imprint-press";
+import { type HostedFile, Refusal } from "imprint-press";
 import { imprint } from "../page/service.ts";
 import { recall, remember } from "../page/storage.ts";
 import { account, session } from "../wallet/index.ts";
 import { type CopyLine, type DraftEntry, mergeDrafts, type Publication } from "./draft-entries.ts";
+import { DraftList, type Listing } from "./draft-list.ts";
 import { countWords, titleOf } from "./draft-text.ts";
 import { localCopies } from "./indexed-copies.ts";
 import type { LocalCopy } from "./local-copies.ts";
@@ -16,15 +17,13 @@ import { hearTabs } from "./tabs.ts";
 export type { DraftEntry } from "./draft-entries.ts";
 export { localCopies } from "./indexed-copies.ts";
 
-type Listing =
-  | { readonly state: "unloaded" | "loading" | "partial" | "complete" }
-  | { readonly state: "failed"; readonly error: unknown };
-
-const files = signal<readonly HostedFile[]>([]);
+const list = new DraftList(async (token) => {
+  const page = await imprint.listDrafts(ownList()).page(token);
+  void recallSummaries(page.items.map(({ cid }) => cid));
+  return page;
+});
 const copies = signal<readonly CopyLine[]>([]);
 const publications = signal<ReadonlyMap<string, Publication>>(new Map());
-const listed = signal<Listing>({ state: "unloaded" });
-let nextPageToken: string | null = null;
 
 /** The address of the account in lower case, or null. */
 export const author = computed(() => account.value?.address.toLowerCase() ?? null);
@@ -36,51 +35,25 @@ export const isSignedIn = computed(
 
 /** All drafts that are known so far, the latest change first. */
 export const drafts: ReadonlySignal<readonly DraftEntry[]> = computed(() =>
-  mergeDrafts(files.value, copies.value, summaries.value, publications.value, {
-    isComplete: listed.value.state === "complete",
+  mergeDrafts(list.files.value, copies.value, summaries.value, publications.value, {
+    isComplete: list.listing.value.state === "complete",
   }),
 );
 
 /** How much of the service's list is there. */
-export const listing: ReadonlySignal<Listing> = listed;
+export const listing: ReadonlySignal<Listing> = list.listing;
 
 /** Load the first page again, or for the first time. */
 export async function reloadDrafts(): Promise<void> {
-  await loadPage(() => imprint.listDrafts(ownList()).page(), { isFirst: true });
+  if (isSignedIn.value) await list.reload();
 }
 
 /** Load the next page, if there is one. */
 export async function loadMoreDrafts(): Promise<void> {
-  const token = nextPageToken;
-  if (token === null) return;
-  await loadPage(() => imprint.listDrafts(ownList()).page(token), { isFirst: false });
+  if (isSignedIn.value) await list.loadMore();
 }
 
 const ownList = (): { owner?: string } => (author.value ? { owner: author.value } : {});
-
-async function loadPage(
-  ask: () => Promise<Page<HostedFile>>,
-  { isFirst }: { isFirst: boolean },
-): Promise<void> {
-  const asked = author.value;
-  if (!isSignedIn.value || listed.value.state === "loading") return;
-  const before = listed.value;
-  listed.value = { state: "loading" };
-  try {
-    const page = await ask();
-    if (author.value !== asked) return;
-    batch(() => {
-      nextPageToken = page.nextPageToken;
-      files.value = isFirst ? page.items : withNewer(files.value, page.items);
-      listed.value = { state: nextPageToken === null ? "complete" : "partial" };
-    });
-    void recallSummaries(page.items.map(({ cid }) => cid));
-  } catch (error) {
-    if (author.value === asked) listed.value = { state: "failed", error };
-  } finally {
-    if (author.value === asked && listed.value.state === "loading") listed.value = before;
-  }
-}
 
 /** The latest version of a draft that the service has, asked anew; null if it has none.
  *
@@ -88,11 +61,11 @@ async function loadPage(
  * its place stands before everything that is older.
  */
 export async function findHead(groupId: string, base?: string): Promise<HostedFile | null> {
-  const before = files.value.find(({ cid }) => cid === base)?.created_at;
+  const before = list.files.value.find(({ cid }) => cid === base)?.created_at;
   for await (const { items } of imprint.listDrafts(ownList()).pages()) {
     const found = items.find((file) => file.group_id === groupId);
     if (found) {
-      keepFile(found);
+      list.keep(found);
       return found;
     }
     const last = items.at(-1);
@@ -116,11 +89,24 @@ export async function readContent(draft: DraftEntry): Promise<string> {
   const own = owned.filter((copy) => copy.key === draft.key).sort(byTime);
   const unsaved = own.find((copy) => !copy.isSaved);
   if (unsaved) return unsaved.content;
-  const kept = own.find((copy) => copy.base === draft.cid);
-  if (kept) return kept.content;
   if (!draft.cid) return "";
-  const { content } = await imprint.readDraft(draft.cid);
-  keepSummary(summaryOf(draft.cid, content));
+  try {
+    return await readVersion(draft.cid, own);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "not_found") throw error;
+    // It was saved since the list was loaded.
+    const head = await findHead(draft.key, draft.cid);
+    if (!head) throw error;
+    return readVersion(head.cid, own);
+  }
+}
+
+/** The text of a version: from a copy if there is one, else from the service. */
+async function readVersion(cid: string, copies: readonly LocalCopy[]): Promise<string> {
+  const kept = copies.find((copy) => copy.base === cid);
+  if (kept) return kept.content;
+  const { content } = await imprint.readDraft(cid);
+  keepSummary(summaryOf(cid, content));
   return content;
 }
 
@@ -128,17 +114,10 @@ const byTime = (one: LocalCopy, other: LocalCopy): number => other.changedAt - o
 
 /** The record of a draft, if it is among those that were loaded. */
 export const knownFile = (groupId: string): HostedFile | null =>
-  files.value.find((file) => file.group_id === groupId) ?? null;
-
-/** Take over a record that a write or a read returned. */
-function keepFile(file: HostedFile): void {
-  files.value = withNewer(files.value, [file]);
-}
+  list.files.value.find((file) => file.group_id === groupId) ?? null;
 
 /** Forget a draft that the service no longer has. */
-export function dropFile(groupId: string): void {
-  files.value = files.value.filter((file) => file.group_id !== groupId);
-}
+export const dropFile = (groupId: string): void => list.drop(groupId);
 
 /** Say that a draft is being published, or is on the chain; null takes it back. */
 export function markPublication(key: string, publication: Publication | null): void {
@@ -169,26 +148,15 @@ export function followCopies(): void {
   if (route.peek().view === "drafts") void refreshCopies();
 }
 
-function withNewer(known: readonly HostedFile[], more: readonly HostedFile[]): HostedFile[] {
-  const byGroup = new Map(known.map((file) => [file.group_id, file]));
-  for (const file of more) {
-    const other = byGroup.get(file.group_id);
-    if (!other || other.created_at <= file.created_at) byGroup.set(file.group_id, file);
-  }
-  return [...byGroup.values()];
-}
-
 // Another account: nothing of the earlier one stays.
 effect(() => {
   const address = author.value;
   batch(() => {
-    files.value = [];
+    list.clear();
     copies.value = [];
     publications.value = new Map(
       address ? (recall<[string, Publication][]>(publicationsKey(address)) ?? []) : [],
     );
-    listed.value = { state: "unloaded" };
-    nextPageToken = null;
   });
   forgetRequests();
   if (address) void refreshCopies();

@@ -39,11 +39,17 @@ export interface Summary {
   readonly words: number;
 }
 
+/** What copies are told apart by. */
+export type CopyKey = Pick<LocalCopy, "account" | "key" | "tab">;
+
 /** Where copies are kept. Rejects with `StorageFull` if there is no more room. */
 export interface CopyStore {
   list(account: string): Promise<LocalCopy[]>;
-  put(copy: LocalCopy): Promise<void>;
-  remove(copy: Pick<LocalCopy, "account" | "key" | "tab">): Promise<void>;
+  /** Keep a copy. With `expected` only if the one in its place has this text, or there is none;
+   *  false if another text is there. */
+  put(copy: LocalCopy, expected?: string): Promise<boolean>;
+  /** Remove a copy; with `expected` only if it has this text. */
+  remove(copy: CopyKey, expected?: string): Promise<void>;
   summary(cid: string): Promise<Summary | null>;
   putSummary(summary: Summary): Promise<void>;
 }

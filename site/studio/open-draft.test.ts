@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Problem, Refusal, Unreachable } from "imprint-press";
 import { StorageFull } from "../page/database.ts";
-import { type CopyStore, chooseCopy, type LocalCopy } from "./local-copies.ts";
-import { type DraftService, type Head, OpenDraft, type Version } from "./open-draft.ts";
+import type { DraftService, Head, Version } from "./draft-ports.ts";
+import type { CopyKey, CopyStore, LocalCopy } from "./local-copies.ts";
+import { OpenDraft } from "./open-draft.ts";
 
 class Copies implements CopyStore {
   readonly kept = new Map<string, LocalCopy>();
@@ -13,13 +14,20 @@ class Copies implements CopyStore {
     return [...this.kept.values()];
   }
 
-  async put(copy: LocalCopy) {
+  async put(copy: LocalCopy, expected?: string) {
     if (this.isFull) throw new StorageFull("full");
+    if (this.hasOther(copy, expected)) return false;
     this.kept.set(`${copy.key} ${copy.tab}`, copy);
+    return true;
   }
 
-  async remove({ key, tab }: Pick<LocalCopy, "key" | "tab">) {
-    this.kept.delete(`${key} ${tab}`);
+  async remove(copy: CopyKey, expected?: string) {
+    if (!this.hasOther(copy, expected)) this.kept.delete(`${copy.key} ${copy.tab}`);
+  }
+
+  private hasOther({ key, tab }: CopyKey, expected?: string) {
+    const stored = this.kept.get(`${key} ${tab}`);
+    return expected !== undefined && stored !== undefined && stored.content !== expected;
   }
 
   async summary() {
@@ -45,6 +53,8 @@ class Service implements DraftService {
   failures: unknown[] = [];
   /** Whether the next write arrives although its response does not. */
   losesResponse = false;
+  /** What reads and writes wait for, so that a test can do something meanwhile. */
+  gate: Promise<void> | null = null;
   private readonly used = new Map<unknown, Version>();
 
   canSignSilently() {
@@ -57,6 +67,7 @@ class Service implements DraftService {
   }
 
   async send(signed: unknown, content: string, base: string | null): Promise<Version> {
+    await this.gate;
     const failure = this.failures.shift();
     if (failure) throw failure;
     const earlier = this.used.get(signed);
@@ -91,6 +102,7 @@ class Service implements DraftService {
   }
 
   async read(cid: string) {
+    await this.gate;
     return this.versions.find((each) => each.cid === cid)?.content ?? "";
   }
 
@@ -109,15 +121,36 @@ class Service implements DraftService {
   isRefusedForSession = () => false;
 }
 
-function open({ base = null as string | null, content = "", key = "local-1" } = {}) {
-  const copies = new Copies();
-  const service = new Service();
-  if (base) service.store(content);
+/** Keep reads and writes of a service waiting; the result lets them go on. */
+function hold(service: Service): () => void {
+  let release = () => {};
+  service.gate = new Promise((resolve) => {
+    release = resolve;
+  });
+  return release;
+}
+
+/** Let everything run that waits for nothing but its turn. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+interface Opening {
+  readonly base?: string | null;
+  readonly content?: string;
+  readonly key?: string;
+  /** The service and this browser as another draft has them. */
+  readonly beside?: { readonly service: Service; readonly copies: Copies };
+}
+
+function open({ base = null, content = "", key = "local-1", beside }: Opening = {}) {
+  const copies = beside?.copies ?? new Copies();
+  const service = beside?.service ?? new Service();
+  if (base && !beside) service.store(content);
   const clock = { now: 0 };
   const due: (() => void)[] = [];
   const timers = { set: (run: () => void) => due.push(run), clear: () => {}, now: () => clock.now };
   const keys: string[] = [];
   const texts: string[] = [];
+  const saves: string[] = [];
   const draft = new OpenDraft(
     { account: "0xa", key, tab: "tab", base, content, isSaved: true },
     copies,
@@ -126,11 +159,11 @@ function open({ base = null as string | null, content = "", key = "local-1" } = 
     {
       onText: (text) => texts.push(text),
       onKey: (each) => keys.push(each),
-      onSaved: () => {},
+      onSaved: (_, text) => saves.push(text),
       onCopies: () => {},
     },
   );
-  return { draft, copies, service, clock, due, keys, texts };
+  return { draft, copies, service, clock, due, keys, texts, saves };
 }
 
 const openSaved = () => open({ base: "cid1", content: "one", key: "group" });
@@ -336,30 +369,129 @@ test("a draft settles when its save is done and its copy is written", async () =
 });
 
 test("what is typed during a save stays unsaved", async () => {
-  const { draft, service } = openSaved();
+  const { draft, service, saves } = openSaved();
   draft.change("two");
   const saving = draft.save({ isAsked: true });
   draft.change("three");
   await saving;
+  assert.deepEqual(saves, ["two"]);
   assert.equal(draft.isUnsaved, true);
   assert.equal(draft.text.value, "three");
   assert.equal(service.versions.length, 2);
 });
 
-test("a tab goes on with its own copy, or the latest of tabs that are gone", () => {
-  const copy = (tab: string, changedAt: number, isSaved = false): LocalCopy => ({
-    account: "0xa",
-    key: "group",
-    tab,
-    base: "cid1",
-    content: tab,
-    isSaved,
-    changedAt,
-  });
-  const [mine, alive, gone, older] = [copy("me", 1), copy("b", 9), copy("c", 5), copy("d", 3)];
-  const isAlive = (tab: string) => tab === "b";
-  const all = [mine, alive, gone, older];
-  assert.deepEqual(chooseCopy(all, "me", isAlive), { mine, left: [gone, older] });
-  assert.deepEqual(chooseCopy([alive, gone, older], "me", isAlive), { mine: gone, left: [older] });
-  assert.deepEqual(chooseCopy([alive], "me", isAlive), { mine: null, left: [] });
+test("a first save that ends after its draft was left leads nobody to it", async () => {
+  const { draft, service, copies, keys } = open();
+  const release = hold(service);
+  draft.change("hello");
+  const saving = draft.save({ isAsked: true });
+  await draft.close();
+  release();
+  await saving;
+  assert.deepEqual(keys, []);
+  assert.deepEqual([...copies.kept.keys()], ["group tab"]);
+});
+
+test("a first save that ends late keeps the copy of a draft that was opened again and changed", async () => {
+  const { draft, service, copies } = open();
+  const release = hold(service);
+  draft.change("hello");
+  const saving = draft.save({ isAsked: true });
+  await draft.close();
+  const again = open({ content: "hello", beside: { service, copies } }).draft;
+  again.change("hello again");
+  await again.keep();
+  release();
+  await saving;
+  assert.equal(copies.kept.get("local-1 tab")?.content, "hello again");
+  assert.equal(copies.kept.get("group tab")?.content, "hello");
+});
+
+test("an update that ends late does not replace a newer copy of the same draft", async () => {
+  const { draft, service, copies } = openSaved();
+  const release = hold(service);
+  draft.change("two");
+  const saving = draft.save({ isAsked: true });
+  await draft.close();
+  const beside = { service, copies };
+  const again = open({ base: "cid1", content: "two", key: "group", beside }).draft;
+  again.change("three");
+  await again.keep();
+  release();
+  await saving;
+  assert.deepEqual(copies.texts(), ["three"]);
+});
+
+test("a draft that is left has its copy before another one can read it", () => {
+  const { draft, copies } = openSaved();
+  draft.change("two");
+  void draft.close();
+  assert.deepEqual(copies.texts(), ["two"]);
+});
+
+test("a deleted draft that goes on as a new one leads nobody to it after it was left", async () => {
+  const { draft, service, keys } = openSaved();
+  service.versions = [];
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  const renewal = draft.becomeNew();
+  await draft.close();
+  await renewal;
+  assert.deepEqual(keys, []);
+});
+
+test("a look that meets the repetition of a lost save leaves it alone", async () => {
+  const { draft, service } = openSaved();
+  service.losesResponse = true;
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  draft.change("three");
+  const release = hold(service);
+  const looking = draft.look();
+  await settled();
+  const saving = draft.save({ isAsked: false });
+  release();
+  await Promise.all([looking, saving]);
+  assert.equal(draft.saving.value.kind, "changed");
+  assert.equal(draft.base, "cid2");
+});
+
+test("a look recognises the text of a save whose response was lost", async () => {
+  const { draft, service } = openSaved();
+  service.losesResponse = true;
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  draft.change("three");
+  await draft.look();
+  assert.equal(draft.saving.value.kind, "changed");
+  assert.equal(draft.base, "cid2");
+});
+
+test("a choice between two versions is not undone by a look that began before", async () => {
+  const { draft, service } = openSaved();
+  service.store("theirs");
+  draft.change("mine");
+  await draft.look();
+  const release = hold(service);
+  const looking = draft.look();
+  await settled();
+  service.gate = null;
+  await draft.keepMine();
+  release();
+  await looking;
+  assert.equal(draft.text.value, "mine");
+  assert.equal(draft.base, "cid3");
+});
+
+test("a look that ends after its draft was left changes neither text nor copy", async () => {
+  const { draft, service, copies, texts } = openSaved();
+  service.store("theirs");
+  const release = hold(service);
+  const looking = draft.look();
+  await settled();
+  await draft.close();
+  release();
+  await looking;
+  assert.deepEqual(texts, []);
+  assert.deepEqual(copies.texts(), []);
 });

@@ -2,6 +2,14 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals-core";
 import { StorageFull } from "../page/database.ts";
+import type {
+  DraftEvents,
+  DraftService,
+  Head,
+  OpenedDraft,
+  Timers,
+  Version,
+} from "./draft-ports.ts";
 import { titleOf } from "./draft-text.ts";
 import {
   type CopyStore,
@@ -11,65 +19,6 @@ import {
   type SentWrite,
 } from "./local-copies.ts";
 import { delayOf, judge, type SaveContext, type SaveState, type Theirs } from "./save-state.ts";
-
-/** A version that the service made. */
-export interface Version {
-  readonly cid: string;
-  readonly groupId: string;
-  readonly savedAt: string;
-}
-
-/** What the service has in place of the version that this tab began with. */
-export type Head =
-  | { readonly kind: "draft"; readonly version: Version }
-  | { readonly kind: "gone"; readonly postId: string | null };
-
-/** What an open draft needs from the service and the wallet. */
-export interface DraftService {
-  /** Have a write signed: without a prompt if there is a writing session. */
-  sign(content: string, base: string | null, isAsked: boolean): Promise<unknown>;
-  send(signed: unknown, content: string, base: string | null): Promise<Version>;
-  /** The present version of a draft. Needs a reader's session. */
-  head(groupId: string, base: string): Promise<Head>;
-  read(cid: string): Promise<string>;
-  /** The version that a create of this text made, if it did. */
-  findCreated(content: string, since: number): Promise<Version | null>;
-  /** Whether a save would need no prompt. */
-  canSignSilently(): boolean;
-  sessionEnded(): void;
-  setClock(now: number): void;
-  explain(error: unknown): string;
-  isRefusedForSession(error: unknown): boolean;
-  readonly contentLimit: number;
-}
-
-/** Timers, so that tests need not wait. */
-export interface Timers {
-  set(run: () => void, seconds: number): unknown;
-  clear(timer: unknown): void;
-  now(): number;
-}
-
-export interface OpenedDraft {
-  readonly account: string;
-  readonly key: string;
-  readonly tab: string;
-  readonly base: string | null;
-  readonly content: string;
-  readonly isSaved: boolean;
-  readonly sent?: SentWrite | undefined;
-  readonly note?: string | undefined;
-}
-
-/** What the views around an open draft do when something happens to it. */
-export interface DraftEvents {
-  /** The text was replaced by another version; unasked if there was nothing of mine to lose. */
-  onText(content: string, isAsked: boolean): void;
-  onSaved(version: Version): void;
-  /** The draft has another key: with its first save, or because it begins anew. */
-  onKey(key: string): void;
-  onCopies(): void;
-}
 
 /** Local copies are written this long after a change, in seconds. */
 const COPY_DELAY = 0.4;
@@ -86,7 +35,7 @@ export class OpenDraft {
   private readonly content = signal("");
   private readonly state = signal<SaveState>({ kind: "saved" });
   private readonly copyFailure = signal<string | null>(null);
-  private readonly keptText = signal<string | null>(null);
+  private readonly keptText = signal("");
   private savedText: string | null;
   private sent: SentWrite | null;
   private readonly note: string | undefined;
@@ -143,6 +92,11 @@ export class OpenDraft {
     return this.content.value !== this.savedText;
   }
 
+  /** Whether its view was left; a save may still be under way. */
+  get isLeft(): boolean {
+    return this.isClosed;
+  }
+
   /** The author has typed. */
   change(content: string): void {
     if (content === this.content.value) return;
@@ -159,7 +113,7 @@ export class OpenDraft {
     this.copyTimer = null;
     const copy = this.copy();
     try {
-      await this.copies.put(copy);
+      if (!(await this.copies.put(copy, this.expectedText))) return;
       this.keptText.value = copy.content;
       this.copyFailure.value = null;
     } catch (error) {
@@ -188,10 +142,12 @@ export class OpenDraft {
   /** Look whether the service has another version, and take or show it. */
   async look(): Promise<void> {
     if (this.base === null || this.running || this.isClosed) return;
-    const base = this.base;
+    const { base, sent } = this;
+    // A save or a choice of the author has come in between, or the draft was left.
+    const isOld = () =>
+      this.base !== base || this.sent !== sent || this.running !== null || this.isClosed;
     const head = await this.service.head(this.key, base);
-    if (this.base !== base || this.running || this.isClosed) return;
-    await this.meet(head, null);
+    if (!isOld()) await this.meet(head, sent, isOld);
   }
 
   /** Save my text as the next version after theirs. */
@@ -230,8 +186,8 @@ export class OpenDraft {
     this.state.value = { kind: "changed" };
     await this.keep();
     // Without room for the new copy, the earlier one is all that there is.
-    if (this.copyFailure.value === null) await this.copies.remove(before);
-    this.events.onKey(this.key);
+    if (this.copyFailure.value === null) await this.copies.remove(before, this.expectedText);
+    if (!this.isClosed) this.events.onKey(this.key);
     this.events.onCopies();
   }
 
@@ -246,10 +202,13 @@ export class OpenDraft {
     if (!this.isKept) await this.keep();
   }
 
+  /** The view is left. A save that is under way goes on, and changes nothing that is shown. */
   async close(): Promise<void> {
-    this.isClosed = true;
     this.timers.clear(this.saveTimer);
-    if (this.copyTimer !== null) await this.keep();
+    // Its writing begins before anything else: whoever opens the draft next finds this copy.
+    const keeping = this.copyTimer === null ? null : this.keep();
+    this.isClosed = true;
+    await keeping;
   }
 
   private maySave(isAsked: boolean): boolean {
@@ -317,8 +276,12 @@ export class OpenDraft {
     return true;
   }
 
-  /** Compare the service's version with mine. */
-  private async meet(head: Head, sent: SentWrite | null): Promise<void> {
+  /** Compare the service's version with mine, unless this is old once that version is read. */
+  private async meet(
+    head: Head,
+    sent: SentWrite | null,
+    isOld: () => boolean = () => false,
+  ): Promise<void> {
     if (head.kind === "gone") {
       this.state.value = head;
       return;
@@ -326,6 +289,7 @@ export class OpenDraft {
     const { version } = head;
     if (version.cid === this.base) return;
     const content = await this.service.read(version.cid);
+    if (isOld()) return;
     if (sent && content === sent.content) return this.saved(version, content);
     const theirs = { cid: version.cid, content, savedAt: version.savedAt };
     if (!this.isUnsaved || content === this.content.value) await this.take(theirs, false);
@@ -342,7 +306,7 @@ export class OpenDraft {
     const isOther = this.content.value !== theirs.content;
     this.content.value = theirs.content;
     this.state.value = { kind: "saved" };
-    if (isOther) this.events.onText(theirs.content, isAsked);
+    if (isOther && !this.isClosed) this.events.onText(theirs.content, isAsked);
     await this.keep();
   }
 
@@ -356,12 +320,12 @@ export class OpenDraft {
     await this.keep();
     // The copy under the key of a draft that is new to the service has done its duty.
     if (before.key !== this.key && this.copyFailure.value === null) {
-      await this.copies.remove(before).catch(() => undefined);
+      await this.copies.remove(before, this.expectedText).catch(() => undefined);
       this.events.onCopies();
     }
-    if (before.key !== this.key) this.events.onKey(this.key);
+    if (before.key !== this.key && !this.isClosed) this.events.onKey(this.key);
     this.settleState();
-    this.events.onSaved(version);
+    this.events.onSaved(version, content);
   }
 
   private async fail(error: unknown, isAsked: boolean): Promise<void> {
@@ -455,6 +419,11 @@ export class OpenDraft {
     await this.copies.put(aside);
     this.events.onCopies();
     return key;
+  }
+
+  /** A draft that was left may be open again, with a newer copy: that one is not touched. */
+  private get expectedText(): string | undefined {
+    return this.isClosed ? this.keptText.value : undefined;
   }
 
   private saveSoon(seconds: number): void {

@@ -20,7 +20,11 @@ let taken: Promise<string> | null = null;
 
 /** The name of this tab, which a reload keeps and no other living tab has. */
 export function thisTab(): Promise<string> {
-  taken ??= takeName();
+  taken ??= takeName().catch((error) => {
+    // The next one who asks tries again.
+    taken = null;
+    throw error;
+  });
   return taken;
 }
 

@@ -29,7 +29,9 @@ export async function startWriting(): Promise<void> {
   if (!signer) throw new Error("Connect your wallet first.");
   // Some seconds less than the most, in case the clocks differ.
   const seconds = SECONDS - 60;
-  hold(await imprint.openWritingSession(signer.wallet, { seconds, keyStore: keys }));
+  const session = await imprint.openWritingSession(signer.wallet, { seconds, keyStore: keys });
+  // Its key is kept: it is taken up again when the wallet comes back to this account.
+  if (account.peek()?.address === signer.address) hold(session);
 }
 
 /** End it everywhere. */
@@ -37,12 +39,14 @@ export async function stopWriting(): Promise<void> {
   const session = held.value;
   if (!session) return;
   await session.revoke();
-  hold(null);
+  // The wallet may have switched to another account, with a session of its own.
+  if (held.value === session) hold(null);
 }
 
 /** The service has refused the key: forget it. */
 export function forgetWriting(): void {
-  void held.value?.forget();
+  // A key that stays in this browser is refused and forgotten the next time.
+  held.value?.forget().catch(() => undefined);
   hold(null);
 }
 

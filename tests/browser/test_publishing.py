@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 from tests.browser.conftest import OpenPage, axe_violations
 from tests.browser.publishing import (
     WalletOf,
@@ -15,12 +15,31 @@ from tests.browser.publishing import (
 )
 from tests.browser.writing import add, begin, editor, full_storage, save, sign_in
 
+LIST = "**/pendingFilesByOwner*"
+"""Requests of the list of drafts."""
+
 MIDDLE = """([canvas, colour]) => {
   const { width, height } = canvas;
   const [red, , blue] = canvas.getContext("2d").getImageData(width / 2, height / 2, 1, 1).data;
   return red !== blue && (red > blue ? "red" : "blue") === colour;
 }"""
 """Whether a canvas has a colour in its middle."""
+
+HELD_DECODING = """() => {
+  const decode = globalThis.createImageBitmap;
+  const released = new Promise((release) => { globalThis.decodePictures = release; });
+  globalThis.createImageBitmap = async (source) => { await released; return decode(source); };
+}"""
+"""Keeps pictures from being decoded until the page calls `decodePictures`."""
+
+LEFT_COLOUR = """async (picture) => {
+  await picture.decode();
+  const canvas = document.createElement("canvas");
+  const context = canvas.getContext("2d");
+  context.drawImage(picture, 0, 0);
+  return [...context.getImageData(20, 20, 1, 1).data.slice(0, 3)];
+}"""
+"""The colour of a picture near its corner."""
 
 
 @pytest.mark.parametrize(("price", "shown"), [("", "Free"), ("0.05", "0.05 ETH")])
@@ -136,6 +155,49 @@ def test_changes_that_were_not_saved_are_published(
     path = expect_published(page)
     page.goto(opened.url + path)
     expect(page.locator("#text")).to_contain_text("Saved. Written last.")
+
+
+def test_a_text_that_was_saved_since_the_list_was_loaded_is_published(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(3))
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "# Saved")
+    save(page)
+    with page.expect_response(LIST):
+        page.reload()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    # The list stays as it is; whoever looks for the present version is answered.
+    page.route(LIST, hold, times=1)
+    add(page, " twice")
+    save(page)
+    page.get_by_role("link", name="Publish…").click()
+    expect(page.get_by_label("Title", exact=True)).to_have_value("Saved twice")
+    for route in held:
+        route.continue_()
+
+
+def test_a_kept_picture_is_published_although_it_is_decoded_late(
+    open_page: OpenPage, wallet_of: WalletOf
+) -> None:
+    opened = open_page(wallet_of(4))
+    page = write(opened, "A slow picture")
+    put_picture(page, "drop")
+    page.add_init_script(f"({HELD_DECODING})()")
+    page.reload()
+    expect(page.get_by_role("radio", name="My own picture")).to_be_checked()
+    publish(page)
+    expect(page.get_by_role("button", name="Publish", exact=True)).to_be_disabled()
+    page.evaluate("decodePictures()")
+    page.goto(opened.url + expect_published(page))
+    red, _, blue = page.locator(".post-picture").evaluate(LEFT_COLOUR)
+    assert red > 200
+    assert blue < 50
 
 
 def test_keys_crop_a_picture_from_a_file(open_page: OpenPage, wallet_of: WalletOf) -> None:

@@ -4,8 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { imprint } from "../../page/service.ts";
 import { explain } from "../../wallet/index.ts";
 import { NoSuchDraft, openDraft, SessionNeeded } from "../draft-loader.ts";
+import type { DraftEvents } from "../draft-ports.ts";
 import { author, isSignedIn } from "../drafts-store.ts";
-import type { DraftEvents, OpenDraft } from "../open-draft.ts";
+import type { OpenDraft } from "../open-draft.ts";
 import { go } from "../routes.ts";
 import { SignInAgain, Welcome } from "../sign-in.tsx";
 import { WritingRoom } from "./writing-room.tsx";
@@ -43,7 +44,7 @@ function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string):
       onKey,
     }).then(
       (draft) => {
-        if (!isShown) return;
+        if (!isShown) return void draft.close();
         open.current = draft;
         setOpening({ kind: "open", draft });
       },

@@ -48,6 +48,8 @@ export function PublishLink({ draft, onEmpty }: PublishLinkProps) {
   const open = async () => {
     // The form and its first save read the text from this browser.
     await draft.settle();
+    // The author has gone elsewhere meanwhile.
+    if (draft.isLeft) return;
     const met = obstacleOf(draft);
     if (met !== null) return refuse(met);
     if (!draft.isKept)

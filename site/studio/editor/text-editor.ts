@@ -4,10 +4,11 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, dropCursor, EditorView, keymap, placeholder } from "@codemirror/view";
 import { countBytes } from "../draft-text.ts";
-import { altOf, encodePicture, picturesOf } from "../pictures.ts";
+import { altOf, encodePicture, picturesOf, UnusablePicture } from "../pictures.ts";
 import { writingKeys } from "./commands.ts";
 import { foldedPictures } from "./folded-pictures.ts";
 import { markdown } from "./markdown.ts";
+import { insertBelow, insertSelected, isUntouched } from "./picture-insertion.ts";
 
 interface TextEditorOptions {
   readonly parent: HTMLElement;
@@ -19,12 +20,17 @@ interface TextEditorOptions {
   onSave(): void;
   /** A picture that could not be taken. */
   onPictureFailure(error: unknown): void;
-  onPicture(): void;
+  /** A picture is in the text; its words are selected unless the author was typing. */
+  onPicture(isSelected: boolean): void;
 }
+
+const LEFT =
+  "The text was closed before the picture was ready. Open it, and put the picture in again.";
 
 /** An editor in the page. */
 export class TextEditor {
   readonly view: EditorView;
+  private isDestroyed = false;
 
   constructor(private readonly options: TextEditorOptions) {
     const { parent, content } = options;
@@ -43,41 +49,31 @@ export class TextEditor {
     });
   }
 
-  /** Put pictures where the cursor is. */
+  /** Put pictures where the cursor is. Who types on while they are made is not disturbed. */
   async insertPictures(files: readonly File[]): Promise<void> {
+    let seen = this.view.state;
     for (const file of files) {
       try {
         const room = this.options.contentLimit - countBytes(this.view.state.doc.toString());
         const source = await encodePicture(file, room);
-        this.insertPicture(altOf(file.name), source);
+        if (this.isDestroyed) throw new UnusablePicture(LEFT);
+        const { state } = this.view;
+        const isSelected = isUntouched(seen, state);
+        const insert = isSelected ? insertSelected : insertBelow;
+        this.view.dispatch(insert(state, altOf(file.name), source));
+        if (isSelected) seen = this.view.state;
+        this.options.onPicture(isSelected);
       } catch (error) {
         this.options.onPictureFailure(error);
+        if (this.isDestroyed) return;
       }
     }
-    this.view.focus();
+    if (isUntouched(seen, this.view.state)) this.view.focus();
   }
 
   destroy(): void {
+    this.isDestroyed = true;
     this.view.destroy();
-  }
-
-  private insertPicture(alt: string, source: string): void {
-    const { state } = this.view;
-    const { head } = state.selection.main;
-    const line = state.doc.lineAt(head);
-    const before = line.text.trim() === "" ? "" : "\n\n";
-    const at = line.text.trim() === "" ? head : line.to;
-    const words = alt || "Describe this picture";
-    const insert = `${before}![${words}](${source})\n`;
-    const start = at + before.length + 2;
-    this.view.dispatch({
-      changes: { from: at, insert },
-      // The words are selected: what is typed next describes the picture.
-      selection: { anchor: start, head: start + words.length },
-      scrollIntoView: true,
-      userEvent: "input.paste",
-    });
-    this.options.onPicture();
   }
 
   private extensions(): Extension {

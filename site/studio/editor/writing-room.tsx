@@ -5,9 +5,10 @@ import { count, fileSize, short } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { Conflict } from "../conflict.tsx";
 import { saveOnceOpen } from "../draft-loader.ts";
+import type { DraftEvents } from "../draft-ports.ts";
 import { countBytes, countWords, readingMinutes, titleOf } from "../draft-text.ts";
 import { author, isSignedIn } from "../drafts-store.ts";
-import type { DraftEvents, OpenDraft } from "../open-draft.ts";
+import type { OpenDraft } from "../open-draft.ts";
 import { UnusablePicture } from "../pictures.ts";
 import { Preview } from "../preview.tsx";
 import { go } from "../routes.ts";
@@ -44,7 +45,8 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       hint: HINT,
       onChange: (content) => draft.change(content),
       onSave: () => void draft.save({ isAsked: true }),
-      onPicture: () => announce("The picture is in the text. Type to describe it."),
+      onPicture: (isSelected) =>
+        announce(`The picture is in the text.${isSelected ? " Type to describe it." : ""}`),
       onPictureFailure: (error) => {
         const unusable = error instanceof UnusablePicture;
         const text = unusable ? error.message : "The picture could not be put into the text.";

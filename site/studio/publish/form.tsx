@@ -58,6 +58,18 @@ function problemOf(form: Form): { field: string; sentence: string } | null {
   return price ? { field: "publish-price", sentence: price } : null;
 }
 
+/** What is uploaded as the picture. The author's own is waited for if it is not decoded yet. */
+async function thumbnailOf(
+  form: Form,
+  picture: ImageBitmap | null,
+  source: Blob | null,
+): Promise<Blob> {
+  if (form.picture !== "own" || source === null)
+    return renderTitle(cleanTitle(form.title), PICTURE_LIMITS);
+  const decoded = picture ?? (await decodePicture(source));
+  return renderCrop(decoded, form.crop ?? fullCrop(decoded), PICTURE_LIMITS, source.type);
+}
+
 export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Props) {
   const [form, setForm] = useState(given);
   const [source, setSource] = useState(pictures.source);
@@ -76,7 +88,10 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
     setForm(latest.current);
   };
   useEffect(() => {
-    if (pictures.source) decodePicture(pictures.source).then(setPicture, () => undefined);
+    if (!pictures.source) return;
+    // A picture that was chosen meanwhile stays.
+    const show = (decoded: ImageBitmap) => setPicture((present) => present ?? decoded);
+    decodePicture(pictures.source).then(show, () => undefined);
   }, [pictures]);
   const take = async (chosen: Blob, decoded: ImageBitmap) => {
     // What is published has its pictures already.
@@ -101,10 +116,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
     setStarting(true);
     isStarted.current = true;
     try {
-      const isOwn = form.picture === "own" && picture !== null && source !== null;
-      const thumbnail = isOwn
-        ? await renderCrop(picture, form.crop ?? fullCrop(picture), PICTURE_LIMITS, source.type)
-        : await renderTitle(cleanTitle(form.title), PICTURE_LIMITS);
+      const thumbnail = await thumbnailOf(form, picture, source);
       await onStart(detailsOf(form), { source, thumbnail });
     } catch (error) {
       setProblem(error instanceof Error ? error.message : "The picture cannot be made.");

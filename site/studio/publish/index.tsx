@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type Account, account } from "../../wallet/index.ts";
 import { titleOf } from "../draft-text.ts";
 import { findDraft, isSignedIn, markPublication, readContent } from "../drafts-store.ts";
-import { go } from "../routes.ts";
+import { go, route } from "../routes.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import { PublishForm } from "./form.tsx";
 import {
@@ -56,7 +56,10 @@ function open(by: Account, key: string, progress: Progress): Publication {
     keepForm(address, key, null);
     markPublication(key, null);
     await move(address, key, next);
-    go({ view: "publish", key: next }, { replace: true });
+    // The author may have gone elsewhere: publications go on without being shown.
+    const shown = route.peek();
+    if (shown.view === "publish" && shown.key === key)
+      go({ view: "publish", key: next }, { replace: true });
   });
   const publication = new Publication(progress, {
     ...ports,
@@ -97,6 +100,7 @@ export function PublishView({ draftKey }: { draftKey: string }) {
   const by = account.value;
   const [opened, setOpened] = useState<Opened | null>(null);
   const [failure, setFailure] = useState<string | null>(null);
+  const [attempt, setAttempt] = useState(0);
   const [publication, setPublication] = useState<Publication | null>(null);
   const isReady = isSignedIn.value;
   const forget = (address: string) => {
@@ -128,6 +132,7 @@ export function PublishView({ draftKey }: { draftKey: string }) {
   useEffect(() => {
     if (!by || !isReady || publication) return;
     let isShown = true;
+    setFailure(null);
     load(by.address, draftKey).then(
       (value) => isShown && setOpened(value),
       (error) => isShown && setFailure(error instanceof Error ? error.message : String(error)),
@@ -135,7 +140,7 @@ export function PublishView({ draftKey }: { draftKey: string }) {
     return () => {
       isShown = false;
     };
-  }, [by, draftKey, isReady, publication]);
+  }, [by, draftKey, isReady, publication, attempt]);
   if (!by) return null;
   const edit = () => {
     keepProgress(by.address, draftKey, null);
@@ -158,9 +163,20 @@ export function PublishView({ draftKey }: { draftKey: string }) {
   };
   if (publication) return <PublicationSteps publication={publication} onEdit={edit} />;
   if (!isReady) return <SignInAgain reason="to publish this text" />;
-  if (failure) return <p role="alert">{failure}</p>;
+  if (failure) return <Failed sentence={failure} onRetry={() => setAttempt(attempt + 1)} />;
   if (!opened) return <p role="status">Opening the text…</p>;
   return <PublishForm key={draftKey} by={by} draftKey={draftKey} {...opened} onStart={start} />;
+}
+
+function Failed({ sentence, onRetry }: { sentence: string; onRetry(): void }) {
+  return (
+    <div class="studio-empty" role="alert">
+      <p>{sentence}</p>
+      <button type="button" onClick={onRetry}>
+        Try again
+      </button>
+    </div>
+  );
 }
 
 async function load(address: string, key: string): Promise<Opened> {

@@ -28,8 +28,12 @@ export async function decodePicture(source: Blob): Promise<ImageBitmap> {
   }
 }
 
+/** What was begun last on each canvas: a drawing that had to wait gives way to it. */
+const latestDrawings = new WeakMap<HTMLCanvasElement, object>();
+
 /** Draw the part of a picture onto the whole canvas. */
 export function drawCrop(canvas: HTMLCanvasElement, picture: ImageBitmap, crop: Crop): void {
+  latestDrawings.delete(canvas);
   const context = contextOf(canvas);
   context.fillStyle = "#fff";
   context.fillRect(0, 0, canvas.width, canvas.height);
@@ -103,7 +107,10 @@ export async function drawTitle(canvas: HTMLCanvasElement, title: string): Promi
   const context = contextOf(canvas);
   const { width, height } = canvas;
   const [ground, ink] = paletteOf(title);
+  const drawing = {};
+  latestDrawings.set(canvas, drawing);
   await document.fonts.load('600 40px "Source Serif 4"').catch(() => undefined);
+  if (latestDrawings.get(canvas) !== drawing) return;
   context.fillStyle = ground;
   context.fillRect(0, 0, width, height);
   context.fillStyle = ink;

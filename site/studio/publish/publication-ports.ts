@@ -29,7 +29,11 @@ export function publicationPorts(
       key = next;
       // Under its new key as well, no other tab may run it.
       const locked = takeLock(lockName()).then((release) => release && locks.push(release));
-      moved = Promise.all([locked, onKey(next)]).then(() => undefined);
+      const told = onKey(next);
+      // Neither is left behind if the other fails: a lock that came later would never be released.
+      moved = Promise.allSettled([locked, told])
+        .then(() => Promise.all([locked, told]))
+        .then(() => undefined);
     };
     const draft = await openDraft(key, { onText: () => undefined, onKey: renamed });
     try {
