@@ -1,6 +1,6 @@
 /** What an open draft needs from the service and the page, and what it tells its views. */
 
-import type { SentWrite } from "./local-copies.ts";
+import type { CopyKey, LocalCopy, SentWrite } from "./local-copies.ts";
 
 /** A version that the service made. */
 export interface Version {
@@ -40,13 +40,8 @@ export interface Timers {
   now(): number;
 }
 
-export interface OpenedDraft {
-  readonly account: string;
-  readonly key: string;
-  readonly tab: string;
-  readonly base: string | null;
-  readonly content: string;
-  readonly isSaved: boolean;
+/** What a draft is opened with: a copy of this browser, or the service's version as one. */
+export interface OpenedDraft extends CopyKey, Pick<LocalCopy, "base" | "content" | "isSaved"> {
   readonly sent?: SentWrite | undefined;
   readonly note?: string | undefined;
 }
