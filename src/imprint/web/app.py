@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -298,14 +298,15 @@ def _routes(
 def _about(
     services: Services, facts: Facts, options: WebOptions, clock: Clock, assets: Assets
 ) -> AboutRoutes:
-    openapi = describe_interface(facts.service["version"], has_site=facts.site is not None)
+    has_site = facts.site is not None
     scripts = (assets.url("docs.js"), assets.url("theme.js"))
-    docs = PageAssets(assets.url("docs.css"), *scripts, has_site=facts.site is not None)
+    docs = PageAssets(assets.url("docs.css"), *scripts, has_site=has_site)
+    openapi = cache(partial(describe_interface, facts.service["version"], has_site=has_site))
     return AboutRoutes(
         msgspec.json.encode(facts.service).removesuffix(b"}"),
         msgspec.json.encode(facts.marketplace),
-        msgspec.json.encode(openapi),
-        docs_page(openapi, facts.service, docs).encode(),
+        cache(lambda: msgspec.json.encode(openapi())),
+        cache(lambda: docs_page(openapi(), facts.service, docs).encode()),
         content_policy(_rpc_url(facts)),
         services.readiness,
         options.security_contact,

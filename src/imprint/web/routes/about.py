@@ -1,5 +1,6 @@
 """The endpoints about the service itself: facts, documentation, contact, health and readiness."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -63,13 +64,17 @@ class StartingRoutes:
 
 @dataclass(frozen=True, slots=True)
 class AboutRoutes:
-    """Texts that are rendered once, at start, and the state of the dependencies."""
+    """Texts that are rendered once, and the state of the dependencies.
+
+    The description and the docs page are large, so that they are rendered by the first request for
+    them and not at start-up.
+    """
 
     facts: bytes
     """The members of the parameters but `now`, as an object that is not closed."""
     marketplace: bytes
-    openapi: bytes
-    page: bytes
+    openapi: Callable[[], bytes]
+    page: Callable[[], bytes]
     page_policy: str
     """The content security policy of the docs page."""
     readiness: Readiness
@@ -97,12 +102,14 @@ class AboutRoutes:
         return Response(text, headers={"Cache-Control": UNTIL_RESTART}, media_type="text/plain")
 
     async def openapi_json(self, request: Request) -> Response:
+        openapi = await asyncio.to_thread(self.openapi)
         headers = {"Cache-Control": UNTIL_RESTART}
-        return Response(self.openapi, headers=headers, media_type="application/json")
+        return Response(openapi, headers=headers, media_type="application/json")
 
     async def docs(self, request: Request) -> Response:
+        page = await asyncio.to_thread(self.page)
         headers = {"Content-Security-Policy": self.page_policy, "Cache-Control": UNTIL_RESTART}
-        return Response(self.page, headers=headers, media_type="text/html")
+        return Response(page, headers=headers, media_type="text/html")
 
     async def healthz(self, request: Request) -> Response:
         return json_response({"status": "alive"}, PRIVATE)

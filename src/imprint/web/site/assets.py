@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -60,8 +61,9 @@ class Assets:
         return ASSET_PATH + self._manifest[entry]
 
 
+@cache
 def built_assets() -> Assets:
-    """The assets that travel in the package."""
+    """The assets that travel in the package, read once."""
     return Assets(files("imprint.web.site").joinpath("assets"))
 
 
