@@ -9,6 +9,10 @@ from imprint.devchain.evm import keccak256
 from imprint.marketplace import artifact
 
 
+DEPLOYMENT_GAS = 5_000_000
+"""More than the deployment uses: to estimate it would run the deployment twenty times."""
+
+
 class DeploymentImpossible(Exception):
     """The first account has already used the nonce that gives the marketplace its address."""
 
@@ -32,5 +36,5 @@ def deploy_marketplace(chain: Chain) -> str:
     if chain.account(deployer).nonce != 0:
         raise DeploymentImpossible("the first account was used before the marketplace was deployed")
     code = bytes.fromhex(artifact().bytecode[2:])
-    chain.submit(sign_request(chain, Request(sender=deployer, data=code)))
+    chain.submit(sign_request(chain, Request(sender=deployer, data=code, gas=DEPLOYMENT_GAS)))
     return address
