@@ -1,8 +1,9 @@
-"""A PostgreSQL server for the tests: binaries from a wheel, data in a folder of /tmp.
+"""A PostgreSQL server for the tests: binaries from a wheel, data in a temporary folder.
 
 Nothing is synced to the disk: what a killed server has written survives in the page cache.
 """
 
+import asyncio
 import importlib.util
 import os
 import shutil
@@ -19,11 +20,17 @@ from typing import Any
 
 import asyncpg
 
+from imprint.adapters.catalog.postgresql_schema import migrate
+from imprint.adapters.catalog.schema import known_migrations
+
 VERSION = os.environ.get("IMPRINT_TEST_POSTGRESQL", "18")
 """16 or 18, which are in the wheel, or 15, Debian's own."""
 
 DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian's packages are, by their version."""
+
+SCRATCH = "/dev/shm" if tempfile.gettempdir() == "/dev/shm" else "/tmp"
+"""Where servers keep their data: the path of a socket must be short."""
 
 NOBODY = 65534
 """PostgreSQL refuses to run as root; this user exists everywhere."""
@@ -35,6 +42,10 @@ QUICK = (
     "max_connections=200",
     "deadlock_timeout=100ms",
 )
+
+
+TEMPLATE = "migrated"
+"""The database that those of worlds are copies of."""
 
 
 def find_binaries() -> Path:
@@ -59,16 +70,19 @@ def keeping_records_on(server: "Server") -> Iterator[None]:
         yield
     finally:
         _keeping.pop()
+        if server.accepts():
+            asyncio.run(server.drop_copies())
 
 
 async def records_of(folder: Path) -> dict[str, str]:
     """The settings that say where the world in this folder keeps its records, if not there."""
     if not _keeping:
         return {}
+    server = _keeping[-1]
     name = f"world_{sha256(str(folder).encode()).hexdigest()[:16]}"
     with suppress(asyncpg.DuplicateDatabaseError):
-        await _keeping[-1].create_database(name)
-    return {"IMPRINT_DATABASE_URL": _keeping[-1].url(name)}
+        await server.copy_migrated_database(name)
+    return {"IMPRINT_DATABASE_URL": server.url(name)}
 
 
 @dataclass(slots=True)
@@ -76,7 +90,7 @@ class Server:
     """One server, reached through a socket in its folder."""
 
     folder: Path = field(
-        default_factory=lambda: Path(tempfile.mkdtemp(prefix="imprint-pg-", dir="/tmp"))
+        default_factory=lambda: Path(tempfile.mkdtemp(prefix="imprint-pg-", dir=SCRATCH))
     )
     options: tuple[str, ...] = QUICK
     _install: Path = field(default_factory=find_binaries)
@@ -140,6 +154,27 @@ class Server:
         """Make an empty database; its address."""
         await self.execute(f"CREATE DATABASE {name}")
         return self.url(name)
+
+    async def copy_migrated_database(self, name: str) -> None:
+        """Make a database that has the schema already, which is quicker than to migrate each."""
+        with suppress(asyncpg.DuplicateDatabaseError):
+            await self.create_database(TEMPLATE)
+            connection = await asyncpg.connect(self.url(TEMPLATE))
+            try:
+                await migrate(connection, known_migrations("postgresql"))
+            finally:
+                await connection.close()
+        await self.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
+
+    async def drop_copies(self) -> None:
+        """Drop the databases of worlds, which together would fill a disk."""
+        connection = await asyncpg.connect(self.url())
+        try:
+            names = "SELECT datname FROM pg_database WHERE datname LIKE 'world_%'"
+            for (name,) in await connection.fetch(names):
+                await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        finally:
+            await connection.close()
 
     async def execute(self, text: str, database: str = "postgres") -> None:
         connection = await asyncpg.connect(self.url(database))
