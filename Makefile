@@ -4,6 +4,8 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 READY := .venv/ready
+# Where memory serves as a disk: most tests are not about disks, and wait for them.
+IN_MEMORY := $(shell test "$$(df --output=avail /dev/shm 2> /dev/null | tail -1)" -gt 8000000 2> /dev/null && echo TMPDIR=/dev/shm)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,10 +18,10 @@ run: $(READY) ## Run the whole service with a chain of its own, on this machine
 	$(BIN)/imprint dev
 
 test: $(READY) ## Run the tests that need Python alone
-	$(BIN)/pytest -q -n 2 --dist worksteal
+	$(IN_MEMORY) $(BIN)/pytest -q -n 2 --dist worksteal
 
 fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
-	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/web/test_schemathesis.py
+	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/fuzz
 
 check: $(READY) ## Lint, formatting, types, import contracts and house rules (with Node: of all TypeScript, too)
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory check-site; \
@@ -33,7 +35,7 @@ check: $(READY) ## Lint, formatting, types, import contracts and house rules (wi
 fix: $(READY) ## Repair what lint and formatting can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/python tools/write_tables.py
+	$(BIN)/python -m tools.write_tables
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory fix-site; fi
 
 fix-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## As fix, for TypeScript alone (needs Node)
@@ -83,7 +85,7 @@ test-pinata: $(READY) tests/pinata_sdk/node_modules/.ready ## Run Pinata's own c
 	$(BIN)/pytest -q tests/pinata_sdk
 
 test-crash: $(READY) ## End the service at every step and moment, fill its disk, trace its calls (KILLS=50)
-	@command -v strace > /dev/null || [ "$$(id -u)" != 0 ] || apt-get install -qq -y strace > /dev/null 2>&1 || true
+	@tools/install-strace
 	KILLS=$(or $(KILLS),50) $(BIN)/pytest -q -rs tests/crash
 
 test-hostile: $(READY) ## Attack the service while an honest client uses it; ATTACK=name for one attack
@@ -101,9 +103,13 @@ test-s3: $(READY) ## Run the content store against a real object store, healthy 
 test-wheel: $(READY) ## Install the built package, and run its commands (WHEEL_PYTHON=python3.13 for another Python)
 	WHEEL_PYTHON=$(WHEEL_PYTHON) $(BIN)/pytest -q -rs -n 2 --dist loadfile tests/wheel
 
-test-deploy: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Try the files of deploy/: image, compose, units, manifests, proxies, alerts (Debian, as root; needs Node)
+test-deploy: $(READY) ## Try the files of deploy/: image, compose, units, manifests, alerts (Debian, as root)
 	tools/install-deploy-tools
-	$(BIN)/pytest -q -rs tests/deploy
+	$(BIN)/pytest -q -rs tests/deploy --ignore-glob '*/test_proxies*.py'
+
+test-proxies: $(READY) tests/clients/node_modules/.ready clients/typescript/dist/.ready ## Use the service through nginx, Caddy and HAProxy (Debian, as root; needs Node)
+	tools/install-deploy-tools
+	$(BIN)/pytest -q -rs tests/deploy/test_proxies*.py
 
 test-generators: $(READY) tests/generators/node_modules/.ready tests/generators/.venv/ready ## Generate clients from the description and use them (needs Node)
 	$(BIN)/pytest -q tests/generators
@@ -113,6 +119,19 @@ test-browser: $(READY) .venv/browser tests/browser/node_modules/.ready ## Use th
 	@# What failed beside another browser is tried once more alone: what fails twice is broken.
 	$(BIN)/pytest -q -rs -n 2 --dist loadfile tests/browser || \
 		$(BIN)/pytest -q -rs --last-failed --last-failed-no-failures none tests/browser
+
+test-everything: $(READY) ## Run every suite in full, and say what ran, for how long and what was skipped
+	$(BIN)/python -m tools.suites everything
+
+# What suites that run side by side must not install at the same time.
+suites-ready: $(READY) .venv/browser tests/generators/.venv/ready clients/typescript/dist/.ready \
+		$(patsubst %/package-lock.json,%/node_modules/.ready,$(wildcard site/package-lock.json contracts/package-lock.json examples/*/package-lock.json tests/*/package-lock.json))
+	tools/install-strace
+	tools/install-browser
+	tools/install-faketime
+	tools/install-deploy-tools
+	tools/build-kubo
+	tools/build-minio
 
 screenshots: $(READY) .venv/browser ## Take a picture of every page into docs/pictures (Debian)
 	tools/install-browser
@@ -168,5 +187,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run site check-site fix-site test fuzz simulate check fix bench bench-paint bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-generators test-browser screenshots release lock lock-generators lock-browser clean
+.PHONY: help run site check-site fix-site test fuzz simulate check fix bench bench-paint bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-proxies test-generators test-browser test-everything suites-ready screenshots release lock lock-generators lock-browser clean
 .SECONDARY:

@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from tests.postgresql import Server, keeping_records_on
+from tests.shares import cases_of_other_shares
 from tests.world import World, open_world
 
 # No test depends on the speed of the machine, and the same code gets the same examples:
@@ -19,6 +20,14 @@ hypothesis.settings.register_profile(
     "repeat", parent=hypothesis.settings.get_profile("explore"), derandomize=True
 )
 hypothesis.settings.load_profile("repeat")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run one share of the rotating cases if SHARE names one."""
+    if others := cases_of_other_shares(items, os.environ.get("SHARE", "0/1")):
+        config.hook.pytest_deselected(items=others)
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="module")

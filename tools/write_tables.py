@@ -1,10 +1,11 @@
-"""Writes the generated parts of the documentation: settings, error codes, commands, metrics."""
+"""Writes the generated tables of the documentation: settings, codes, commands, metrics, suites."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 from prometheus_client import Counter, Gauge, Histogram
+from tools.suites import ROOT, SUITES, Suite
 
 from imprint import metrics
 from imprint.cli import COMMANDS
@@ -15,7 +16,7 @@ from imprint.settings.values import GROUPS
 from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
 from imprint.web.problems import FAILURE, STATUSES
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 
 
 def main() -> None:
@@ -45,6 +46,11 @@ def update_metrics(page: str) -> str:
     return _replace_table(page, "metrics", _render_metrics())
 
 
+def update_suites(page: str) -> str:
+    """The page with the current table of test suites."""
+    return _replace_table(page, "suites", _render_suites())
+
+
 def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
     """The metrics by the names that Prometheus has for them."""
     found = [m for m in vars(metrics).values() if isinstance(m, Counter | Gauge | Histogram)]
@@ -60,6 +66,7 @@ PAGES: dict[Path, Callable[[str], str]] = {
     DOCS / "configuration.md": update_settings,
     DOCS / "errors.md": update_codes,
     DOCS / "monitoring.md": update_metrics,
+    ROOT / "CONTRIBUTING.md": update_suites,
 }
 """The pages with a generated table, and the function that updates each."""
 
@@ -132,6 +139,20 @@ def _render_metrics() -> str:
         labels = ", ".join(f"`{label}`" for label in metric._labelnames)
         lines.append(f"| `{name}` | {family.type} | {labels} | {family.documentation} |")
     return "\n".join(["| metric | kind | labels | meaning |", "|---|---|---|---|", *lines]) + "\n"
+
+
+def _render_suites() -> str:
+    rows = [
+        f"| `make {each.target}` | {each.finds} | {each.seconds} | {_render_share(each)} |"
+        for each in SUITES
+    ]
+    head = ["| suite | what only it can find | seconds | in CI |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def _render_share(suite: Suite) -> str:
+    share = "all" if suite.shares == 1 else f"1/{suite.shares}"
+    return f"{share}, if reached" if suite.reach else share
 
 
 if __name__ == "__main__":

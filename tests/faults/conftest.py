@@ -11,6 +11,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("records", ["sqlite", "postgresql"], indirect=True, scope="module")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let all cases of this suite rotate."""
+    item.add_marker("rotates")
+
+
 @pytest.fixture
 def own_server() -> Iterator[Server]:
     """A PostgreSQL server that a test may kill."""

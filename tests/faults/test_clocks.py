@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from tests.faults.scene import (
     LONG,
     POLL_SECONDS,
@@ -169,7 +168,6 @@ async def test_a_reader_who_sold_loses_access_after_a_corrected_clock(
 # What takes as long as the service promises
 
 
-@pytest.mark.skipif(not LONG, reason="waits for half a minute until nobody has followed for long")
 async def test_that_nobody_follows_is_said(tmp_path: Path, records: None):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS=FOLLOW) as scene:
         replica = scene.replica()
@@ -216,7 +214,6 @@ async def run_statement(tx: Transaction, text: str) -> None:
     await tx.execute(text)
 
 
-@pytest.mark.skipif(not LONG, reason="waits for a minute until the lease of a dead command ends")
 async def test_a_command_waits_for_a_dead_one_at_most_a_minute_and_says_so(tmp_path: Path):
     # Backups are of records in SQLite, whatever the test before this one used.
     database = f"sqlite:///{tmp_path / 'records.db'}"

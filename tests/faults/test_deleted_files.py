@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.faults.scene import LONG, Replica, Scene, open_scene
+from tests.faults.scene import Replica, Scene, open_scene
 
 WRITERS = 4
 BEFORE = 20
@@ -54,9 +54,6 @@ FAULTS: dict[str, Callable[[Path], None]] = {
     "log replaced": replace("-wal"),
     "folder moved": move_folder,
 }
-
-OFTEN = ("log deleted", "log and its index deleted", "catalog deleted", "catalog replaced")
-"""Those that are tried with every change."""
 
 KEPT = {"log deleted", "index of the log deleted", "log and its index deleted"}
 """After these, everything that was acknowledged is there again after a kill."""
@@ -104,7 +101,7 @@ async def found_after_a_kill(scene: Scene, replica: Replica, cids: list[str]) ->
     return found
 
 
-@pytest.mark.parametrize("fault", FAULTS if LONG else OFTEN)
+@pytest.mark.parametrize("fault", FAULTS)
 async def test_no_write_is_acknowledged_that_the_next_kill_loses(tmp_path: Path, fault: str):
     async with open_scene(tmp_path, RATE_LIMITS="off") as scene:
         replica = scene.replica()

@@ -206,7 +206,7 @@ async def test_connections_that_wait_for_a_worker_are_served_before_the_end(tmp_
         assert await asyncio.to_thread(replica.process.wait, 60) == 0
 
 
-@pytest.mark.parametrize("workers", ["2", "1"] if LONG else ["2"])
+@pytest.mark.parametrize("workers", ["2", "1"])
 async def test_a_body_that_does_not_arrive_holds_no_stop(tmp_path: Path, workers: str):
     async with open_scene(tmp_path, WORKERS=workers, BODY_TIMEOUT_SECONDS="600") as scene:
         replica = scene.replica()

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
 from tests.documents import list_documents
 from tests.faults.scene import LONG, Replica, Scene, open_scene
 from tests.faults.test_restarts import until
@@ -93,7 +92,6 @@ async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(
         assert list_documents(tmp_path / "data" / "content") == documents
 
 
-@pytest.mark.skipif(not LONG, reason="a service looks at the marker every ten seconds")
 async def test_a_service_whose_documents_are_adopted_stores_and_destroys_nothing_more(
     tmp_path: Path,
 ) -> None:

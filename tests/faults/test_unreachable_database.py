@@ -11,16 +11,13 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.faults.scene import LONG, Replica, Scene, open_scene
+from tests.faults.scene import Replica, Scene, open_scene
 from tests.faults.test_restarts import SECONDS, until, workers_of
 from tests.postgresql import Server, keeping_records_on
 from tests.processes import PLAIN, free_port, has_ended
 
 WAITS = "start-up waits for a dependency"
 GOES_ON = "start-up goes on"
-
-
-WORKERS = ["2", "1"] if LONG else ["2"]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +69,7 @@ async def start_all(replica: Replica, workers: int) -> None:
     await until(lambda: replica.log.count("Started server process") == workers)
 
 
-@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("workers", ["2", "1"])
 async def test_a_service_starts_when_its_server_does(tmp_path: Path, server: Server, workers: str):
     async with open_scene(tmp_path, WORKERS=workers) as scene:
         server.kill()
@@ -107,7 +104,7 @@ async def test_a_service_starts_when_the_file_is_no_longer_locked(tmp_path: Path
         await scene.world.create(scene.world.wallet(0))
 
 
-@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("workers", ["2", "1"])
 async def test_a_service_that_waits_is_not_ready_and_stops_at_once(tmp_path: Path, workers: str):
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
     given = {"WORKERS": workers, "DATABASE_URL": nowhere, "METRICS_PORT": str(free_port())}

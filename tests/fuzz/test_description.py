@@ -14,7 +14,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import Status, events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.schemas import BaseSchema
-from tests.web.live import Live, run_live
+from tests.fuzz.live import Live, run_live
 from tests.web.narrowed import narrow
 
 from imprint.web.docs.operations import OPERATIONS

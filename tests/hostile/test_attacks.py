@@ -14,6 +14,7 @@ def test_every_attack_is_documented():
     assert table.strip() == write_rows(ATTACKS)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_an_attack_stops_nobody(
     attack: Attack,

@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.house.sources import ROOT, SOURCE, kept_files, place
-from tools.write_tables import update_codes, update_commands, update_metrics, update_settings
+from tools.write_tables import (
+    update_codes,
+    update_commands,
+    update_metrics,
+    update_settings,
+    update_suites,
+)
 
 from imprint.domain.errors import Code
 from imprint.marketplace import artifact
@@ -54,6 +60,11 @@ def test_the_list_of_commands_is_up_to_date():
 def test_the_table_of_metrics_is_up_to_date():
     page = MONITORING.read_text(encoding="utf-8")
     assert page == update_metrics(page), "run: make fix"
+
+
+def test_the_table_of_suites_is_up_to_date():
+    page = CONTRIBUTING.read_text(encoding="utf-8")
+    assert page == update_suites(page), "run: make fix"
 
 
 def test_every_setting_named_in_a_page_exists():

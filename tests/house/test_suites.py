@@ -1,0 +1,261 @@
+"""The rules by which CI chooses suites, and shares of them."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.house.sources import ROOT, imports_in, place, python_files, syntax_tree
+from tests.shares import cases_of_other_shares
+from tools.suites import (
+    REACHES_ALL,
+    SUITES,
+    TENTH,
+    Outcome,
+    Suite,
+    count_cases,
+    digest_of,
+    files_matching,
+    is_unreached,
+    run_suites,
+    summarise,
+)
+
+SKIPPABLE = {suite.target: suite for suite in SUITES if suite.reach}
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def reaching(suite: Suite) -> set[Path]:
+    return {*files_matching((*REACHES_ALL, *suite.reach))}
+
+
+# Suites
+
+
+def test_every_test_target_is_a_suite():
+    targets = set(re.findall(r"^(test[a-z0-9-]*|check|fuzz|simulate):", MAKEFILE, re.MULTILINE))
+    assert {suite.target for suite in SUITES} == targets - {"test-everything"}
+
+
+def test_every_suite_that_the_python_tests_leave_out_has_a_target():
+    for folder in (path.parent for path in python_files("tests") if path.name == "conftest.py"):
+        assert f"tests/{folder.name}" in MAKEFILE or folder.name not in _not_collected(), folder
+
+
+def _not_collected() -> str:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return project.partition("norecursedirs = [")[2].partition("]")[0]
+
+
+# What a change reaches
+
+
+def test_only_three_suites_are_ever_skipped():
+    assert {*SKIPPABLE} == {"test-deploy", "test-generators", "test-pinata"}
+
+
+@pytest.mark.parametrize(
+    "pattern", [*REACHES_ALL, *(each for suite in SKIPPABLE.values() for each in suite.reach)]
+)
+def test_every_pattern_matches_a_file(pattern: str):
+    assert files_matching([pattern])
+
+
+@pytest.mark.parametrize("target", SKIPPABLE)
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "requirements.lock",
+        "deploy/requirements.lock",
+        "site/package-lock.json",
+        "tests/kubo/go.sum",
+        "pyproject.toml",
+        "Makefile",
+        *(place(path) for path in python_files("src/imprint/settings", "src/imprint/cli")),
+    ],
+)
+def test_a_lock_a_setting_or_a_command_reaches_every_suite(target: str, changed: str):
+    assert ROOT / changed in reaching(SKIPPABLE[target])
+
+
+@pytest.mark.parametrize("target", SKIPPABLE)
+def test_a_schema_reaches_every_suite(target: str):
+    schemas = {
+        path
+        for path in python_files("src")
+        if re.search(r"CREATE (TABLE|INDEX|UNIQUE|VIRTUAL|TRIGGER)", path.read_text("utf-8"))
+    }
+    assert schemas
+    assert {place(path) for path in schemas - reaching(SKIPPABLE[target])} == set()
+
+
+@pytest.mark.parametrize(
+    ("target", "folder"),
+    [
+        ("test-deploy", "tests/deploy"),
+        ("test-generators", "tests/generators"),
+        ("test-pinata", "tests/pinata_sdk"),
+    ],
+)
+def test_a_test_module_reaches_the_suites_that_import_it(target: str, folder: str):
+    waiting, imported = python_files(folder), set()
+    while waiting:
+        path = waiting.pop()
+        if path not in imported:
+            imported.add(path)
+            waiting += _imported_tests(path)
+    missing = {place(path) for path in imported - reaching(SKIPPABLE[target])}
+    assert missing == set()
+
+
+def _imported_tests(path: Path) -> Iterator[Path]:
+    for name in imports_in(syntax_tree(path)):
+        file = ROOT.joinpath(*name.split(".")).with_suffix(".py")
+        if name.startswith("tests.") and file.exists():
+            yield file
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository with a file for each kind of pattern."""
+    for name in ("requirements.lock", "src/imprint/settings/groups.py", "deploy/imprint.service"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("one\n")
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("changed", "skipped"),
+    [
+        (None, True),
+        ("src/imprint/services/feeds.py", True),
+        ("deploy/imprint.service", False),
+        ("deploy/another.service", False),
+        ("requirements.lock", False),
+        ("src/imprint/settings/groups.py", False),
+    ],
+)
+def test_a_suite_is_skipped_while_its_files_are_those_it_passed_with(
+    checkout: Path, changed: str | None, skipped: bool
+):
+    suite = Suite("test-deploy", "", 0, reach=("deploy/**",))
+    passed = {"test-deploy": digest_of(suite, checkout)}
+    if changed:
+        (checkout / changed).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / changed).write_text("two\n")
+    assert is_unreached(suite, TENTH + 1, passed, checkout) == skipped
+    assert not is_unreached(suite, TENTH, passed, checkout)
+
+
+def test_a_deleted_file_and_another_description_are_changes(checkout: Path):
+    said = ["one"]
+    suite = Suite("test-deploy", "", 0, reach=("deploy/**",), reads=lambda: said[0])
+    first = digest_of(suite, checkout)
+    said[0] = "another"
+    second = digest_of(suite, checkout)
+    shutil.rmtree(checkout / "deploy")
+    assert len({first, second, digest_of(suite, checkout)}) == 3
+
+
+def test_a_suite_that_never_passed_runs(checkout: Path):
+    suite = Suite("test-deploy", "", 0, reach=("deploy/**",))
+    assert not is_unreached(suite, 1, {}, checkout)
+
+
+def test_a_suite_that_every_change_reaches_runs(checkout: Path):
+    suite = Suite("test", "", 0)
+    assert not is_unreached(suite, 1, {"test": digest_of(suite, checkout)}, checkout)
+
+
+# Shares
+
+
+def case(name: str, *together: str, **parameters: str) -> Any:
+    """A case that rotates."""
+    path = Path(name.partition("::")[0])
+    marker = SimpleNamespace(args=together)
+    callspec = SimpleNamespace(params=parameters)
+    return SimpleNamespace(
+        nodeid=name, path=path, callspec=callspec, get_closest_marker=lambda _: marker
+    )
+
+
+def kept(items: list[Any], share: str) -> list[str]:
+    others = cases_of_other_shares(items, share)
+    return [each.nodeid for each in items if each not in others]
+
+
+def test_every_case_is_in_one_share():
+    items = [case(f"tests/a.py::{number}") for number in range(7)]
+    shares = [kept(items, f"{number}/3") for number in range(3)]
+    assert [len(share) for share in shares] == [3, 2, 2]
+    assert sorted(name for share in shares for name in share) == kept(items, "0/1")
+
+
+def test_a_case_that_does_not_rotate_is_in_every_share():
+    steady = SimpleNamespace(nodeid="steady", get_closest_marker=lambda _: None)
+    assert [kept([case("a.py::1"), steady], f"{number}/2") for number in range(2)] == [
+        ["a.py::1", "steady"],
+        ["steady"],
+    ]
+
+
+def test_cases_that_share_a_module_or_a_parameter_go_together():
+    modules = [case(f"tests/{name}.py::{n}", "module") for name in "ab" for n in range(2)]
+    assert kept(modules, "1/2") == ["tests/b.py::0", "tests/b.py::1"]
+    proxies = [case(f"a.py::{n}[{p}]", "proxy", proxy=p) for n in range(2) for p in ("x", "y")]
+    assert kept(proxies, "0/2") == ["a.py::0[x]", "a.py::1[x]"]
+
+
+# The runner
+
+
+async def test_suites_run_side_by_side_as_far_as_the_cores_allow():
+    events: list[str] = []
+
+    async def run(suite: Suite, _: dict[str, str]) -> Outcome:
+        events.append(f"{suite.target} begins")
+        await asyncio.sleep(0)
+        events.append(f"{suite.target} ends")
+        return Outcome(suite)
+
+    plan = [Suite("a", "", 0, cores=1), Suite("b", "", 0, cores=1), Suite("c", "", 0, cores=2)]
+    outcomes = await run_suites([(suite, {}) for suite in plan], run)
+    assert {*events[:2]} == {"a begins", "b begins"}
+    assert events[-2:] == ["c begins", "c ends"]
+    assert {each.suite.target for each in outcomes} == {"a", "b", "c"}
+
+
+async def test_nothing_begins_after_a_suite_has_failed():
+    async def run(suite: Suite, _: dict[str, str]) -> Outcome:
+        return Outcome(suite, status=1)
+
+    outcomes = await run_suites([(Suite(name, "", 0), {}) for name in "ab"], run)
+    assert [each.suite.target for each in outcomes] == ["a"]
+
+
+def test_cases_are_counted_from_the_closing_lines():
+    log = (
+        "ℹ pass 12\n...\n3 passed, 1 skipped, 2 deselected in 1.24s\n"
+        "===== 5 passed in 65.02s (0:01:05) =====\n"
+    )
+    assert count_cases(log) == {"passed": 20, "skipped": 1, "deselected": 2}
+
+
+def test_the_summary_says_what_ran_and_what_did_not():
+    ran = Outcome(Suite("test", "", 0), seconds=61.4, counts={"passed": 3})
+    failed = Outcome(Suite("check", "", 0), status=2, seconds=1)
+    skipped = Outcome(Suite("test-deploy", "", 0), left_out="not reached")
+    table = summarise([ran, failed, skipped], 70).splitlines()
+    assert [line.split() for line in table[1:]] == [
+        ["test", "61", "3", "passed"],
+        ["check", "1", "FAILED"],
+        ["test-deploy", "not", "reached"],
+        ["altogether", "70"],
+    ]

@@ -1,0 +1,282 @@
+"""The test suites, and a runner for all of them: `python -m tools.suites ci` or `everything`."""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from imprint import __version__
+from imprint.web.docs.openapi import describe_interface
+
+ROOT = Path(__file__).parents[1]
+LOGS = ROOT / ".tools" / "suites"
+PASSED = ROOT / ".ci" / "passed.json"
+"""The digest of the files that reach a suite, as they were when it last passed."""
+
+MAKE = ("make", "--no-print-directory")
+
+CORES = 2
+"""Suites run side by side until they keep this many cores busy."""
+
+TENTH = 10
+"""Every tenth commit runs every suite: what a suite is run with changes, too."""
+
+REACHES_ALL = (
+    "**/*.lock",
+    "**/*lock.json",
+    "**/go.sum",
+    ".ci/run",
+    "Makefile",
+    "pyproject.toml",
+    "src/imprint/__init__.py",
+    "src/imprint/adapters/archives/**",
+    "src/imprint/adapters/catalog/**",
+    "src/imprint/adapters/content/embedded.py",
+    "src/imprint/cli/**",
+    "src/imprint/settings/**",
+    "tests/*.py",
+    "tools/**",
+)
+"""A change of a lock, a setting, a command or a schema reaches every suite."""
+
+
+def render_description() -> str:
+    """The OpenAPI description, which generators read."""
+    return json.dumps(describe_interface(__version__))
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One make target.
+
+    `cores` are those that it keeps busy. In CI it runs one of `shares` shares of the cases that
+    rotate, and not at all if it has a `reach` and neither a file there nor what it `reads` has
+    changed since it passed. `seconds` were measured in CI.
+    """
+
+    target: str
+    finds: str
+    seconds: int
+    cores: int = CORES
+    shares: int = 1
+    reach: tuple[str, ...] = ()
+    reads: Callable[[], str] | None = None
+
+
+SUITES = (
+    Suite("check", "types, import contracts, stale docs, faults in the pages' logic", 70),
+    Suite("simulate", "a sequence of operations after which service and model differ", 62),
+    Suite("test", "a wrong rule, a missing refusal, a leak; on both databases", 350),
+    Suite("fuzz", "a response that the OpenAPI description does not allow", 64, cores=1),
+    Suite("test-clients", "a client of viem, ethers or siwe that no longer works", 112, cores=1),
+    Suite("test-browser", "a page that breaks in a browser, its scripts, its policy", 500),
+    Suite("test-chain", "what a real node or wallet contract does differently", 167),
+    Suite("test-crash", "a write that a kill or a full disk loses or halves", 256, 1, shares=2),
+    Suite("test-faults", "a wrong outcome of restarts, outages, clocks, damage", 338, 1, shares=3),
+    Suite("test-s3", "what a real object store does differently", 98),
+    Suite("test-kubo", "what a real IPFS node does differently", 45),
+    Suite("test-hostile", "an attack that takes the service from others", 376, shares=4),
+    Suite("test-wheel", "a file or dependency that the package lacks", 94, cores=1),
+    Suite(
+        "test-proxies", "a limit or header that nginx, Caddy or HAProxy breaks", 150, 1, shares=3
+    ),
+    Suite(
+        "test-deploy",
+        "an image, unit, compose file, manifest or alert that does not work",
+        200,
+        cores=1,
+        shares=2,
+        reach=(
+            "deploy/**",
+            "docs/deploying.md",
+            "src/imprint/adapters/images/**",
+            "src/imprint/bootstrap/**",
+            "src/imprint/metrics.py",
+            "src/imprint/server/**",
+            "tests/adapters/content/*_fake.py",
+            "tests/clients/suites.py",
+            "tests/crash/*.py",
+            "tests/deploy/**",
+            "tests/faults/*.py",
+        ),
+    ),
+    Suite(
+        "test-generators",
+        "a description that generators and linters do not understand",
+        67,
+        cores=1,
+        reach=("tests/generators/**",),
+        reads=render_description,
+    ),
+    Suite(
+        "test-pinata",
+        "a difference between Pinata and our double of it",
+        10,
+        cores=1,
+        reach=(
+            "src/imprint/adapters/content/pinata*.py",
+            "tests/adapters/content/*_fake.py",
+            "tests/adapters/content/workbenches.py",
+            "tests/pinata_sdk/**",
+        ),
+    ),
+)
+"""In the order in which they run: what fails soon comes first, and neighbours share the cores."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a suite: its log, its seconds, or why it did not run."""
+
+    suite: Suite
+    left_out: str = ""
+    status: int = 0
+    seconds: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def files_matching(patterns: Iterable[str], root: Path = ROOT) -> list[Path]:
+    """The files of the project that match, sorted; a pattern is a glob of git."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
+    globs = [f":(glob){pattern}" for pattern in patterns]
+    listed = subprocess.run([*command, *globs], cwd=root, capture_output=True, check=True)  # noqa: S603
+    names = sorted(set(listed.stdout.decode().split("\0")) - {""})
+    return [root / name for name in names if (root / name).is_file()]
+
+
+def digest_of(suite: Suite, root: Path = ROOT) -> str:
+    """A digest of every file that reaches the suite."""
+    hashed = sha256()
+    for path in files_matching((*REACHES_ALL, *suite.reach), root):
+        content = path.read_bytes()
+        hashed.update(f"{path.relative_to(root)} {len(content)}\n".encode())
+        hashed.update(content)
+    hashed.update(suite.reads().encode() if suite.reads else b"")
+    return hashed.hexdigest()
+
+
+def is_unreached(suite: Suite, commit: int, passed: dict[str, str], root: Path = ROOT) -> bool:
+    """Whether nothing that reaches the suite has changed since it last passed."""
+    if not suite.reach or commit % TENTH == 0:
+        return False
+    return passed.get(suite.target) == digest_of(suite, root)
+
+
+def count_commits() -> int:
+    """The number of commits up to this one, which chooses the shares."""
+    command = ["git", "rev-list", "--count", "HEAD"]
+    counted = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
+    return int(counted.stdout)
+
+
+def read_passed() -> dict[str, str]:
+    """The recorded digests, by suite."""
+    return dict(json.loads(PASSED.read_text("utf-8"))) if PASSED.exists() else {}
+
+
+def write_passed(outcomes: Iterable[Outcome]) -> None:
+    """Record the digests of the suites that ran and passed."""
+    ran = [each.suite for each in outcomes if not each.left_out and not each.status]
+    passed = read_passed() | {suite.target: digest_of(suite) for suite in ran if suite.reach}
+    if passed != read_passed():
+        PASSED.write_text(json.dumps(passed, indent=2, sort_keys=True) + "\n", "utf-8")
+
+
+def count_cases(log: str) -> dict[str, int]:
+    """How many cases the closing lines of pytest and of Node's test runner count, by kind."""
+    counts: dict[str, int] = {}
+    for line in re.findall(r"^=* ?((?:\d+ [a-z]+,? ?)+) in [\d.]+s", log, re.MULTILINE):
+        for number, kind in re.findall(r"(\d+) ([a-z]+)", line):
+            counts[kind] = counts.get(kind, 0) + int(number)
+    for number in re.findall(r"^\S+ pass (\d+)$", log, re.MULTILINE):
+        counts["passed"] = counts.get("passed", 0) + int(number)
+    return counts
+
+
+async def run_suite(suite: Suite, environ: dict[str, str]) -> Outcome:
+    """Run the target, and print its log when it has ended."""
+    began = time.monotonic()
+    command = [*MAKE, suite.target]
+    log = LOGS / f"{suite.target}.log"
+    print(f"==> make {suite.target}", flush=True)
+    with log.open("wb") as sink:
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=ROOT, env=os.environ | environ, stdout=sink, stderr=sink
+        )
+        status = await process.wait()
+    seconds = time.monotonic() - began
+    written = log.read_text("utf-8", "replace")
+    became = "failed" if status else "passed"
+    print(f"{written}==> make {suite.target} {became} in {seconds:.0f} s", flush=True)
+    return Outcome(suite, "", status, seconds, count_cases(written))
+
+
+Run = Callable[[Suite, dict[str, str]], Coroutine[None, None, Outcome]]
+
+
+async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> list[Outcome]:
+    """Run them in this order, side by side as far as the cores allow, until one fails."""
+    outcomes: list[Outcome] = []
+    running: dict[asyncio.Task[Outcome], Suite] = {}
+
+    async def wait_for_cores(wanted: int) -> None:
+        while running and CORES - sum(each.cores for each in running.values()) < wanted:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                del running[task]
+                outcomes.append(task.result())
+
+    for suite, environ in plan:
+        await wait_for_cores(suite.cores)
+        if any(each.status for each in outcomes):
+            break
+        running[asyncio.create_task(run(suite, environ))] = suite
+    await wait_for_cores(CORES)
+    return outcomes
+
+
+def summarise(outcomes: Sequence[Outcome], seconds: float) -> str:
+    """A table of what ran, for how long, and what was left out."""
+    lines = [f"{'suite':<16} {'seconds':>7}  cases"]
+    for each in outcomes:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in each.counts.items())
+        took = "" if each.left_out else f"{each.seconds:.0f}"
+        failed = "FAILED  " if each.status else ""
+        lines.append(f"{each.suite.target:<16} {took:>7}  {failed}{each.left_out or kinds}")
+    lines.append(f"{'altogether':<16} {seconds:>7.0f}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the suites and exit with 1 if one failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scope", choices=["ci", "everything"])
+    in_ci = parser.parse_args().scope == "ci"
+    began, commit, passed = time.monotonic(), count_commits(), read_passed()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    subprocess.run([*MAKE, "suites-ready"], cwd=ROOT, check=True)  # noqa: S603
+    unreached = [suite for suite in SUITES if in_ci and is_unreached(suite, commit, passed)]
+    chosen = [suite for suite in SUITES if suite not in unreached]
+    plan = [
+        (each, {"SHARE": f"{commit % each.shares}/{each.shares}"} if in_ci else {"LONG": "1"})
+        for each in chosen
+    ]
+    outcomes = asyncio.run(run_suites(plan, run_suite))
+    write_passed(outcomes)
+    ran = {each.suite for each in outcomes}
+    outcomes += [Outcome(each, "not reached by what changed since it passed") for each in unreached]
+    outcomes += [Outcome(each, "not begun") for each in chosen if each not in ran]
+    print(summarise(outcomes, time.monotonic() - began))
+    sys.exit(any(each.status for each in outcomes))
+
+
+if __name__ == "__main__":
+    main()
