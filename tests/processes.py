@@ -28,10 +28,15 @@ REFUSED_BY_FETCH = {10_080}
 
 
 def _draw_ports() -> list[int]:
-    """The ports of this worker, in an order that no other process has."""
+    """The ports of this worker, in an order that no other process has.
+
+    Suites that run side by side have a LANE each, such as `1/2`.
+    """
+    lane, _, lanes = os.environ.get("LANE", "0/1").partition("/")
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    ports = [port for port in PORTS if port not in REFUSED_BY_FETCH][worker::workers]
+    ports = [port for port in PORTS if port not in REFUSED_BY_FETCH]
+    ports = ports[int(lane) :: int(lanes)][worker::workers]
     # Not of the shared generator: a test that seeds it would draw as another one does.
     random.SystemRandom().shuffle(ports)
     return ports

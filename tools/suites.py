@@ -223,22 +223,28 @@ Run = Callable[[Suite, dict[str, str]], Coroutine[None, None, Outcome]]
 
 
 async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> list[Outcome]:
-    """Run them in this order, side by side as far as the cores allow, until one fails."""
+    """Run them in this order, side by side as far as the cores allow, until one fails.
+
+    Those that run side by side get different values of LANE, and so use different ports.
+    """
     outcomes: list[Outcome] = []
-    running: dict[asyncio.Task[Outcome], Suite] = {}
+    free = {*range(CORES)}
+    running: dict[asyncio.Task[Outcome], set[int]] = {}
 
     async def wait_for_cores(wanted: int) -> None:
-        while running and CORES - sum(each.cores for each in running.values()) < wanted:
+        while len(free) < wanted:
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                del running[task]
+                free.update(running.pop(task))
                 outcomes.append(task.result())
 
     for suite, environ in plan:
         await wait_for_cores(suite.cores)
         if any(each.status for each in outcomes):
             break
-        running[asyncio.create_task(run(suite, environ))] = suite
+        taken = {free.pop() for _ in range(suite.cores)}
+        lane = {"LANE": f"{min(taken)}/{CORES}"}
+        running[asyncio.create_task(run(suite, environ | lane))] = taken
     await wait_for_cores(CORES)
     return outcomes
 

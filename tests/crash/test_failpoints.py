@@ -86,6 +86,7 @@ async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
     ).collect()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("kind", "at"), CASES)
 async def test_a_write_cut_off_is_whole_or_absent(
     tmp_path: Path, fork_server: ForkServer, kind: str, at: str
@@ -143,6 +144,7 @@ async def check_once(world: World, kind: str, cid: str) -> None:
         assert (await world.metadata(cid))["hashtags"] == ["new"]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("at", COLLECTING)
 async def test_a_collection_cut_off_is_finished_by_the_next(
     tmp_path: Path, fork_server: ForkServer, at: str

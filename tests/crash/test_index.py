@@ -117,6 +117,7 @@ async def blocks_indexed(folder: Path) -> tuple[bool, bool]:
         return (False, False) if state is None else (state.block is not None, state.complete)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("at", INDEXING)
 async def test_a_process_that_ends_while_it_indexes_leaves_nothing_twice(
     tmp_path: Path, fork_server: ForkServer, records: None, at: str

@@ -107,6 +107,7 @@ async def opened_and_spent(world: World) -> tuple[int, int]:
     return await catalog.read(read)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("at", ENDS)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_request_cut_off_is_whole_or_absent(

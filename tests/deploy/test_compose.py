@@ -17,6 +17,8 @@ from tests.postgresql import Server
 
 from imprint.settings import Settings, read_settings
 
+pytestmark = pytest.mark.rotates("module")
+
 DEPLOY = ROOT / "deploy"
 NODE = "https://node.example/key"
 DATA = "/data"

@@ -14,6 +14,8 @@ from tests.processes import PLAIN, free_port
 
 import imprint
 
+pytestmark = pytest.mark.rotates("module")
+
 
 @dataclass(frozen=True, slots=True)
 class Deployed:

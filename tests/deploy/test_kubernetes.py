@@ -11,6 +11,8 @@ from tests.deploy.container import ROOT, capture
 
 from imprint.settings import SETTINGS, Settings, read_settings
 
+pytestmark = pytest.mark.rotates("module")
+
 FOLDER = ROOT / "deploy" / "kubernetes"
 Manifest = Mapping[str, Any]
 

@@ -24,6 +24,8 @@ from tests.world import Wallet, picture, problem
 from imprint.settings import SETTINGS
 from imprint.web.requests import ESCAPED, MAX_QUERY, SMALL_BODY
 
+pytestmark = pytest.mark.rotates("proxy")
+
 MAX_CONTENT = 4 * 1024 * 1024
 MAX_IMAGE = 5_000_000
 LARGEST_BODY = ESCAPED * MAX_CONTENT + SMALL_BODY

@@ -26,6 +26,8 @@ from tests.world import Wallet, problem
 
 from imprint.settings import SETTINGS
 
+pytestmark = pytest.mark.rotates("proxy")
+
 READS = 5
 """Reads that one address may send."""
 

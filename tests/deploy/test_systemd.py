@@ -16,6 +16,8 @@ from tests.processes import free_port
 
 from imprint.settings import read_settings
 
+pytestmark = pytest.mark.rotates("module")
+
 FOLDER = ROOT / "deploy" / "systemd"
 UNIT = FOLDER / "imprint.service"
 SETTINGS = FOLDER / "imprint.toml.example"

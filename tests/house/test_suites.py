@@ -218,9 +218,11 @@ def test_cases_that_share_a_module_or_a_parameter_go_together():
 
 async def test_suites_run_side_by_side_as_far_as_the_cores_allow():
     events: list[str] = []
+    lanes: dict[str, str] = {}
 
-    async def run(suite: Suite, _: dict[str, str]) -> Outcome:
+    async def run(suite: Suite, environ: dict[str, str]) -> Outcome:
         events.append(f"{suite.target} begins")
+        lanes[suite.target] = environ["LANE"]
         await asyncio.sleep(0)
         events.append(f"{suite.target} ends")
         return Outcome(suite)
@@ -228,6 +230,7 @@ async def test_suites_run_side_by_side_as_far_as_the_cores_allow():
     plan = [Suite("a", "", 0, cores=1), Suite("b", "", 0, cores=1), Suite("c", "", 0, cores=2)]
     outcomes = await run_suites([(suite, {}) for suite in plan], run)
     assert {*events[:2]} == {"a begins", "b begins"}
+    assert {lanes["a"], lanes["b"]} == {"0/2", "1/2"}
     assert events[-2:] == ["c begins", "c ends"]
     assert {each.suite.target for each in outcomes} == {"a", "b", "c"}
 
