@@ -72,10 +72,6 @@ class Client:
         response = self.http.post("/publish/file", params={"cid": cid}, data=fields, files=image)
         return str(_json(response)["thumbnailCid"])
 
-    def delete(self, account: LocalAccount, cid: str) -> httpx2.Response:
-        body = self.sign(account, "delete")
-        return self.http.post("/delete/file", params={"cid": cid}, json=body)
-
     def read_post(
         self, account: LocalAccount, post_id: int, session: dict[str, str] | None = None
     ) -> httpx2.Response:

@@ -190,9 +190,6 @@ class Anvil:
         kinds = ["address", "uint256", "uint256"]
         return self._call(holder, "transfer", kinds, [receiver.address, post_id, 1])
 
-    def set_price(self, author: LocalAccount, post_id: int, price: int) -> Receipt:
-        return self._call(author, "updatePostPrice", ["uint256"] * 2, [post_id, price])
-
     def _await_receipt(self, tx_hash: str) -> Receipt:
         # The node mines by itself, but responds before it has.
         deadline = time.monotonic() + MINING_SECONDS

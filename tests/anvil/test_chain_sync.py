@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
 from eth_account.signers.local import LocalAccount
@@ -13,13 +12,6 @@ from tests.anvil.node import Anvil, open_account, post_id_of
 from tests.anvil.test_walk import LEGACY
 from tests.processes import Service
 from tests.world import problem
-
-POSTS = 200
-PROMISE = 5.0
-"""Seconds after its block within which a post is one here too."""
-
-BUSY = 15.0
-"""Seconds more on a machine with other work: the posts are also looked at one after the other."""
 
 PATIENCE = 30.0
 
@@ -32,39 +24,6 @@ def service(make_service: MakeService) -> Service:
     opened = make_service(CHAIN_FOLLOW_SECONDS=FOLLOW_SECONDS, RATE_LIMITS="off")
     opened.start()
     return opened
-
-
-@dataclass
-class Waiting:
-    """Posts that the service has not noticed yet, and how long it took for the others."""
-
-    client: Client
-    since: dict[str, float]
-    waits: dict[str, float]
-
-    def look(self) -> None:
-        for cid in list(self.since):
-            if self.client.status(cid) == "onchain":
-                self.waits[cid] = time.monotonic() - self.since.pop(cid)
-
-
-def test_with_every_delivery_lost_each_post_is_onchain_within_seconds(
-    anvil: Anvil, client: Client, alice: LocalAccount
-) -> None:
-    drafts = [client.create(alice, f"Words {number}")["cid"] for number in range(POSTS)]
-    waiting = Waiting(client, {}, {})
-    for number, cid in enumerate(drafts):
-        anvil.create_post(alice, cid)
-        waiting.since[cid] = time.monotonic()
-        if number % 20 == 0:
-            waiting.look()
-    deadline = time.monotonic() + PROMISE + PATIENCE
-    while waiting.since and time.monotonic() < deadline:
-        waiting.look()
-    assert not waiting.since
-    worst = max(waiting.waits.values())
-    print(f"\n{POSTS} posts without a delivery: onchain after {worst:.2f} s at worst")
-    assert worst < PROMISE + BUSY
 
 
 def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE) -> None:

@@ -11,7 +11,6 @@ from tests.contract_wallets import (
     EITHER_WALLETS,
     FACTORY_BEHAVIOURS,
     WALLET_BEHAVIOURS,
-    calldata,
     creation,
     deployment,
     hostile_factory,
@@ -72,19 +71,3 @@ async def test_every_factory_gets_a_verdict(anvil: Anvil, wallets: JsonRpcContra
         for inner in INNER:
             everything = wrap(factory, deployment(spends), inner)
             assert not await wallets.accepts(spender, DIGEST, everything), behaviour
-
-
-async def test_good_wallets_are_accepted(anvil: Anvil, wallets: JsonRpcContractWallets) -> None:
-    owner = new_owner()
-    signature = sign_digest(owner, DIGEST)
-    owned = deploy(anvil, creation("OwnedWallet", owner.address))
-    behind = deploy(anvil, creation("OwnedWallet", new_owner().address))
-    proxy = deploy(anvil, creation("WalletProxy", behind, owner.address))
-    prepared = deploy(anvil, creation("PreparedWallet", owner.address))
-    prepare = calldata("PreparedWallet", "prepare")
-    assert await wallets.accepts(owned, DIGEST, signature)
-    assert await wallets.accepts(proxy, DIGEST, signature)
-    assert not await wallets.accepts(behind, DIGEST, signature)
-    assert not await wallets.accepts(prepared, DIGEST, signature)
-    assert await wallets.accepts(prepared, DIGEST, wrap(prepared, prepare, signature))
-    assert not await wallets.accepts(prepared, DIGEST, signature)

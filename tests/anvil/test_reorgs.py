@@ -1,7 +1,6 @@
 """A real node that reorganizes: posts leave, come back in other blocks, and change places."""
 
 import time
-from collections.abc import Callable
 
 import pytest
 from eth_account.signers.local import LocalAccount
@@ -41,17 +40,15 @@ def replace_blocks(anvil: Anvil, depth: int, transactions: list[tuple[str, int]]
     anvil.rpc("anvil_reorg", depth, transactions)
 
 
-# The node forgets what the world was like hundreds of blocks ago, and then a reorg loses it.
-SHORT_ENOUGH = [range(2, 26), range(26, 38), range(38, 48), range(48, 57), range(57, DEPTH + 1)]
+# Not every depth: the node forgets what the world was like hundreds of blocks ago.
+DEPTHS = (2, 3, 33, DEPTH - 1, DEPTH)
 
 
-@pytest.mark.parametrize("depths", SHORT_ENOUGH, ids=str)
-def test_posts_change_places_in_reorgs_of_every_depth(
-    anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, depths: range
+def test_posts_change_places_in_reorgs_up_to_the_configured_depth(
+    anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount
 ) -> None:
     anvil.mine(DEPTH)
-    began = time.monotonic()
-    for depth in depths:
+    for depth in DEPTHS:
         hers, his = client.create(alice)["cid"], client.create(bob)["cid"]
         first = anvil.create_post(alice, hers)
         second = anvil.create_post(bob, his)
@@ -62,10 +59,9 @@ def test_posts_change_places_in_reorgs_of_every_depth(
         swapped = [(raw_transaction(anvil, second), 0), (raw_transaction(anvil, first), 1)]
         replace_blocks(anvil, depth, swapped)
         wait_for(client, {hers: str(two), his: str(one)})
-    print(f"\n{len(depths)} reorgs followed in {time.monotonic() - began:.1f} s")
 
 
-@pytest.mark.parametrize("depth", [1, 7, 32, 64])
+@pytest.mark.parametrize("depth", [1, DEPTH])
 def test_a_post_that_left_the_chain_is_a_draft_until_it_is_published_again(
     anvil: Anvil, client: Client, alice: LocalAccount, depth: int
 ) -> None:
@@ -83,40 +79,3 @@ def test_a_post_that_left_the_chain_is_a_draft_until_it_is_published_again(
     anvil.create_post(alice, cid)
     wait_for(client, {cid: "1"})
     assert client.read_post(alice, 1).json()["content"] == "Words."
-
-
-def test_a_post_id_given_to_somebody_else_is_theirs(
-    anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount
-) -> None:
-    anvil.mine(DEPTH)
-    hers, his = client.create(alice, "Hers.")["cid"], client.create(bob, "His.")["cid"]
-    anvil.create_post(alice, hers)
-    wait_for(client, {hers: "1", his: None})
-    anvil.reorg(1)
-    anvil.create_post(bob, his)
-    wait_for(client, {hers: None, his: "1"})
-    assert client.read_post(bob, 1).json()["content"] == "His."
-
-
-def test_a_reorg_deeper_than_configured_raises_an_alarm_and_changes_nothing(
-    anvil: Anvil,
-    make_service: MakeService,
-    open_client: Callable[[Service], Client],
-    alice: LocalAccount,
-) -> None:
-    service = make_service(CHAIN_FOLLOW_SECONDS="0.1", CHAIN_REORG_DEPTH="5")
-    service.start()
-    client = open_client(service)
-    anvil.mine(20)
-    cid = client.create(alice)["cid"]
-    anvil.create_post(alice, cid)
-    anvil.mine(8)
-    wait_for(client, {cid: "1"})
-    anvil.reorg(12)
-    anvil.mine(3)
-    deadline = time.monotonic() + TIMEOUT
-    while "deeper than the configured depth" not in service.tail(400):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(0.5)
-    assert client.metadata(cid)["post_id"] == "1"

@@ -1,6 +1,7 @@
 """The installations that the tests of commands share."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,13 +10,18 @@ from tests.cli.installations import fill_folder
 from tests.world import World, open_world
 
 
-@pytest.fixture
-def here(tmp_path) -> Path:
-    """The data folder of an installation with three files."""
-    folder = tmp_path / "here"
-    folder.mkdir()
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of an installation with three files, to be copied."""
+    folder = tmp_path_factory.mktemp("filled")
     asyncio.run(fill_folder(folder))
     return folder
+
+
+@pytest.fixture
+def here(filled: Path, tmp_path: Path) -> Path:
+    """The data folder of an installation with three files."""
+    return shutil.copytree(filled, tmp_path / "here")
 
 
 @pytest.fixture

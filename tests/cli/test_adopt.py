@@ -80,12 +80,6 @@ def test_an_emptied_folder_can_be_adopted(here, strange):
     assert (adopted.exit_code, "0 of 4 documents looked up" in adopted.output) == (0, True)
 
 
-def test_a_store_that_documents_are_copied_to_is_marked(here, tmp_path):
-    copied = run(environment_of(here), "migrate-content", "--to", f"embedded:{tmp_path / 'new'}")
-    assert copied.exit_code == 0
-    assert marker_of(tmp_path / "new") == marker_of(here)
-
-
 def test_documents_are_not_copied_into_the_store_of_another_installation(here, strange, tmp_path):
     other = environment_of(tmp_path / "other")
     result = run(other, "migrate-content", "--to", f"embedded:{here}")

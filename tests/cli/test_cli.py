@@ -38,9 +38,33 @@ def test_every_command_loads_and_has_help(command: str):
     assert result.output.startswith(f"Usage: main {command} [OPTIONS]")
 
 
-def test_the_help_lists_every_command():
-    listed = run({}, "--help").output.split("Commands:\n")[1].splitlines()
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_the_help_lists_every_command(option: str):
+    listed = run({}, option).output.split("Commands:\n")[1].splitlines()
     assert [line.split()[0] for line in listed] == list(COMMANDS)
+
+
+def test_no_arguments_are_wrong_usage_with_the_same_help():
+    result = run({})
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == run({}, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["backup"],
+        ["nonsense"],
+        ["restore", "nowhere", "--to", "data"],
+        ["verify", "nowhere"],
+        ["serve", "--colour"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_explained(arguments: list[str]):
+    result = run({}, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: main")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -38,3 +38,12 @@ async def test_a_node_of_another_chain_is_refused(world: World):
     environ = environment_beside(world) | {"IMPRINT_CHAIN_ID": "5"}
     result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")
     assert (result.exit_code, "chain 5 is configured" in result.output) == (2, True)
+
+
+async def test_a_node_that_is_down_is_the_reason(world: World):
+    environ = environment_beside(world)
+    await world.node.stop()
+    result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")
+    assert isinstance(result.exception, SystemExit)
+    assert result.exit_code in (1, 2)
+    assert result.stderr.strip()

@@ -1,20 +1,25 @@
-"""What a worker of `imprint serve` does before it serves."""
+"""`imprint serve` before it serves."""
 
 import os
 
 import pytest
+from tests.cli.installations import run
 
 from imprint.cli.serve import pin_worker
 
 NO_CPU = 1_000_000
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity"), reason="this system pins no process"
-)
 
-
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system pins no process")
 def test_a_worker_whose_cpu_was_taken_away_serves_without(caplog: pytest.LogCaptureFixture):
     before = os.sched_getaffinity(0)
     pin_worker((min(before), NO_CPU), 1)
     assert os.sched_getaffinity(0) == before
     assert "the worker is not pinned" in caplog.text
+
+
+def test_every_missing_setting_is_named_at_once():
+    result = run({}, "serve")
+    assert (result.exit_code, result.stdout) == (2, "")
+    for name in ("CHAIN_RPC_URL", "CHAIN_ID", "MARKETPLACE_ADDRESS", "JWT_SECRET"):
+        assert f"IMPRINT_{name} is missing" in result.stderr

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 from tests.clients.suites import (
@@ -77,7 +76,6 @@ def test_a_browser_writes_by_a_session_at_two_replicas(
     "command",
     [
         pytest.param(("node", str(EXAMPLES / "viem" / "walk.mjs")), id="viem"),
-        pytest.param((sys.executable, str(EXAMPLES / "publish_a_post.py")), id="python"),
         pytest.param((str(EXAMPLES / "walk.sh"),), id="curl"),
     ],
 )

@@ -1,10 +1,8 @@
-"""Nodes that fail, lie or lag while contract wallets sign: 503 or a refusal, never a wrong yes."""
+"""Nodes that lie or lag while contract wallets sign: a refusal, never a wrong yes."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 from tests.contract_wallets import (
@@ -17,18 +15,10 @@ from tests.contract_wallets import (
     send_to,
 )
 from tests.faults.scene import Scene, open_scene
-from tests.faults.test_clocks import opened, wait_until
 from tests.world import ORIGIN, Node
-from tests.writing_sessions import WritingKey, open_session, send_update
 
-from imprint.adapters.catalog.transaction import Transaction
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
-
-SPENT = """
-SELECT (SELECT count(*) FROM nonces WHERE signer = :wallet)
-     + (SELECT count(*) FROM login_nonces WHERE address = :wallet)
-     + (SELECT count(*) FROM paces) AS count"""
 
 
 def contract_wallet(scene: Scene) -> ContractWallet:
@@ -36,73 +26,6 @@ def contract_wallet(scene: Scene) -> ContractWallet:
     owner = new_owner()
     address = deploy_on(scene.world.chain, creation("OwnedWallet", owner.address))
     return ContractWallet(owner, scene.world.clock, address)
-
-
-async def spent(scene: Scene, wallet: ContractWallet) -> int:
-    """How many nonces and rate limits the catalog has of this wallet."""
-
-    async def read(tx: Transaction) -> int:
-        (row,) = await tx.fetchall(SPENT, wallet=wallet.address)
-        return int(row["count"])
-
-    async with opened(scene) as catalog:
-        return await catalog.read(read)
-
-
-def requests_of(wallet: ContractWallet) -> dict[str, dict[str, Any]]:
-    """One request of each kind that only the wallet's contract can prove."""
-    return {
-        "/auth/login": wallet.sign_login(wallet.login_message()),
-        "/create/group": wallet.sign("create") | {"content": "Words of a contract."},
-        "/writing/sessions": wallet.sign_envelope(WritingKey(wallet).opening()),
-    }
-
-
-def fail(said: bytes) -> bytes:
-    return b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "no"}}'
-
-
-def be_silent(said: bytes) -> None:
-    return None
-
-
-async def test_without_a_node_nothing_is_accepted_and_nothing_spent(tmp_path: Path, records: None):
-    many = {"RATE_WALLET_CHECKS": "9000/60", "RATE_WALLET_CHECKS_PER_ADDRESS": "9000/60"}
-    given = {"PUBLIC_URL": ORIGIN, "RATE_LIMITS": "on", "RATE_SIGNED": "9000/60", **many}
-    async with open_scene(tmp_path, **given) as scene:
-        world, wallet = scene.world, contract_wallet(scene)
-        await scene.replica().start()
-        key = await open_session(world, wallet)
-        draft = await world.create(wallet)
-        for fault in (fail, be_silent):
-            before = await spent(scene, wallet)
-            bodies = requests_of(wallet)
-            world.node.fault = fault
-            for response in await asyncio.gather(
-                *(world.client.post(path, json=body) for path, body in bodies.items())
-            ):
-                assert response.status_code == 503, response.text
-                assert response.json()["code"] == "chain_unavailable"
-            assert await spent(scene, wallet) == before
-            # Keys of accounts and of writing sessions need no node.
-            await world.create(world.wallet(1))
-            response = await send_update(world, key, draft["cid"])
-            assert response.status_code == 200, response.text
-            draft = response.json()["upload"]
-            world.node.fault = None
-            for path, body in bodies.items():
-                await expect_accepted(scene, path, body)
-
-
-async def expect_accepted(scene: Scene, path: str, body: dict[str, Any]) -> None:
-    """The same request is accepted once nodes are asked again."""
-
-    async def is_accepted() -> bool:
-        response = await scene.world.client.post(path, json=body)
-        assert response.status_code in (200, 201, 503), response.text
-        return response.status_code != 503
-
-    await wait_until(is_accepted)
 
 
 @asynccontextmanager

@@ -59,7 +59,7 @@ async def send_from(address: str, port: int, wallet: Wallet) -> tuple[int, dict[
     return int(head.split()[1]), json.loads(rest)
 
 
-async def test_large_creates_from_many_addresses_take_bounded_memory(tmp_path: Path, records: None):
+async def test_large_creates_from_many_addresses_take_bounded_memory(tmp_path: Path):
     async with open_scene(tmp_path, RATE_LIMITS="on", **UNLIMITED) as scene:
         replica, world = scene.replica(), scene.world
         await replica.start()

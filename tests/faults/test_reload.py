@@ -80,7 +80,7 @@ async def scrape_complete(port: int, writes: int) -> dict[str, float]:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_reloads_under_load_drop_nothing_and_counters_never_fall(
-    tmp_path: Path, records: None, workers: str
+    tmp_path: Path, workers: str
 ):
     metrics = free_port()
     async with open_scene(tmp_path, WORKERS=workers, METRICS_PORT=str(metrics)) as scene:
@@ -194,25 +194,6 @@ async def test_what_is_wrong_changes_nothing_and_is_logged(tmp_path: Path, worke
         counted = await scrape(metrics)
         assert counted['imprint_reloads_total{result="failed"}'] == 4
         assert counted['imprint_reloads_total{result="done"}'] == 1
-
-
-async def test_a_new_worker_that_is_killed_ends_the_reload_and_a_stop_ends_all(tmp_path: Path):
-    async with open_scene(tmp_path, WORKERS="1") as scene:
-        replica = scene.replica()
-        await replica.start()
-        old = workers_of(replica)
-        hang_up(replica)
-        await until(lambda: len(workers_of(replica)) == 2)
-        (new,) = workers_of(replica) - old
-        os.kill(new, signal.SIGKILL)
-        await until(lambda: FAILED in replica.log)
-        await scene.world.create(scene.world.wallet(0))
-        assert workers_of(replica) == old
-        hang_up(replica)
-        await until(lambda: len(workers_of(replica)) == 2)
-        workers = workers_of(replica)
-        assert await asyncio.to_thread(replica.process.stop, 60) == 0
-        assert all(map(has_ended, workers))
 
 
 async def test_systemd_is_told_what_happens(tmp_path: Path):

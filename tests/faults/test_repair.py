@@ -23,6 +23,7 @@ from tests.faults.broken_files import (
     zero_page,
 )
 from tests.faults.scene import LONG, Scene, open_scene
+from tests.postgresql import Server, keeping_records_on, records_of
 from tests.processes import Process
 from tests.world import World, open_world
 
@@ -297,12 +298,16 @@ async def test_a_log_whose_databases_are_gone_is_read(tmp_path: Path):
         assert deep.exit_code == 0, deep.output
 
 
-async def test_a_repair_may_be_killed_at_any_moment(tmp_path: Path):
+async def test_a_service_runs_again_after_a_repair_that_was_killed_at_any_moment(tmp_path: Path):
     async with open_scene(tmp_path) as scene:
         world, replica = scene.world, scene.replica()
         await replica.start()
         author = world.wallet(1)
         drafts = [await world.create(author, f"Draft {n}.") for n in range(15)]
+        refused = command(scene, "refused", "repair")
+        refused.spawn()
+        assert await asyncio.to_thread(refused.wait, 60) == 2
+        assert "Another process" in refused.tail()
         assert replica.process.stop() == 0
         catalog = tmp_path / "data" / "imprint.db"
         settle(catalog)
@@ -319,6 +324,7 @@ async def test_a_repair_may_be_killed_at_any_moment(tmp_path: Path):
         for draft in drafts:
             response = await world.read_draft(author, draft["cid"])
             assert response.status_code == 200, response.text
+        assert (await world.send_create(author, "And on.")).status_code == 200
 
 
 async def test_documents_come_from_a_backup_or_are_named(tmp_path: Path):
@@ -349,40 +355,10 @@ def command(scene: Scene, name: str, *arguments: str) -> Process:
     return Process([sys.executable, "-m", "imprint", *arguments], log, environ)
 
 
-async def test_a_service_runs_again_after_a_repair(tmp_path: Path):
-    async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
-        world, replica = scene.world, scene.replica()
-        await replica.start()
-        author = world.wallet(1)
-        drafts = [await world.create(author, f"Draft {n}.") for n in range(30 if LONG else 15)]
-        posted = await world.create(author, "A post.")
-        world.create_post(author, posted["cid"])
-        for _ in range(600):
-            if (await world.metadata(posted["cid"])).get("post_id") is not None:
-                break
-            await asyncio.sleep(0.05)
-        refused = command(scene, "refused", "repair")
-        refused.spawn()
-        assert await asyncio.to_thread(refused.wait, 60) == 2
-        assert "Another process" in refused.tail()
-        assert replica.process.stop() == 0
-        catalog = tmp_path / "data" / "imprint.db"
-        settle(catalog)
-        for tree in ("files", "events", "files_by_cid"):
-            zero_page(catalog, pages_of(catalog, tree)[-1])
-        repaired = command(scene, "repaired", "repair")
-        repaired.spawn()
-        assert await asyncio.to_thread(repaired.wait, 120) == 0, repaired.tail()
-        await replica.start()
-        for draft in drafts:
-            response = await world.read_draft(author, draft["cid"])
-            assert response.status_code == 200, response.text
-        assert (await world.metadata(posted["cid"]))["post_id"] is not None
-        assert (await world.send_create(author, "And on.")).status_code == 200
-
-
-async def test_a_lost_document_is_named_with_its_owner(tmp_path: Path, records: None):
-    async with open_scene(tmp_path) as scene:
+async def test_a_lost_document_is_named_with_its_owner(tmp_path: Path, postgresql: Server):
+    with keeping_records_on(postgresql):
+        address = (await records_of(tmp_path))["IMPRINT_DATABASE_URL"]
+    async with open_scene(tmp_path, DATABASE_URL=address) as scene:
         world, replica = scene.world, scene.replica()
         await replica.start()
         author = world.wallet(1)

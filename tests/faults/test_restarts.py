@@ -206,28 +206,6 @@ async def test_connections_that_wait_for_a_worker_are_served_before_the_end(tmp_
         assert await asyncio.to_thread(replica.process.wait, 60) == 0
 
 
-@pytest.mark.parametrize("workers", ["2", "1"])
-async def test_a_body_that_does_not_arrive_holds_no_stop(tmp_path: Path, workers: str):
-    async with open_scene(tmp_path, WORKERS=workers, BODY_TIMEOUT_SECONDS="600") as scene:
-        replica = scene.replica()
-        await replica.start()
-        reader, writer = await asyncio.open_connection("127.0.0.1", replica.port)
-        head = b"POST /create/group HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-        writer.write(head + b"Content-Length: 1000\r\n\r\n{")
-        await writer.drain()
-        # Until the service has read it: a later request of another connection has its response.
-        await replica.wait_for(200)
-        stopping = asyncio.create_task(stop(replica))
-        async with asyncio.timeout(SECONDS):
-            response = await reader.read()
-        assert response.startswith(b"HTTP/1.1 503 "), response
-        assert b'"overloaded"' in response
-        assert b"connection: close" in response
-        assert b"retry-after" in response.lower()
-        writer.close()
-        await stopping
-
-
 async def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()

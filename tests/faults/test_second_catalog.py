@@ -64,9 +64,7 @@ async def expect_refused(replica: Replica, words: str) -> None:
     assert "imprint adopt" in replica.log
 
 
-async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(
-    tmp_path: Path, records: None
-) -> None:
+async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(tmp_path: Path) -> None:
     async with open_scene(tmp_path, **FAST) as scene:
         first = scene.replica()
         await first.start()
@@ -145,20 +143,3 @@ async def test_an_emptied_or_wrong_folder_is_refused(tmp_path: Path) -> None:
         (tmp_path / "unmounted").rename(content)
         await first.start()
         await expect_all(scene, files)
-
-
-async def test_documents_from_before_the_upgrade_are_refused_to_a_new_catalog(
-    tmp_path: Path,
-) -> None:
-    async with open_scene(tmp_path) as scene:
-        first = scene.replica()
-        await first.start()
-        await fill(scene)
-        assert first.process.stop() == 0
-        content = tmp_path / "data" / "content"
-        documents = list_documents(content)
-        (content / "installation").unlink()
-        staging = scene.replica(DATABASE_URL=await other_records(tmp_path))
-        await expect_refused(staging, "The catalog knows none of the")
-        assert list_documents(content) == documents
-        assert not (content / "installation").exists()

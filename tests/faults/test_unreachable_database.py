@@ -176,23 +176,3 @@ async def test_a_reload_ends_a_wait_for_the_wrong_server(tmp_path: Path, server:
         await replica.wait_for(200)
         await scene.world.create(scene.world.wallet(0))
         assert "a-long-password" not in replica.log
-
-
-async def test_a_worker_that_finds_a_newer_schema_leaves_the_others_alone(tmp_path: Path):
-    async with open_scene(tmp_path, WORKERS="2") as scene:
-        replica = scene.replica()
-        await start_all(replica, 2)
-        _execute(scene, "INSERT INTO schema_migrations VALUES (9999, 'of tomorrow')")
-        died, stayed = sorted(workers_of(replica))
-        os.kill(died, signal.SIGKILL)
-        await until(lambda: "worker cannot start; the others go on" in replica.log)
-        await scene.world.create(scene.world.wallet(0))
-        assert not has_ended(stayed)
-        _execute(scene, "DELETE FROM schema_migrations WHERE number = 9999")
-        await until(lambda: len(workers_of(replica)) == 2 and died not in workers_of(replica))
-
-
-def _execute(scene: Scene, text: str) -> None:
-    with closing(sqlite3.connect(scene.folder / "data" / "imprint.db")) as database:
-        database.execute(text)
-        database.commit()

@@ -28,9 +28,7 @@ async def start_instead(scene: Scene, replica: Replica) -> None:
     scene.world.client.base_url = replica.url
 
 
-async def test_a_master_key_that_does_not_open_what_is_stored_is_refused(
-    tmp_path: Path, records: None
-) -> None:
+async def test_a_master_key_that_does_not_open_what_is_stored_is_refused(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
         author = scene.world.wallet(0)
         first = scene.replica(**ENCRYPTED)
@@ -54,7 +52,7 @@ async def test_a_master_key_that_does_not_open_what_is_stored_is_refused(
             assert response.json()["content"] == text
 
 
-async def test_documents_whose_key_is_lost_can_be_given_up(tmp_path: Path, records: None) -> None:
+async def test_documents_whose_key_is_lost_can_be_given_up(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
         first = scene.replica(**ENCRYPTED)
         await first.start()
@@ -71,9 +69,7 @@ async def test_documents_whose_key_is_lost_can_be_given_up(tmp_path: Path, recor
         await other.start()
 
 
-async def test_a_start_block_from_which_no_post_is_found_is_refused(
-    tmp_path: Path, records: None
-) -> None:
+async def test_a_start_block_from_which_no_post_is_found_is_refused(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
         await expect_refused(
             scene.replica(CHAIN_START_BLOCK="1000000"),

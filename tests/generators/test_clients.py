@@ -1,13 +1,7 @@
 """Clients that four generators make of the description: they compile, and walk to a reader."""
 
-import httpx2
-import msgspec
 import pytest
 from tests.generators.conftest import HERE, Project
-from tests.processes import PLAIN, Service
-
-from imprint import __version__
-from imprint.web.docs.openapi import describe_interface
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +41,6 @@ def test_no_generated_name_is_numbered(python: Project) -> None:
     names = [line.split("(")[0] for line in models.splitlines() if line.startswith("class ")]
     assert "class Problem" in names
     assert [name for name in names if name[-1].isdigit()] == []
-
-
-def test_the_description_of_a_development_service_is_that_of_every_service(
-    service: Service,
-) -> None:
-    served = httpx2.get(f"{service.url}/openapi.json", verify=PLAIN).content
-    assert served == msgspec.json.encode(describe_interface(__version__))
 
 
 def test_the_service_broke_nowhere_meanwhile(typescript: Project, python: Project) -> None:

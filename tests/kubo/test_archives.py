@@ -1,20 +1,13 @@
-"""Exports and gateway responses imported by a real IPFS node, and a migration to one."""
+"""Exports and gateway responses imported by a real IPFS node."""
 
 import json
-import secrets
 from pathlib import Path
 
 import httpx2
 from tests.kubo.node import KuboNode
-from tests.services.installations import files_of, ignore, opened_car, verify, write_export
+from tests.services.installations import opened_car, verify, write_export
 from tests.services.test_exports import fill
-from tests.world import World, open_world
-
-from imprint.adapters.archives.migration_progress import open_progress
-from imprint.adapters.content.kubo import KuboStore
-from imprint.domain.cids import blocks
-from imprint.domain.files import Network
-from imprint.services.content_migration import ContentMigration
+from tests.world import World
 
 
 async def import_car(node: KuboNode, car: bytes) -> list[str]:
@@ -50,18 +43,6 @@ async def test_a_node_keeps_an_export_as_a_whole_and_gives_it_back(
     assert verify(tmp_path, await export_car_from(node, root)) == manifest
 
 
-async def test_a_node_finds_a_document_of_an_export_by_its_cid(
-    node: KuboNode, world: World
-) -> None:
-    await fill(world)
-    car, _ = await write_export(world)
-    await import_car(node, car)
-    for each in await files_of(world):
-        async with httpx2.AsyncClient(timeout=30) as client:
-            response = await client.post(f"{node.api}/api/v0/cat", params={"arg": each.file.cid})
-        assert response.content == await world.adapters.content.read(each.file.cid, Network.PRIVATE)
-
-
 async def test_a_node_takes_what_the_gateway_serves(node: KuboNode, world: World) -> None:
     alice = world.wallet(1)
     cid = await world.publish(alice, (await world.create(alice))["cid"])
@@ -69,30 +50,3 @@ async def test_a_node_takes_what_the_gateway_serves(node: KuboNode, world: World
     assert await import_car(node, response.content) == [cid]
     theirs = await export_car_from(node, cid)
     assert theirs == response.content
-
-
-async def test_encrypted_documents_move_to_a_node(node: KuboNode, tmp_path: Path) -> None:
-    folder = tmp_path / "service"
-    folder.mkdir()
-    key = secrets.token_hex(32)
-    target = KuboStore(node.api)
-    async with open_world(folder, ENCRYPTION="on", ENCRYPTION_KEY=key) as world:
-        await fill(world)
-        with open_progress(tmp_path / "moved.db") as progress:
-            adapters = world.adapters
-            migration = ContentMigration(
-                adapters.catalog,
-                adapters.content,
-                target,
-                world.clock,
-                progress,
-                publicly_readable=True,
-            )
-            moved = await migration.run(ignore)
-            assert moved.copied == moved.documents > 5
-            assert (await migration.run(ignore)).copied == 0
-        for each in await files_of(world):
-            there = await target.read(each.file.cid, Network.PRIVATE)
-            assert there is not None
-            assert next(blocks(there))[0] == each.file.cid
-    await target.close()

@@ -1,4 +1,4 @@
-"""The Kubo store on a real node: removal, garbage collection, labels, outages, neighbours."""
+"""The Kubo store on a real node: removal, garbage collection, labels, restarts, authorization."""
 
 import asyncio
 from pathlib import Path
@@ -132,31 +132,6 @@ async def test_a_label_does_not_bring_a_document_back(bench: KuboWorkbench) -> N
     await bench.store.remove(document_cid(SMALL), PRIVATE)
     await bench.store.relabel(document_cid(SMALL), PRIVATE, LABEL)
     assert await bench.store.read(document_cid(SMALL), PRIVATE) is None
-
-
-async def test_a_node_that_is_down_is_unavailable(
-    bench: KuboWorkbench,
-) -> None:
-    await bench.node.stop()
-    for call in (
-        bench.store.put(document_cid(SMALL), SMALL, PRIVATE),
-        bench.store.read(document_cid(SMALL), PRIVATE),
-        bench.store.probe(),
-    ):
-        with pytest.raises(Unavailable):
-            async with asyncio.timeout(15):
-                await call
-
-
-@pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
-async def test_a_connected_node_can_fetch_a_public_document(
-    neighbours: tuple[KuboNode, KuboNode], document: bytes
-) -> None:
-    first, second = neighbours
-    store = KuboStore(first.api)
-    await store.put(document_cid(document), document, PUBLIC)
-    await store.close()
-    assert await second.fetch(document_cid(document)) == document
 
 
 @pytest.mark.parametrize(

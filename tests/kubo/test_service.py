@@ -1,12 +1,9 @@
 """The whole service with its documents on a real node that has a neighbour."""
 
-from datetime import timedelta
 from pathlib import Path
 
 from tests.kubo.node import KuboNode
 from tests.world import open_world
-
-from imprint.services.garbage_collector import GarbageCollector
 
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 
@@ -28,23 +25,3 @@ async def test_a_peer_of_the_node_can_fetch_thumbnails_but_no_content(
     assert len(stolen) == file["size"]
     assert b"Words" not in stolen
     assert file["name"].encode() not in stolen
-
-
-async def test_the_document_of_a_deleted_draft_is_destroyed_on_the_node(
-    tmp_path: Path, node: KuboNode
-) -> None:
-    given = {"CONTENT_STORE": f"kubo:{node.api}", "ENCRYPTION_KEY": KEY}
-    async with open_world(tmp_path / "data", **given) as world:
-        author = world.wallet(0)
-        file = await world.create(author, "Words.")
-        assert node.block_file(file["cid"]).exists()
-        assert (await world.send_delete(author, file["cid"])).status_code == 200
-        world.clock.advance(25 * 3600)
-        day = timedelta(hours=24)
-        assert (
-            await GarbageCollector(
-                world.adapters.catalog, world.adapters.content, world.clock, day
-            ).collect()
-            == 1
-        )
-    assert not node.block_file(file["cid"]).exists()

@@ -13,11 +13,6 @@ from imprint.domain.files import Network
 from imprint.domain.installation import UNNAMED, Identity
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "records" in metafunc.fixturenames:
-        metafunc.parametrize("records", ["sqlite", "postgresql"], indirect=True, scope="module")
-
-
 def access_to(
     server: MinioServer, bucket: str, prefix: str = "imprint", endpoint: str | None = None
 ) -> BucketAccess:

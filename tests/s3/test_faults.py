@@ -86,7 +86,7 @@ async def test_most_operations_succeed_although_a_third_of_all_requests_fail(
 
 
 async def test_a_service_behind_a_failing_network_loses_nothing(
-    tmp_path: Path, server: MinioServer, records: None
+    tmp_path: Path, server: MinioServer
 ) -> None:
     bucket = server.make_bucket()
     async with open_proxy(server.port) as proxy:
@@ -112,11 +112,8 @@ async def test_a_service_behind_a_failing_network_loses_nothing(
         outcomes = sum((each.outcomes for each in authors), Counter())
         assert outcomes["done"] > AUTHORS, outcomes
         faults = [fault for each in authors for fault in each.faults]
-        direct = dict(server.settings(bucket))
-        if address := scene.given.get("DATABASE_URL"):
-            direct["DATABASE_URL"] = address
         async with open_world(
-            tmp_path / "data", clock=MovableClock(datetime.now(UTC)), **direct
+            tmp_path / "data", clock=MovableClock(datetime.now(UTC)), **server.settings(bucket)
         ) as world:
             for author in authors:
                 faults += await author.find_losses(world)

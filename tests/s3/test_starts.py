@@ -1,4 +1,4 @@
-"""Starts that are refused, because the bucket cannot be used or is not this installation's."""
+"""Starts that are refused, because the bucket cannot be used."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,6 @@ from tests.processes import PLAIN
 from tests.s3.conftest import keys_in
 from tests.s3.server import MinioServer, run_command
 from tests.s3.signed_requests import open_to_strangers
-from tests.world import problem
 
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 
@@ -72,22 +71,3 @@ async def test_a_bucket_open_to_strangers_is_refused_unless_documents_are_encryp
         open_to_strangers(server, bucket, "imprint/")
         await expect_refused(scene.replica(), "Anybody can read the private documents")
         await scene.replica(ENCRYPTION_KEY=KEY).start()
-
-
-async def test_a_second_installation_is_refused_below_the_same_prefix(
-    tmp_path: Path, server: MinioServer
-) -> None:
-    given = server.settings(server.make_bucket())
-    async with (
-        open_scene(tmp_path / "one", **given) as one,
-        open_scene(tmp_path / "two", **given) as two,
-    ):
-        first, second = one.replica(), two.replica()
-        await first.start()
-        await expect_refused(second, "The content store belongs to the installation")
-        beside = two.replica(CONTENT_STORE=given["CONTENT_STORE"] + "/below")
-        await beside.start()
-        file = await one.world.create(one.world.wallet(0), "Words.")
-        two.world.client.base_url = beside.url
-        refused = await two.world.read_draft(two.world.wallet(0), file["cid"])
-        assert problem(refused)[0] == 404

@@ -38,10 +38,12 @@ MEMORY = Path("/dev/shm")
 
 
 def choose_seeds() -> list[int]:
-    """One seed, or as many as are asked for and all that have ever failed."""
+    """One seed, or as many as are asked for and all that have ever failed; without a word, few."""
     if one := os.environ.get("SEED"):
         return [int(one)]
-    first, _, last = (os.environ.get("SEEDS") or str(FEW_SEEDS)).rpartition("-")
+    if not (asked := os.environ.get("SEEDS")):
+        return list(range(1, FEW_SEEDS + 1))
+    first, _, last = asked.rpartition("-")
     fresh = range(int(first or 1), int(last) + 1)
     return [*(seed for seed in KEPT_SEEDS if seed not in fresh), *fresh]
 

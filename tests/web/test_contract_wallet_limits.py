@@ -84,22 +84,6 @@ async def test_the_signatures_of_keys_are_not_limited_with_those_of_contracts(
         await world.create(world.wallet(1))
 
 
-async def test_a_client_cannot_lock_a_wallet_out_for_others(tmp_path: Path) -> None:
-    rates = {
-        "RATE_LIMITS": "on",
-        "RATE_WALLET_CHECKS": "2/60",
-        "RATE_WALLET_CHECKS_PER_ADDRESS": "4/60",
-    }
-    async with open_world(tmp_path, **rates) as world:
-        wallet = open_wallet(world)
-        thief = thief_of(wallet)
-        async with client_at(world, "192.0.2.1") as bad, client_at(world, "192.0.2.2") as good:
-            for _ in range(90):
-                assert problem(await create(bad, thief)) in (INVALID, LIMITED)
-                world.clock.advance(1)
-            assert (await create(good, wallet)).status_code == 200
-
-
 async def test_a_flood_of_bad_signatures_does_not_spend_the_rate_of_the_signer(
     tmp_path: Path,
 ) -> None:

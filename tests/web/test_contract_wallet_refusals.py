@@ -24,12 +24,11 @@ from tests.contract_wallets import (
     predict,
     wrap,
 )
-from tests.web.conftest import EVERY_DATABASE
 from tests.world import World, problem
 
 from imprint.auth.signatures import MAX_SIGNATURE_BYTES
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), *EVERY_DATABASE]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 INVALID = (401, "signature_invalid")
 DOWN = (503, "chain_unavailable")

@@ -18,7 +18,6 @@ from tests.contract_wallets import (
     send_to,
     wrap,
 )
-from tests.web.conftest import EVERY_DATABASE
 from tests.world import DEFAULT_PRICE, POST, World, problem
 
 from imprint.auth.signatures import CURVE_ORDER
@@ -26,7 +25,7 @@ from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request, sign_request
 from imprint.domain.addresses import keccak256
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), *EVERY_DATABASE]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 INVALID = (401, "signature_invalid")
 

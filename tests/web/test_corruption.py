@@ -44,20 +44,21 @@ def damage(folder: Path, cid: str, network: Network, how: Damage) -> Callable[[]
     return lambda: change_document(folder / "content", network, cid, good)
 
 
-@pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_damaged_document_is_never_served(tmp_path: Path, way: str, length: str, how: str):
+async def test_a_damaged_document_is_never_served(tmp_path: Path, way: str, length: str):
     async with open_world(tmp_path, **WAYS[way]) as world:
         author = world.wallet(0)
         content = "w" * LENGTHS[length]
-        file = await world.create(author, content)
-        repair = damage(tmp_path, file["cid"], Network.PRIVATE, DAMAGES[how])
-        response = await world.read_draft(author, file["cid"])
-        assert problem(response) == (503, "storage_unavailable")
-        assert "www" not in response.text
-        repair()
-        assert (await world.read_draft(author, file["cid"])).json()["content"] == content
+        for how in DAMAGES.values():
+            # A new one each time: what was read once is cached.
+            file = await world.create(author, content)
+            repair = damage(tmp_path, file["cid"], Network.PRIVATE, how)
+            response = await world.read_draft(author, file["cid"])
+            assert problem(response) == (503, "storage_unavailable")
+            assert "www" not in response.text
+            repair()
+            assert (await world.read_draft(author, file["cid"])).json()["content"] == content
 
 
 async def test_a_damaged_thumbnail_is_never_served(tmp_path: Path):

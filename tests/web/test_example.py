@@ -41,12 +41,6 @@ def _read_as_bob(service: Service) -> Content:
     return asyncio.run(read())
 
 
-def test_the_example_walks_from_a_draft_to_a_buyer(service: Service) -> None:
-    lines = _run_example(service)
-    assert "Bob may not read it yet: not_entitled" in lines
-    assert lines[-1] == "Bob bought a token and reads: A first line, and a better second."
-
-
 async def test_the_facts_of_a_development_service_name_its_chain(service: Service) -> None:
     async with Imprint.connect(service.url) as imprint:
         chain_id = int(await imprint.node().request("eth_chainId"), 16)
@@ -54,8 +48,10 @@ async def test_the_facts_of_a_development_service_name_its_chain(service: Servic
         assert service.url.removeprefix("http://") in imprint.facts.login.domains
 
 
-def test_a_post_outlives_the_service_that_made_it(service: Service) -> None:
-    _run_example(service)
+def test_the_post_of_the_example_outlives_the_service_that_made_it(service: Service) -> None:
+    lines = _run_example(service)
+    assert "Bob may not read it yet: not_entitled" in lines
+    assert lines[-1] == "Bob bought a token and reads: A first line, and a better second."
     before = _read_as_bob(service)
     assert before.content.endswith("A first line, and a better second.")
     assert service.stop() == 0

@@ -1,12 +1,11 @@
 """Freshness that helps: the time of the service, and which action has spent a nonce."""
 
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 
 import httpx2
 import pytest
 from tests.web.conftest import EVERY_DATABASE
-from tests.world import MovableClock, Wallet, World, problem
+from tests.world import Wallet, World, problem
 
 pytestmark = [*EVERY_DATABASE, pytest.mark.asyncio(loop_scope="module")]
 
@@ -18,19 +17,6 @@ SENDS: dict[str, Send] = {
     "publish": lambda world, wallet, cid, nonce: world.send_publish(wallet, cid, nonce=nonce),
     "delete": lambda world, wallet, cid, nonce: world.send_delete(wallet, cid, nonce=nonce),
 }
-
-
-@pytest.mark.parametrize("action", SENDS)
-@pytest.mark.parametrize("off", [-120, 120])
-async def test_a_write_by_a_wrong_clock_is_told_the_time_of_the_service(
-    town: World, action: str, off: int
-) -> None:
-    clock = MovableClock(town.clock.moment + timedelta(seconds=off))
-    wrong = Wallet(town.stranger().account, clock)
-    draft = await town.create(Wallet(wrong.account, town.clock))
-    response = await SENDS[action](town, wrong, draft["cid"], "nonce")
-    assert problem(response) == (401, "signature_stale")
-    assert response.json()["now"] == town.clock.seconds
 
 
 async def test_a_stale_login_is_told_the_time_of_the_service(town: World) -> None:

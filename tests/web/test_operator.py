@@ -9,12 +9,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.web.conftest import EVERY_DATABASE
 from tests.world import ORIGIN, World, open_world
 
 from imprint.domain.errors import Unavailable
-
-pytestmark = EVERY_DATABASE
 
 SECRET = "an-operator-of-these-tests-5f0d7b1c9a"
 GIVEN = {"OPERATOR_SECRET": SECRET}

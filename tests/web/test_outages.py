@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.documents import change_document, read_document
+from tests.documents import change_document
 from tests.world import Fault, World, open_world, problem
 
 from imprint.bootstrap import Adapters
@@ -273,19 +273,6 @@ async def test_contents_that_cannot_be_fetched_are_an_outage(fragile: Broken) ->
     _is_outage(await world.read_free(post_id), "storage_unavailable")
     _is_outage(await world.client.get(f"/ipfs/{thumbnail}"), "storage_unavailable")
     assert (await world.client.get("/filesMetaData")).status_code == 200
-
-
-async def test_a_document_that_was_tampered_with_is_never_served(
-    world: World, tmp_path: Path
-) -> None:
-    alice = world.wallet(1)
-    file = await world.create(alice, "Honest words.")
-    content = tmp_path / "content"
-    forged = read_document(content, "private", file["cid"]).replace(b"Honest", b"Forged")
-    change_document(content, "private", file["cid"], forged)
-    response = await world.read_draft(alice, file["cid"])
-    _is_outage(response, "storage_unavailable")
-    assert "Forged" not in response.text
 
 
 async def test_a_document_that_is_missing_is_an_outage(world: World, tmp_path: Path) -> None:

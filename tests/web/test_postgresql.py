@@ -6,14 +6,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import httpx2
-import pytest
-from tests.adapters.catalog.databases import PostgresqlServer
 from tests.postgresql import Server, keeping_records_on
 from tests.processes import Service
 from tests.world import World, open_world
-
-from imprint.adapters.catalog.postgresql import prepare
 
 NO_LIBRARY = """
 import sys
@@ -85,13 +80,7 @@ async def kill_and_restart(server: Server, world: World) -> None:
         assert (await world.metadata(cid))["cid"] == cid
 
 
-@pytest.fixture
-async def address(postgresql: Server) -> str:
-    await postgresql.execute("DROP DATABASE IF EXISTS served WITH (FORCE)")
-    return await postgresql.create_database("served")
-
-
-def make_service(world: World, folder: Path, address: str, **more: str) -> Service:
+def make_service(world: World, folder: Path, address: str) -> Service:
     given = {
         "CHAIN_RPC_URL": world.node.url,
         "CHAIN_ID": "31337",
@@ -99,24 +88,7 @@ def make_service(world: World, folder: Path, address: str, **more: str) -> Servi
         "JWT_SECRET": "5f0c1b7a93e84d26a1f47c3b9e60d815",
         "DATABASE_URL": address,
     }
-    return Service(folder, given | more)
-
-
-async def test_two_workers_serve_from_one_database(
-    world: World, tmp_path: Path, address: str
-) -> None:
-    service = make_service(world, tmp_path, address, WORKERS="2")
-    await asyncio.to_thread(service.start)
-    try:
-        async with httpx2.AsyncClient(base_url=service.url, timeout=60) as client:
-            body = world.wallet(1).sign("create") | {"content": "Kept elsewhere."}
-            responses = [await client.post("/create/group", json=body) for _ in range(4)]
-            assert [each.status_code for each in responses] == [200, 409, 409, 409]
-            assert (await client.get("/readyz")).json()["status"] == "ready"
-        assert await asyncio.to_thread(service.stop) == 0
-    finally:
-        service.kill()
-    assert await PostgresqlServer(address).rows("SELECT count(*) FROM files") == [(1,)]
+    return Service(folder, given)
 
 
 async def refuse(service: Service) -> str:
@@ -144,11 +116,3 @@ async def test_a_command_does_not_wait_for_a_server(world: World, tmp_path: Path
     said = await refuse(service)
     assert "The database on PostgreSQL cannot be opened: " in said
     assert "a-long-password" not in said
-
-
-async def test_a_service_does_not_start_on_a_newer_schema(
-    world: World, tmp_path: Path, address: str, postgresql: Server
-) -> None:
-    await prepare(address)
-    await postgresql.execute("INSERT INTO schema_migrations VALUES (999, 'future')", "served")
-    assert "has schema 999" in await refuse(make_service(world, tmp_path, address))

@@ -342,9 +342,15 @@ async def test_nothing_of_a_draft_is_in_the_index(town: World) -> None:
     assert "Nobody has read" not in json.dumps(post)
 
 
-@pytest.mark.parametrize(
-    ("step", "path"),
-    [
+async def test_without_a_database_the_index_is_an_outage(tmp_path: Path, records: None) -> None:
+    broken: list[Breakable] = []
+
+    def adapt(parts: Adapters) -> Adapters:
+        broken.append(Breakable(parts.index_reader, Unavailable.database))
+        index_reader: Any = broken[0]
+        return replace(parts, index_reader=index_reader)
+
+    steps = [
         ("list_posts", "/posts"),
         ("indexed_post", "/posts/1"),
         ("account", "/authors/0x" + "1" * 40),
@@ -352,18 +358,12 @@ async def test_nothing_of_a_draft_is_in_the_index(town: World) -> None:
         ("sales_of", "/me/sales"),
         ("totals", "/stats"),
         ("is_complete", "/stats"),
-    ],
-)
-async def test_without_a_database_the_index_is_an_outage(
-    tmp_path: Path, records: None, step: str, path: str
-) -> None:
-    def adapt(parts: Adapters) -> Adapters:
-        broken: Any = Breakable(parts.index_reader, Unavailable.database, {step})
-        return replace(parts, index_reader=broken)
-
+    ]
     async with open_world(tmp_path, adapt=adapt) as world:
         await world.index()
         session = await world.login(world.wallet(1))
-        response = await world.client.get(path, headers=session)
-        assert problem(response) == (503, "database_unavailable")
-        assert int(response.headers["retry-after"]) >= 1
+        for step, path in steps:
+            broken[0].broken = {step}
+            response = await world.client.get(path, headers=session)
+            assert problem(response) == (503, "database_unavailable")
+            assert int(response.headers["retry-after"]) >= 1

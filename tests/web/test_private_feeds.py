@@ -91,12 +91,12 @@ async def test_what_one_replica_rotates_or_removes_is_dead_on_another_at_once(
     await adapters.close()
 
 
-@pytest.mark.parametrize("feed_id", ["%00", "x%00", "%F0%9F%98%80", "x" * 5_000, "%20", "."])
-async def test_a_text_that_is_no_id_is_not_found(world: World, feed_id: str) -> None:
+async def test_a_text_that_is_no_id_is_not_found(world: World) -> None:
     session = await world.login(world.wallet(1))
-    for method in ("POST", "DELETE"):
-        response = await world.client.request(method, f"/me/feeds/{feed_id}x", headers=session)
-        assert problem(response) == (404, "not_found")
+    for feed_id in ("%00", "x%00", "%F0%9F%98%80", "x" * 5_000, "%20", "."):
+        for method in ("POST", "DELETE"):
+            response = await world.client.request(method, f"/me/feeds/{feed_id}x", headers=session)
+            assert problem(response) == (404, "not_found")
 
 
 async def test_a_removed_feed_is_not_found(world: World) -> None:
@@ -150,22 +150,21 @@ async def test_feeds_of_a_reader_need_a_session(world: World) -> None:
         assert problem(await world.client.request(method, path)) == (401, "session_missing")
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [(b"[]", "invalid_request"), (b'{"a":1}', "invalid_request"), (b"{", "invalid_json")],
-)
-async def test_a_body_that_asks_for_something_is_refused(
-    world: World, body: bytes, code: str
-) -> None:
+async def test_a_body_that_asks_for_something_is_refused(world: World) -> None:
     session = await world.login(world.wallet(1))
-    response = await world.client.post("/me/feeds", headers=session, content=body)
-    assert problem(response) == (400, code)
+    for body, code in (
+        (b"[]", "invalid_request"),
+        (b'{"a":1}', "invalid_request"),
+        (b"{", "invalid_json"),
+    ):
+        response = await world.client.post("/me/feeds", headers=session, content=body)
+        assert problem(response) == (400, code)
 
 
-@pytest.mark.parametrize("token", ["x", "A" * 43, "A" * 5_000, "%00", "..%2f"])
-async def test_an_unknown_token_is_not_found(world: World, token: str) -> None:
-    response = await world.client.get(f"/feeds/private/{token}.atom")
-    assert problem(response) == (404, "not_found")
+async def test_an_unknown_token_is_not_found(world: World) -> None:
+    for token in ("x", "A" * 43, "A" * 5_000, "%00", "..%2f"):
+        response = await world.client.get(f"/feeds/private/{token}.atom")
+        assert problem(response) == (404, "not_found")
 
 
 async def test_without_a_chain_a_private_feed_is_unavailable(world: World) -> None:
@@ -221,7 +220,7 @@ def ids_on(pages: list[dict[str, Any]]) -> list[int]:
 async def test_the_pages_have_every_post_that_the_owner_holds_or_wrote_once(world: World) -> None:
     author, reader = world.wallet(1), world.wallet(2)
     expected = []
-    for number in range(130):
+    for number in range(104):
         wallet = reader if number % 3 == 0 else author
         post_id, _ = await world.post(wallet, f"Words {number}.")
         expected.append(post_id)
@@ -259,14 +258,13 @@ async def test_a_page_ends_where_its_texts_become_too_long(world: World) -> None
     assert texts == [True, True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["before=", "before=01", "before=-1", "before=x", "before=1&before=2", f"before={10**18}"],
-)
-async def test_a_page_begins_at_a_number(world: World, query: str) -> None:
+async def test_a_page_begins_at_a_number(world: World) -> None:
     await fill_index(world)
     feed, _ = await make(world, world.wallet(1))
-    for ending in ("atom", "json"):
-        refused = await fetch(world, f"{feed[ending]}?{query}")
-        assert problem(refused) == (400, "invalid_request")
+    for query in ("before=", "before=01", "before=-1", "before=x", "before=1&before=2"):
+        for ending in ("atom", "json"):
+            refused = await fetch(world, f"{feed[ending]}?{query}")
+            assert problem(refused) == (400, "invalid_request")
+    refused = await fetch(world, f"{feed['json']}?before={10**18}")
+    assert problem(refused) == (400, "invalid_request")
     assert (await fetch(world, f"{feed['json']}?before={10**18 - 1}")).status_code == 200

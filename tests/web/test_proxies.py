@@ -83,13 +83,13 @@ async def test_the_caller_is_found_behind_a_chain_of_trusted_proxies(
     )
 
 
-@pytest.mark.parametrize("garbage", ["", ",", " , ,", "unknown", "[::1", ":", "\xff", "a" * 9000])
-async def test_garbage_in_the_header_is_no_error(tmp_path: Path, garbage: str) -> None:
+async def test_garbage_in_the_header_is_no_error(tmp_path: Path) -> None:
     async with open_world(tmp_path, TRUSTED_PROXIES=PROXY, RATE_LIMITS="on") as world:
         transport = httpx2.ASGITransport(world.app, client=(PROXY, 50_000))
         async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
-            header = {"X-Forwarded-For": garbage.encode("latin-1")}
-            assert (await client.get("/filesMetaData", headers=header)).status_code == 200
+            for garbage in ("", ",", " , ,", "unknown", "[::1", ":", "\xff", "a" * 9000):
+                header = {"X-Forwarded-For": garbage.encode("latin-1")}
+                assert (await client.get("/filesMetaData", headers=header)).status_code == 200
 
 
 async def test_garbage_before_the_address_that_the_proxy_added_changes_nothing(

@@ -180,31 +180,6 @@ async def test_a_nonce_is_spent_for_all_forms_of_its_signer(town: World, first: 
     assert (await send(town, sign(bob, BOUND, request, "one"), request)).status_code == 200
 
 
-@pytest.mark.parametrize("form", FORMS)
-async def test_a_client_can_tell_that_its_nonce_was_spent_by_another_action(
-    town: World, form: str
-) -> None:
-    alice = town.stranger()
-    seconds = f"{alice.address}_{alice.clock.seconds}"
-    create = Request("create")
-    made = await send(town, sign(alice, form, create, seconds), create)
-    cid = made.json()["updatedUpload"]["cid"]
-    update = Request("update", cid, "Lost, unless the client compares the action.")
-    response = await send(town, sign(alice, form, update, seconds), update)
-    assert problem(response) == (409, "nonce_used")
-    assert (response.json()["action"], response.json()["file"]["cid"]) == ("create", cid)
-
-
-async def test_a_deleted_draft_leaves_the_action_that_spent_its_nonce(town: World) -> None:
-    alice = town.stranger()
-    request = await prepare(town, alice, "delete")
-    body = sign(alice, BOUND, request)
-    assert (await send(town, body, request)).status_code == 200
-    again = await send(town, body, request)
-    assert problem(again) == (409, "nonce_used")
-    assert (again.json()["action"], again.json()["file"]) == ("delete", None)
-
-
 @pytest.mark.parametrize(("form", "action"), PAIRS)
 async def test_a_stale_signature_is_told_the_time(town: World, form: str, action: str) -> None:
     alice = town.stranger()

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tests.wheel.conftest import Distributions
 from tools.distributions import (
-    build,
     build_from_sdist,
     commit_epoch,
     metadata_problems,
@@ -79,8 +78,3 @@ def test_the_sdist_has_what_a_builder_and_a_tester_need(distributions: Distribut
 def test_the_sdist_gives_the_same_wheel(distributions: Distributions, tmp_path: Path):
     again = build_from_sdist(distributions.sdist, tmp_path, epoch=commit_epoch())
     assert read_wheel(again) == read_wheel(distributions.wheel)
-
-
-def test_a_second_build_gives_the_same_bytes(distributions: Distributions, tmp_path: Path):
-    for first, second in zip(distributions, build(tmp_path, epoch=commit_epoch()), strict=True):
-        assert first.read_bytes() == second.read_bytes()

@@ -66,19 +66,6 @@ def test_the_page_of_the_interface_has_its_style(here: Installation):
     assert fetch(f"{here.url}{style}").status_code == 200
 
 
-def test_check_says_what_is_wrong_beside_the_running_service(here: Installation):
-    done = here.run("check")
-    assert done.returncode == 1
-    assert "IMPRINT_CHAIN_RPC_URL" in done.stdout
-    assert "Traceback" not in done.stderr
-
-
-def test_a_second_service_on_the_same_port_cannot_start(here: Installation):
-    done = here.run("serve")
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("Imprint cannot start. ")
-
-
 def test_a_backup_is_restored_and_served(here: Installation, tmp_path: Path):
     saved = result_of(here.run("backup", "--out", tmp_path / "saved.tar", "--json"))
     assert saved["documents"]["private"] == 0
@@ -107,18 +94,6 @@ def test_an_export_is_verified_and_imported(here: Installation, tmp_path: Path):
     (tmp_path / "damaged.car").write_bytes(damaged)
     assert result_of(here.run("verify", tmp_path / "damaged.car", "--json"), 1)["whole"] is False
     assert here.run("import", out).returncode == 0
-
-
-@pytest.mark.parametrize("arguments", [["events", "--json"], ["gc", "--dry-run", "--json"]])
-def test_a_report_is_one_json_object(here: Installation, arguments: list[str]):
-    assert isinstance(result_of(here.run(*arguments)), dict)
-
-
-def test_what_needs_the_node_fails_with_its_reason(here: Installation):
-    done = here.run("reconcile", "--from-block", "0")
-    assert done.returncode in (1, 2)
-    assert "Traceback" not in done.stderr
-    assert done.stderr.strip()
 
 
 def test_documents_are_copied_to_another_folder(here: Installation, tmp_path: Path):

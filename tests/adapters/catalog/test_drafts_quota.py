@@ -295,7 +295,7 @@ async def test_processes_together_never_exceed_a_quota(database):
     await open_any(database.address).close()
     command = [sys.executable, rivals.__file__, database.address]
     others = [
-        await asyncio.create_subprocess_exec(*command, str(n), "300", "13", stdout=PIPE)
+        await asyncio.create_subprocess_exec(*command, str(n), "150", "13", stdout=PIPE)
         for n in range(4)
     ]
     for other in others:

@@ -287,34 +287,6 @@ async def test_a_hundred_cut_connections_lose_nothing_that_was_committed(world, 
     await load.check(database)
 
 
-async def test_a_server_that_is_killed_under_load_loses_nothing_that_was_committed():
-    server = Server()
-    try:
-        await asyncio.to_thread(server.make)
-        await asyncio.to_thread(server.start)
-        database = PostgresqlServer(await server.create_database("catalog"))
-        await kill_under_load(server, database)
-    finally:
-        await asyncio.to_thread(server.stop)
-
-
-async def kill_under_load(server, database):
-    world = World(open_catalog(database.address))
-    load = Load(world)
-    writers = [asyncio.ensure_future(load.run()) for _ in range(8)]
-    await until(lambda: len(load.committed) >= 50)
-    await asyncio.to_thread(server.kill)
-    await until(lambda: load.refused >= 20)
-    await asyncio.to_thread(server.start)
-    await recover(world.catalog)
-    before = len(load.committed)
-    await until(lambda: len(load.committed) >= before + 50)
-    load.going = False
-    await asyncio.gather(*writers)
-    await load.check(database)
-    await world.catalog.close()
-
-
 @pytest.fixture
 async def empty(postgresql: Server):
     await postgresql.execute("DROP DATABASE IF EXISTS empty WITH (FORCE)")

@@ -27,10 +27,12 @@ def test_every_table_of_the_release_that_made_a_catalog_is_found(
             connection.execute("VACUUM")
         made = dict(connection.execute(ROOTS))
         # Pages are used before the next release adds its tables.
+        connection.execute("BEGIN")
         connection.executemany(
             "INSERT INTO owners (owner, last_number) VALUES (?, 1)",
             [(f"0x{n:040x}",) for n in range(2000)],
         )
+        connection.execute("COMMIT")
         migrate(connection, known_migrations())
     content = path.read_bytes()
     path.write_bytes(bytes(PAGE_SIZE) + content[PAGE_SIZE:])

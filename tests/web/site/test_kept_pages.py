@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.web.conftest import EVERY_DATABASE
 from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, World, open_world
 
@@ -13,8 +12,6 @@ from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.services.reads import Reads
 from imprint.web.routes import site
 from imprint.web.site.templates import Templates
-
-pytestmark = EVERY_DATABASE
 
 
 @pytest.fixture

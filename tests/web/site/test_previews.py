@@ -3,10 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.web.conftest import EVERY_DATABASE
 from tests.world import World, open_world, problem
-
-pytestmark = EVERY_DATABASE
 
 PATH = "/studio/preview"
 
