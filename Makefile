@@ -69,9 +69,9 @@ check-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## L
 site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Build the scripts and styles of the pages into the package (needs Node)
 	npm --prefix site run build
 
-test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Run JavaScript clients against the service (needs Node)
+test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Run the clients of Python and JavaScript against the service (needs Node)
 	node --test clients/typescript/dist/
-	$(BIN)/pytest -q tests/clients
+	$(BIN)/pytest -q tests/client tests/clients
 
 test-chain: $(READY) tests/anvil/node_modules/.ready contracts/node_modules/.ready ## Compile the contract and run against a real node (needs Node)
 	npm --prefix contracts run check

@@ -1,8 +1,8 @@
 """Fixtures for tests of the whole service."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import hypothesis
@@ -34,10 +34,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def records(request: pytest.FixtureRequest) -> Iterator[None]:
     """Where worlds keep their records; modules that matter most are run with every database."""
     kind = getattr(request, "param", os.environ.get("IMPRINT_TEST_DATABASE", "sqlite"))
-    with ExitStack() as stack:
-        if kind == "postgresql":
-            stack.enter_context(keeping_records_on(request.getfixturevalue("postgresql")))
+    if kind != "postgresql":
         yield
+        return
+    server = request.getfixturevalue("postgresql")
+    with keeping_records_on(server):
+        yield
+    asyncio.run(server.drop_copies())
 
 
 @pytest.fixture

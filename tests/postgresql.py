@@ -3,7 +3,6 @@
 Nothing is synced to the disk: what a killed server has written survives in the page cache.
 """
 
-import asyncio
 import importlib.util
 import os
 import shutil
@@ -70,8 +69,6 @@ def keeping_records_on(server: "Server") -> Iterator[None]:
         yield
     finally:
         _keeping.pop()
-        if server.accepts():
-            asyncio.run(server.drop_copies())
 
 
 async def records_of(folder: Path) -> dict[str, str]:

@@ -27,7 +27,8 @@ print([name for name in sys.modules if name.startswith("imprint.cli.")])
 SERVE_ALONE = """
 import sys
 import imprint.cli.serve
-print([name for name in sys.modules if name.startswith(("imprint.cli.dev", "imprint.devchain"))])
+unused = ("asyncpg", "imprint.cli.dev", "imprint.devchain")
+print([name for name in sys.modules if name.startswith(unused)])
 """
 
 

@@ -1,9 +1,24 @@
 """A test that uses `records` is run with both databases; the others are about SQLite or neither."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import pytest_asyncio
 from tests.postgresql import Server, keeping_records_on
+from tests.world import World, open_world
+
+ALWAYS = {
+    "test_delivery_commands",
+    "test_dev",
+    "test_example",
+    "test_killed_database",
+    "test_load",
+    "test_serve",
+    "test_supervisor",
+    "test_supervisor_bounds",
+    "test_workers",
+}
+"""Modules that run with every change: processes as they start, serve and end."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -12,8 +27,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let all cases of this suite rotate."""
-    item.add_marker("rotates")
+    """Let the cases of this suite rotate, but for those of `ALWAYS`."""
+    if item.path.stem not in ALWAYS:
+        item.add_marker("rotates")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """A chain with wallets that the tests of a module share."""
+    async with open_world(tmp_path_factory.mktemp("town")) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -1,26 +1,16 @@
 """The service on PostgreSQL: as a process, and while the server goes away and comes back."""
 
 import asyncio
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.postgresql import Server, keeping_records_on
 from tests.processes import Service
 from tests.world import World, open_world
 
-NO_LIBRARY = """
-import sys
-import imprint.cli.serve, imprint.cli.dev, imprint.bootstrap
-assert "asyncpg" not in sys.modules
-"""
-
-
-def test_a_service_on_sqlite_loads_nothing_of_postgresql() -> None:
-    command = [sys.executable, "-c", NO_LIBRARY]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 class Load:
@@ -80,11 +70,11 @@ async def kill_and_restart(server: Server, world: World) -> None:
         assert (await world.metadata(cid))["cid"] == cid
 
 
-def make_service(world: World, folder: Path, address: str) -> Service:
+def make_service(town: World, folder: Path, address: str) -> Service:
     given = {
-        "CHAIN_RPC_URL": world.node.url,
+        "CHAIN_RPC_URL": town.node.url,
         "CHAIN_ID": "31337",
-        "MARKETPLACE_ADDRESS": world.marketplace,
+        "MARKETPLACE_ADDRESS": town.marketplace,
         "JWT_SECRET": "5f0c1b7a93e84d26a1f47c3b9e60d815",
         "DATABASE_URL": address,
     }
@@ -101,17 +91,17 @@ async def refuse(service: Service) -> str:
 
 
 async def test_a_service_does_not_start_with_a_database_that_does_not_exist(
-    world: World, tmp_path: Path, postgresql: Server
+    town: World, tmp_path: Path, postgresql: Server
 ) -> None:
-    said = await refuse(make_service(world, tmp_path, postgresql.url("nowhere")))
+    said = await refuse(make_service(town, tmp_path, postgresql.url("nowhere")))
     reason = "the server has no database of this name"
     assert f"The database on PostgreSQL cannot be opened: {reason}" in said
     assert "Create it, or correct its name in IMPRINT_DATABASE_URL." in said
 
 
-async def test_a_command_does_not_wait_for_a_server(world: World, tmp_path: Path) -> None:
+async def test_a_command_does_not_wait_for_a_server(town: World, tmp_path: Path) -> None:
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
-    service = make_service(world, tmp_path, nowhere)
+    service = make_service(town, tmp_path, nowhere)
     service.process.command = [sys.executable, "-m", "imprint", "events"]
     said = await refuse(service)
     assert "The database on PostgreSQL cannot be opened: " in said
