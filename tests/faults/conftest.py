@@ -12,7 +12,6 @@ ALWAYS = {
     "test_dev",
     "test_example",
     "test_killed_database",
-    "test_load",
     "test_serve",
     "test_supervisor",
     "test_supervisor_bounds",
