@@ -106,7 +106,7 @@ CHAIN = (
         "volume=author.volume + paid",
         "volume=author.volume + post.price",
         "test",
-        ("tests/adapters/catalog/test_index_writer.py",),
+        ("tests/domain/test_market_ledger.py",),
     ),
     Mutation(
         "A text is not served as the post of somebody else who names its cid",
