@@ -155,7 +155,10 @@ STORAGE = (
         '    for network in Network:\n        after = ""\n',
         '    for network in (Network.PRIVATE,):\n        after = ""\n',
         "test",
-        ("tests/services/test_backup.py::test_a_restored_backup_is_the_same_installation",),
+        (
+            "tests/services/test_backup.py"
+            "::test_a_backup_under_load_has_everything_acknowledged_before_it_began",
+        ),
     ),
     Mutation(
         "Nothing is restored into a folder that has something in it",
