@@ -161,12 +161,12 @@ STORAGE = (
         ),
     ),
     Mutation(
-        "Nothing is restored into a folder that has something in it",
+        "A backup replaces nothing that exists",
         "src/imprint/adapters/archives/backup_files.py",
-        "    if path.exists() and not (path.is_dir() and not any(path.iterdir())):\n",
-        "    if path.exists() and not path.is_dir():\n",
+        "    if os.path.lexists(path):\n",
+        "    if path.is_symlink():\n",
         "test",
-        ("tests/services/test_backup.py::test_a_folder_with_something_in_it_is_not_restored_into",),
+        ("tests/services/test_backup.py::test_a_backup_replaces_nothing",),
     ),
     Mutation(
         "A release does not open records of a newer one",
