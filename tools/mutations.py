@@ -45,7 +45,7 @@ TEST_SECONDS = "300"
 
 _FAILED = re.compile(
     r"^ *(?:FAILED |not ok \d+ - |✖ )(?!\S+\.m?js\b)(.+?)(?: - .*| \([\d.]+ms\))?$"
-    r"|^(?P<contract>.+) BROKEN\b|^(?P<artifact>\S+ does not match \S+):",
+    r"|^(?P<contract>\S.*) BROKEN(?: \(|$)|^(?P<artifact>\S+ does not match \S+):",
     re.MULTILINE,
 )
 """How pytest, Node's test runner, the import contracts and the compiler's check name what failed.
