@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imprint.adapters.encryption import OVERHEAD, AesCipher, PlainCipher, identify_key
+from imprint.adapters.encryption import (
+    KEY_ID_BYTES,
+    NONCE_BYTES,
+    OVERHEAD,
+    AesCipher,
+    PlainCipher,
+    identify_key,
+)
 from imprint.domain.errors import Code, Unavailable
 from imprint.ports.content import DocumentCipher
 
@@ -43,6 +50,15 @@ def test_the_same_document_is_encrypted_differently_each_time():
     first, second = cipher.encrypt(DOCUMENT, NAME), cipher.encrypt(DOCUMENT, NAME)
     assert first.document != second.document
     assert first.wrapped_key != second.wrapped_key
+
+
+def test_no_nonce_is_used_twice():
+    cipher = AesCipher(MASTER)
+    made = [cipher.encrypt(DOCUMENT, NAME) for _ in range(20)]
+    assert len({each.document[:NONCE_BYTES] for each in made}) == len(made)
+    header = 1 + KEY_ID_BYTES
+    wrapped = [each.wrapped_key or b"" for each in made]
+    assert len({key[header : header + NONCE_BYTES] for key in wrapped}) == len(made)
 
 
 def test_no_key_is_part_of_what_is_stored_or_printed():

@@ -101,6 +101,13 @@ def test_the_worth_of_posts_is_that_of_their_first_prices(ledger):
     assert ledger.totals.get(1).worth == 5
 
 
+def test_an_author_earns_what_was_paid_whatever_the_price_is(ledger):
+    bought = [PostPurchased(at(1), 1, READER, 5), PostPurchased(at(3), 1, OTHER, 7)]
+    ledger.apply([bought[0], PriceChanged(at(2), 1, 100), bought[1]])
+    account, post = ledger.accounts.get(AUTHOR), ledger.posts.get(1)
+    assert (account.sales, account.volume) == (post.sales, post.volume) == (2, 12)
+
+
 def test_a_purchase_of_an_unknown_post_counts_as_money(ledger):
     ledger.apply([PostPurchased(at(1), 77, READER, 9)])
     assert ledger.totals.get(1).volume == 9

@@ -337,6 +337,21 @@ async def test_a_post_that_the_chain_no_longer_names_so_is_not_served(
         assert problem(await world.read_post(alice, post_id)) == (404, "not_found")
 
 
+async def test_a_stranger_who_gets_the_id_of_a_post_in_a_reorg_does_not_open_its_text(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    async with open_world(tmp_path_factory.mktemp("reorganized")) as world:
+        alice, eve = world.wallet(1), world.wallet(4)
+        before = world.chain.snapshot()
+        post_id, file = await world.post(alice, "Sold dearly.")
+        world.chain.restore(before)
+        # The same id and the same cid, and its price is zero.
+        world.create_post(eve, file["cid"], 0)
+        world.clock.advance(world.settings.chain.cache_seconds)
+        assert problem(await world.read_free(post_id)) == (404, "not_found")
+        assert problem(await world.read_post(eve, post_id)) == (404, "not_found")
+
+
 async def test_guarded_contents_are_never_cached(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice)

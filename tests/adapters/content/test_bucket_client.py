@@ -33,6 +33,9 @@ class Objects:
     async def put_async(self, key: str, data: bytes, **named: object) -> None:
         await self.delete_async(key)
 
+    async def get_async(self, key: str) -> None:
+        await self.delete_async(key)
+
     async def delete_async(self, key: str) -> None:
         self.sent += 1
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
@@ -106,6 +109,15 @@ async def test_what_has_no_place_for_an_object_is_unavailable(
         async with client.operation("store", BRISK.timeout) as deadline:
             await client.put("key", b"document", deadline)
     assert "perhaps of something else than an object store" in caplog.text
+
+
+@pytest.mark.parametrize("status", [400, 500, 503])
+async def test_an_object_that_cannot_be_read_is_not_a_missing_one(status: int) -> None:
+    objects = Objects([raising(GenericError(response(status, "InternalError")))])
+    client = BucketClient("s3://b", objects, BRISK)  # type: ignore[arg-type]
+    with pytest.raises(Unavailable):
+        async with client.operation("read", BRISK.timeout) as deadline:
+            await client.get("key", deadline)
 
 
 async def test_failures_between_successes_leave_the_circuit_closed() -> None:

@@ -78,6 +78,11 @@ async def test_an_image_of_the_largest_size_is_recoded(recoder: SandboxedRecoder
     assert Image.open(io.BytesIO(image)).size == (4000, 4000)
 
 
+async def test_a_whole_image_of_more_pixels_is_invalid(recoder: SandboxedRecoder) -> None:
+    image = write(Image.new("RGB", (4001, 4000), "teal"), "PNG")
+    assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
+
+
 async def test_a_text_chunk_that_decompresses_to_megabytes_is_invalid(
     recoder: SandboxedRecoder,
 ) -> None:

@@ -274,6 +274,22 @@ HOSTILE = st.lists(
 ).map("".join)
 
 
+RUNNING = {
+    *("applet", "audio", "base", "body", "button", "embed", "form", "frame", "head", "html"),
+    *("iframe", "input", "link", "math", "meta", "object", "script", "select", "source", "style"),
+    *("svg", "template", "textarea", "video"),
+}
+"""Elements that run, load or send something, or change the page around them."""
+
+
+def test_no_element_or_attribute_of_texts_runs_or_loads_anything() -> None:
+    assert not TAGS & RUNNING
+    attributes = {name for names in ATTRIBUTES.values() for name in names}
+    known = {"alt", "aria-label", "height", "href", "id", "loading", "role", "src", "start"}
+    assert attributes <= known | {"tabindex", "width"}
+    assert {tag for tag, names in ATTRIBUTES.items() if names & {"href", "src"}} == {"a", "img"}
+
+
 @given(HOSTILE)
 def test_nothing_in_markdown_survives_but_what_texts_may_have(text: str) -> None:
     check_safe(post_html(text))

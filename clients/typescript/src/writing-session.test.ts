@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Imprint } from "./imprint.js";
+import { Refusal } from "./problems.js";
+import type { ServiceFacts } from "./records.js";
+import { WritingSession } from "./writing-session.js";
+
+const NOW = 1_750_000_000;
+const URL = "http://127.0.0.1";
+const FACTS = {
+  service: URL,
+  signing: { name: "Imprint", version: "1", chainId: 31337 },
+  signing_forms: ["imprint-2"],
+  now: NOW,
+} as unknown as ServiceFacts;
+const RECORD = {
+  id: "5d7b1d1e-0000-4000-8000-000000000000",
+  wallet: "0x00000000000000000000000000000000000000aa",
+  actions: ["create", "update"],
+  notBefore: "2025-06-15T00:00:00Z",
+  expires: "2025-06-16T00:00:00Z",
+  createdAt: "2025-06-15T00:00:00Z",
+} as const;
+const SAVED = { cid: "bafkreisaved" };
+
+const busy = () =>
+  Response.json(
+    { code: "overloaded", status: 503, detail: "Too many requests are being answered." },
+    { status: 503, headers: { "Retry-After": "0" } },
+  );
+const stale = () =>
+  Response.json(
+    { code: "signature_stale", status: 401, detail: "The timestamp is old.", now: NOW + 3600 },
+    { status: 401 },
+  );
+const saved = () => Response.json({ updatedUpload: SAVED });
+const lost = () => {
+  throw new TypeError("fetch failed");
+};
+
+/** A session at a service that gives these responses in turn, and the bodies that it got. */
+async function openSession(responses: (() => Response)[]) {
+  const bodies: string[] = [];
+  const fetch = async (_: string, init?: RequestInit) => {
+    bodies.push(String(init?.body));
+    return responses[bodies.length - 1]?.() ?? saved();
+  };
+  const algorithm = { name: "ECDSA", namedCurve: "P-256" };
+  const { privateKey } = await crypto.subtle.generateKey(algorithm, false, ["sign"]);
+  const imprint = new Imprint(URL, FACTS, { fetch });
+  const record = { ...RECORD, actions: [...RECORD.actions] };
+  return { session: new WritingSession(imprint, record, privateKey), bodies };
+}
+
+test("a save is sent again with the same signature while the service is busy or away", async () => {
+  const { session, bodies } = await openSession([busy, lost]);
+  assert.deepEqual(await session.save("Words."), SAVED);
+  assert.equal(bodies.length, 3);
+  assert.equal(new Set(bodies).size, 1);
+});
+
+test("a stale signature is made again by the clock of the service", async () => {
+  const { session, bodies } = await openSession([stale]);
+  assert.deepEqual(await session.save("Words."), SAVED);
+  const times = bodies.map((body) => Number(JSON.parse(body).salt.message.timestamp));
+  assert.equal(times.length, 2);
+  assert.ok(Number(times[1]) - Number(times[0]) >= 3600);
+});
+
+test("a stale signature is not made again for what may have been saved", async () => {
+  const { session, bodies } = await openSession([busy, stale]);
+  await assert.rejects(session.save("Words."), (error) => {
+    return error instanceof Refusal && error.code === "signature_stale";
+  });
+  assert.equal(bodies.length, 2);
+  assert.equal(new Set(bodies).size, 1);
+});

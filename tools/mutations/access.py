@@ -1,0 +1,341 @@
+"""Deliberate faults in who may write and read, and in what others learn."""
+
+from tools.mutations.mutation import Mutation
+
+ACCESS = (
+    Mutation(
+        "A nonce is accepted once",
+        "src/imprint/adapters/catalog/drafts.py",
+        "    if spent is not None:\n",
+        '    if spent is not None and spent["action"] != "create":\n',
+        "test",
+        ("tests/web/test_drafts.py::test_a_repeated_write_is_refused_with_the_file_it_made",),
+    ),
+    Mutation(
+        "Nobody but its owner updates a draft",
+        "src/imprint/services/drafts.py",
+        "    if file.owner != write.signer:\n",
+        "    if file.owner != write.signer and write.action is Action.DELETE:\n",
+        "test",
+        ("tests/web/test_drafts.py::test_only_the_owner_may_write",),
+    ),
+    Mutation(
+        "A signature with a time in the future is refused",
+        "src/imprint/auth/typed_data.py",
+        "    if abs(now.timestamp() - timestamp) > FRESHNESS_SECONDS:\n",
+        "    if now.timestamp() - timestamp > FRESHNESS_SECONDS:\n",
+        "test",
+        ("tests/web/test_drafts.py::test_a_write_is_at_most_60_seconds_from_now",),
+    ),
+    Mutation(
+        "A signature is for the content that it was made for",
+        "src/imprint/auth/typed_data.py",
+        "    if write.body_hash is not None and keccak256(body) != write.body_hash:\n",
+        "    if write.body_hash is not None and not body:\n",
+        "test",
+        (
+            "tests/web/test_signing_forms.py::test_a_swapped_body_stores_nothing_and_spends_no_nonce",
+        ),
+    ),
+    Mutation(
+        "A key whose writing session is revoked writes nothing",
+        "src/imprint/adapters/catalog/drafts.py",
+        "    if await tx.fetchone(sql.HAS_WRITING_SESSION, session=session_id) is None:\n",
+        "    if not session_id:\n",
+        "test",
+        (
+            "tests/web/test_writing_sessions.py"
+            "::test_a_revoked_session_is_refused_at_once_on_every_replica",
+            "tests/web/test_writing_sessions.py"
+            "::test_a_session_that_is_revoked_while_it_writes_ends_there",
+        ),
+    ),
+    Mutation(
+        "A writing session has only the actions that the wallet signed",
+        "src/imprint/auth/writing_sessions.py",
+        "        if write.action not in session.actions:\n",
+        "        if not session.actions:\n",
+        "test",
+        ("tests/web/test_writing_sessions.py::test_an_action_that_was_not_signed_is_refused",),
+    ),
+    Mutation(
+        "A login message is used once",
+        "src/imprint/services/login.py",
+        "        if generation is None:\n            raise NonceUsed(LOGIN, None)\n",
+        "        generation = generation or 0\n",
+        "test",
+        ("tests/web/test_login.py::test_the_same_login_is_taken_once",),
+    ),
+    Mutation(
+        "A login message is for one of the domains of this service",
+        "src/imprint/auth/logins.py",
+        "        if not self._accepts(domain):\n",
+        "        if not domain:\n",
+        "test",
+        ("tests/web/test_login.py::test_a_message_meant_for_something_else_logs_nobody_in",),
+    ),
+    Mutation(
+        "A session ends with its logout",
+        "src/imprint/adapters/catalog/ended_sessions.py",
+        'IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"',
+        'IS_ENDED = f"(:session IS NULL OR EXISTS ({_ENDED} = :reader))"',
+        "test",
+        ("tests/web/test_logout.py::test_a_logout_ends_this_session_and_no_other",),
+    ),
+    Mutation(
+        "A session is signed with a key of this service",
+        "src/imprint/auth/sessions.py",
+        "        if key is None or not hmac.compare_digest(_sign(key, signed), signature):\n",
+        "        if key is None:\n",
+        "test",
+        ("tests/web/test_login.py::test_a_forged_session_is_refused",),
+    ),
+    Mutation(
+        "A contract wallet accepts only by its verdict",
+        "src/imprint/adapters/chain/contract_wallets.py",
+        "    verdict = _VERDICTS.get(returned[0])\n",
+        '    verdict = _VERDICTS.get(returned[0], returned[0] != b"")\n',
+        "test",
+        (
+            "tests/adapters/chain/test_contract_wallets_nodes.py"
+            "::test_everything_else_is_a_failure_of_the_node",
+        ),
+    ),
+    Mutation(
+        "All nodes of a quorum must accept the signature of a contract wallet",
+        "src/imprint/adapters/chain/contract_wallets.py",
+        "        return all(await self._calls.ask_several(",
+        "        return any(await self._calls.ask_several(",
+        "test",
+        (
+            "tests/adapters/chain/test_contract_wallets_nodes.py"
+            "::test_all_nodes_of_a_quorum_must_accept",
+        ),
+    ),
+    Mutation(
+        "The operator's page opens by its secret only",
+        "src/imprint/auth/operator_sessions.py",
+        "        return is_ours and now.timestamp() < int(expires)\n",
+        "        return is_ours or now.timestamp() < int(expires)\n",
+        "test",
+        ("tests/auth/test_operator_sessions.py",),
+    ),
+)
+"""Who may write, and who is signed in."""
+
+READING = (
+    Mutation(
+        "A post with a price is read by its author and by holders",
+        "src/imprint/domain/access.py",
+        "    return Access.HOLDER if facts.balance > 0 else Access.DENIED\n",
+        "    return Access.HOLDER if facts.balance >= 0 else Access.DENIED\n",
+        "test",
+        ("tests/web/test_reads.py::test_a_reader_without_a_token_is_refused",),
+    ),
+    Mutation(
+        "Access is reused for some seconds and no longer",
+        "src/imprint/services/entitlement.py",
+        "        if grant is not None and self.monotonic() < grant.until and _describes(",
+        "        if grant is not None and _describes(",
+        "test",
+        ("tests/services/test_entitlement.py::test_a_grant_is_cached_for_its_time_and_no_longer",),
+    ),
+    Mutation(
+        "A transfer that is seen ends the access of who gave the token away",
+        "src/imprint/services/entitlement.py",
+        "WATCHED = (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)\n",
+        "WATCHED = (POST_SUBSCRIBED, POST_PRICE_UPDATED)\n",
+        "test",
+        ("tests/services/test_entitlement.py",),
+    ),
+    Mutation(
+        "A draft is read by its owner only",
+        "src/imprint/services/reads.py",
+        "        if file.owner != session.address:\n",
+        "        if not session.address:\n",
+        "test",
+        ("tests/web/test_reads.py::test_a_strangers_draft_is_refused",),
+    ),
+    Mutation(
+        "The gateway serves no private document",
+        "src/imprint/services/reads.py",
+        "        return await self.catalog.public_size(cid)\n",
+        "        return await self.catalog.public_size(cid) or 0\n",
+        "test",
+        ("tests/web/test_gateway.py::test_nothing_private_is_served_in_any_format",),
+    ),
+    Mutation(
+        "A feed has the text of a post only while it is free on the chain",
+        "src/imprint/services/feeds.py",
+        "    return await reads.free_post(post.post_id)\n",
+        "    return await reads.post_for(post.author, post.post_id)\n",
+        "test",
+        (
+            "tests/web/test_feeds.py"
+            "::test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows",
+        ),
+    ),
+    Mutation(
+        "A page and Markdown have the text of a post only while it is free on the chain",
+        "src/imprint/services/pages.py",
+        "            file = await self.reads.free_post(post_id)\n",
+        "            file = await self.reads.post_for(post.author, post_id)\n",
+        "test",
+        (
+            "tests/web/test_feeds.py"
+            "::test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows",
+        ),
+    ),
+    Mutation(
+        "No search finds the text of a post that has a price",
+        "src/imprint/adapters/catalog/index_writer.py",
+        "    if paid:\n        await drop_texts(tx, paid)\n",
+        "",
+        "test",
+        ("tests/web/test_search.py::test_a_price_takes_a_text_away_and_zero_brings_it_back",),
+    ),
+    Mutation(
+        "A search in a library shows nothing that the reader may not read any more",
+        "src/imprint/services/search.py",
+        "            if refusal.code in (Code.NOT_ENTITLED, Code.NOT_FOUND):\n"
+        "                return False\n",
+        "            if refusal.code in (Code.NOT_ENTITLED, Code.NOT_FOUND):\n"
+        "                return True\n",
+        "test",
+        ("tests/web/test_search.py",),
+    ),
+    Mutation(
+        "A private feed has what its owner holds now",
+        "src/imprint/services/feeds.py",
+        "    return await reads.post_for(reader, post.post_id)\n",
+        "    return await reads.post_for(post.author, post.post_id)\n",
+        "test",
+        (
+            "tests/web/test_private_feeds.py"
+            "::test_a_former_holder_reads_nothing_even_before_the_index_knows",
+        ),
+    ),
+    Mutation(
+        "A page token belongs to the list that it was made for",
+        "src/imprint/services/posts.py",
+        "            if getattr(start.which, name) != value:\n",
+        "            if not hasattr(start.which, name):\n",
+        "test",
+        ("tests/web/test_posts.py::test_a_page_token_belongs_to_its_list",),
+    ),
+)
+"""Who may read what."""
+
+BROWSERS = (
+    Mutation(
+        "A page runs no script that stands in it",
+        "src/imprint/web/site/policy.py",
+        "            \"script-src 'self'\",\n",
+        "            \"script-src 'self' 'unsafe-inline'\",\n",
+        "test",
+        ("tests/web/site/test_pages_of_site.py",),
+    ),
+    Mutation(
+        "What is shown of a text is sanitised",
+        "src/imprint/web/site/post_html.py",
+        "    return Markup(pictures.put_back(sanitised(markup)))",
+        "    return Markup(pictures.put_back(markup))",
+        "test",
+        ("tests/web/site/test_post_html.py",),
+    ),
+    Mutation(
+        "A text has no element that loads another page",
+        "src/imprint/web/site/post_html.py",
+        '"hr", "i", "img", "li",',
+        '"hr", "i", "iframe", "img", "li",',
+        "test",
+        ("tests/web/site/test_post_html.py",),
+    ),
+    Mutation(
+        "A link in a text that looks like one of this site stays here",
+        "src/imprint/web/site/text_links.py",
+        '_WITHIN = re.compile(r"(?:#|/(?![/\\\\]))',
+        '_WITHIN = re.compile(r"(?:#|/)',
+        "test",
+        ("tests/web/site/test_post_html.py::test_a_link_with_another_scheme_goes_nowhere",),
+    ),
+    Mutation(
+        "Pages of other sites get no permission",
+        "src/imprint/web/cors.py",
+        "            allow_origins=origins,\n",
+        '            allow_origin_regex=".*",\n            allow_credentials=True,\n',
+        "test",
+        ("tests/web/test_cors.py",),
+    ),
+    Mutation(
+        "The titles of posts are escaped in feeds",
+        "src/imprint/web/atom.py",
+        '    yield f"<title>{xml_text(post.title)}</title>\\n"\n',
+        '    yield f"<title>{post.title}</title>\\n"\n',
+        "test",
+        ("tests/web/test_feeds.py::test_any_title_and_description_leave_feeds_well_formed",),
+    ),
+    Mutation(
+        "A form of another site does not sign the operator in",
+        "src/imprint/web/routes/operator.py",
+        '            return site == "same-origin"\n',
+        '            return site != "none"\n',
+        "test",
+        ("tests/web/test_operator.py::test_a_form_of_another_site_is_not_accepted",),
+    ),
+)
+"""What a browser is told."""
+
+SECRECY = (
+    Mutation(
+        "The token of a private feed is not logged",
+        "src/imprint/web/middleware.py",
+        '    return f"{start[:LOGGED_PATH]}{private}…" if private else path[:LOGGED_PATH]\n',
+        "    return path[:LOGGED_PATH]\n",
+        "test",
+        ("tests/web/test_private_feeds.py::test_the_token_is_in_no_log_metric_or_problem",),
+    ),
+    Mutation(
+        "Metrics have no path that a caller invents",
+        "src/imprint/web/middleware.py",
+        '    return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS\n',
+        '    return "/ipfs/{cid}" if path.startswith("/ipfs/") else path\n',
+        "test",
+        ("tests/web/test_private_feeds.py::test_the_token_is_in_no_log_metric_or_problem",),
+    ),
+    Mutation(
+        "A secret of the settings is never printed",
+        "src/imprint/settings/secrets.py",
+        '    def __str__(self) -> str:\n        return "…"\n',
+        "    def __str__(self) -> str:\n        return self._text\n",
+        "test",
+        ("tests/settings/test_secrets.py::test_a_secret_is_never_printed",),
+    ),
+    Mutation(
+        "A query, which may contain a page token, is not logged",
+        "src/imprint/web/middleware.py",
+        '                "path": _logged_path(path),\n',
+        '                "path": f"{_logged_path(path)}?{scope[\'query_string\'].decode()}",\n',
+        "test",
+        ("tests/web/test_logs.py::test_a_query_is_not_logged",),
+    ),
+    Mutation(
+        "The key of a document is wrapped with a nonce of its own",
+        "src/imprint/adapters/encryption.py",
+        "        nonce = secrets.token_bytes(NONCE_BYTES)\n        bound =",
+        "        nonce = bytes(NONCE_BYTES)\n        bound =",
+        "test",
+        ("tests/adapters/test_encryption.py",),
+    ),
+    Mutation(
+        "A document that an earlier release encrypted can be read",
+        "src/imprint/adapters/encryption.py",
+        '_KEY_LABEL = b"imprint document key 1\\0"\n',
+        '_KEY_LABEL = b"imprint document key 2\\0"\n',
+        "test",
+        ("tests/adapters/test_encryption.py",),
+    ),
+)
+"""What nobody may learn."""
+
+OF_ACCESS: tuple[Mutation, ...] = (*ACCESS, *READING, *BROWSERS, *SECRECY)

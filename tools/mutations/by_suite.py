@@ -1,0 +1,206 @@
+"""Deliberate faults that other suites than `make test` find first, or find best."""
+
+from tools.mutations.mutation import Mutation
+
+SCRIPTS = (
+    Mutation(
+        "Services use no database themselves",
+        "src/imprint/services/content_cache.py",
+        "import sys\n",
+        "import sqlite3\nimport sys\n",
+        "check",
+        command=("lint-imports", "--no-cache"),
+    ),
+    Mutation(
+        "A response that comes late shows nobody the drafts of another account",
+        "site/studio/draft-list.ts",
+        "    if (this.begun !== begun) return;\n",
+        "",
+        "check",
+        command=("npm", "--prefix", "site", "test"),
+    ),
+    Mutation(
+        "What may have been saved is not signed a second time",
+        "clients/typescript/src/writing-session.ts",
+        "unknown ||= error.status !== 429;",
+        "unknown ||= error.status === 429;",
+        "test-clients",
+        command=("npm", "--prefix", "clients/typescript", "test"),
+    ),
+    Mutation(
+        "Pages may call their own service",
+        "src/imprint/web/site/policy.py",
+        "            f\"connect-src 'self'{origin}\",\n",
+        '            f"connect-src{origin}",\n',
+        "test-browser",
+        ("tests/browser/test_reading.py::test_a_reader_is_refused_buys_and_reads",),
+    ),
+)
+"""What runs elsewhere than in the service."""
+
+RANDOM = (
+    Mutation(
+        "A response has the form that the description gives it",
+        "src/imprint/web/docs/response_schemas.py",
+        '    "size": integer("Bytes of the stored document."),\n',
+        '    "size": string("Bytes of the stored document."),\n',
+        "fuzz",
+        ("tests/fuzz/test_description.py::test_every_response_is_as_described",),
+    ),
+    Mutation(
+        "A reorg leaves no trace in the totals",
+        "src/imprint/adapters/catalog/index_writer.py",
+        "    for table in _TABLES:\n        restored =",
+        "    for table in _TABLES[:-1]:\n        restored =",
+        "simulate",
+        ("tests/simulation/test_seeds.py",),
+    ),
+    Mutation(
+        "A client generated from the description sends its session",
+        "src/imprint/web/docs/operations.py",
+        '    parameters=(Parameter("cid", "AnyCid", "The draft\'s cid.", CID), IF_NONE_MATCH),\n'
+        "    needs_session=True,\n",
+        '    parameters=(Parameter("cid", "AnyCid", "The draft\'s cid.", CID), IF_NONE_MATCH),\n',
+        "test-generators",
+        (
+            "tests/generators/test_clients.py"
+            "::test_a_typescript_client_walks_from_a_draft_to_a_reader",
+        ),
+    ),
+)
+"""What is found with random values, or with what others generate."""
+
+DISASTERS = (
+    Mutation(
+        "A write is on the disk before its response",
+        "src/imprint/adapters/catalog/sqlite.py",
+        "{'FULL' if durable else 'NORMAL'}",
+        "{'NORMAL' if durable else 'OFF'}",
+        "test-crash",
+        ("tests/crash/test_durability.py",),
+    ),
+    Mutation(
+        "A large document is on the disk before it gets its name",
+        "src/imprint/adapters/content/document_files.py",
+        "            os.fsync(descriptor)\n",
+        "",
+        "test-crash",
+        ("tests/crash/test_durability.py",),
+    ),
+    Mutation(
+        "A write that is cut off leaves no document behind",
+        "src/imprint/services/drafts.py",
+        "        reserved = await begin(intent)\n",
+        "        await self.content.put(intent.cid, made.document, intent.network)\n"
+        "        reserved = await begin(intent)\n",
+        "test-crash",
+        ("tests/crash/test_failpoints.py::test_a_write_cut_off_is_whole_or_absent",),
+    ),
+    Mutation(
+        "No write is acknowledged in a database that was deleted",
+        "src/imprint/adapters/catalog/sqlite.py",
+        "            self._files.check()\n        self.commits += 1\n",
+        "            pass\n        self.commits += 1\n",
+        "test-faults",
+        (
+            "tests/faults/test_deleted_files.py"
+            "::test_no_write_is_acknowledged_that_the_next_kill_loses",
+        ),
+    ),
+    Mutation(
+        "Workers end with their supervisor",
+        "src/imprint/server/link.py",
+        "        self.listen()\n        os.kill(os.getpid(), signal.SIGTERM)\n",
+        "        self.listen()\n        stop_seconds += 3600\n",
+        "test-faults",
+        ("tests/faults/test_restarts.py::test_workers_end_with_a_supervisor_that_is_killed",),
+    ),
+    Mutation(
+        "The addresses of one IPv6 network are one client",
+        "src/imprint/domain/rate_limits.py",
+        "CLIENT_PREFIX = 64\n",
+        "CLIENT_PREFIX = 128\n",
+        "test-hostile",
+        ("tests/hostile/test_attacks.py::test_an_attack_stops_nobody[forwarded-addresses]",),
+    ),
+)
+"""What is found by kills, faults and attacks."""
+
+NEIGHBOURS = (
+    Mutation(
+        "The contract that is deployed is the one whose source is shown",
+        "contracts/PostMarket.sol",
+        "        if (msg.value < price) revert PaymentTooLow(msg.value, price);\n",
+        "",
+        "test-chain",
+        command=("npm", "--prefix", "contracts", "run", "check"),
+    ),
+    Mutation(
+        "A node that is behind does not let a former holder read",
+        "src/imprint/adapters/chain/node_heads.py",
+        "            if (blocks > MAX_LAG_BLOCKS or late) and now - seen_at < HEAD_VALIDITY:\n",
+        "            if blocks > 1000 * MAX_LAG_BLOCKS and now - seen_at < HEAD_VALIDITY:\n",
+        "test-chain",
+        (
+            "tests/anvil/test_hostile_chain.py"
+            "::test_a_preferred_node_that_is_behind_does_not_let_a_former_holder_read",
+        ),
+    ),
+    Mutation(
+        "A thumbnail that another installation has on the same node is kept",
+        "src/imprint/adapters/content/kubo.py",
+        "                installations.add(installation)\n",
+        "                installations.add(self._identity.id)\n",
+        "test",
+        ("tests/adapters/content/test_kubo_installations.py",),
+    ),
+    Mutation(
+        "A bucket whose private documents anybody can read is refused",
+        "src/imprint/adapters/content/bucket.py",
+        "        if found is not None:\n            raise StoreMisconfigured(\n",
+        "        if found is not None and not found.data:\n            raise StoreMisconfigured(\n",
+        "test-s3",
+        (
+            "tests/s3/test_starts.py"
+            "::test_a_bucket_open_to_strangers_is_refused_unless_documents_are_encrypted",
+        ),
+    ),
+    Mutation(
+        "The double of Pinata finds files as Pinata's own client asks for them",
+        "tests/adapters/content/pinata_fake.py",
+        '            and each["keyvalues"] | wanted == each["keyvalues"]\n',
+        "",
+        "test-pinata",
+        ("tests/pinata_sdk/test_sdk.py",),
+    ),
+    Mutation(
+        "The wheel has every file that the service reads",
+        "pyproject.toml",
+        'packages = ["src/imprint"]\n',
+        'packages = ["src/imprint"]\nexclude = ["*.sql"]\n',
+        "test-wheel",
+        ("tests/wheel/test_distributions.py::test_the_wheel_has_the_package_and_nothing_else",),
+    ),
+    Mutation(
+        "A client behind nginx does not choose its own address",
+        "deploy/nginx/imprint.conf",
+        "        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n",
+        "        proxy_set_header X-Forwarded-For $http_x_forwarded_for;\n",
+        "test-proxies",
+        (
+            "tests/deploy/test_proxies_upstream.py"
+            "::test_rate_limits_count_the_address_that_the_proxy_was_called_from[nginx]",
+        ),
+    ),
+    Mutation(
+        "The deployment of compose trusts its proxy and nobody else",
+        "deploy/compose.yaml",
+        "      IMPRINT_TRUSTED_PROXIES: 10.213.7.0/24\n",
+        "      IMPRINT_TRUSTED_PROXIES: 10.0.0.0/8\n",
+        "test-deploy",
+        ("tests/deploy/test_compose.py::test_the_proxy_is_trusted_and_nobody_else",),
+    ),
+)
+"""What is found beside other programs: nodes, stores, proxies, installers."""
+
+OF_SUITES: tuple[Mutation, ...] = (*SCRIPTS, *RANDOM, *DISASTERS, *NEIGHBOURS)

@@ -1,0 +1,237 @@
+"""Deliberate faults in limits, in what the chain says and what is stored, and in how it runs."""
+
+from tools.mutations.mutation import Mutation
+
+LIMITS = (
+    Mutation(
+        "A signer stores no more than their quota",
+        "src/imprint/adapters/catalog/drafts.py",
+        "    max_bytes, max_drafts = quota.bytes or NO_LIMIT, quota.drafts or NO_LIMIT\n",
+        "    max_bytes, max_drafts = NO_LIMIT, NO_LIMIT\n",
+        "test",
+        ("tests/web/test_quotas.py",),
+    ),
+    Mutation(
+        "A client that asks too often is refused",
+        "src/imprint/web/middleware.py",
+        "                limiter.admit(body.client, limits.monotonic())\n",
+        "                limiter.admit(new_id(), limits.monotonic())\n",
+        "test",
+        ("tests/web/test_middleware.py::test_a_rate_limited_client_learns_when_to_retry",),
+    ),
+    Mutation(
+        "X-Forwarded-For is believed only of trusted proxies",
+        "src/imprint/web/proxies.py",
+        "            if client not in self:\n                break\n",
+        "",
+        "test",
+        ("tests/web/test_proxies.py",),
+    ),
+    Mutation(
+        "A body without a declared length is cut off at its limit",
+        "src/imprint/web/requests.py",
+        "            if size > self.limit:\n                raise _too_large(self.limit)\n",
+        "",
+        "test",
+        ("tests/web/test_requests.py::test_a_body_is_cut_off_at_its_limit_while_it_streams",),
+    ),
+    Mutation(
+        "A picture with too many pixels is refused before it is decoded",
+        "src/imprint/adapters/images/recoder.py",
+        "    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:\n",
+        "    if max(width, height) > MAX_SIDE:\n",
+        "test",
+        ("tests/adapters/images/test_recoder_hostile.py",),
+    ),
+    Mutation(
+        "A head of a request has a limit",
+        "src/imprint/server/connection.py",
+        "        if self._head_size > MAX_HEAD_BYTES:\n",
+        "        if self._head_size > 100 * MAX_HEAD_BYTES:\n",
+        "test",
+        (
+            "tests/server/test_connection.py::test_a_head_that_is_too_long_is_refused",
+            "tests/server/test_connection.py::test_headers_after_a_body_are_counted_too",
+        ),
+    ),
+)
+"""What one client may take."""
+
+CHAIN = (
+    Mutation(
+        "A delivery that its provider did not sign is refused",
+        "src/imprint/adapters/webhooks/signatures.py",
+        "        raise signature_refusal()\n\n\ndef check_spelling",
+        "        return macs[0].digest()\n\n\ndef check_spelling",
+        "test",
+        ("tests/web/test_webhooks.py::test_provider_a_must_have_signed_the_body",),
+    ),
+    Mutation(
+        "A post whose block was replaced is a draft again",
+        "src/imprint/services/chain_sync.py",
+        "        lost += await self._find_lost(known.values(), head)\n",
+        "",
+        "test",
+        (
+            "tests/services/test_chain_sync_reorgs.py"
+            "::test_a_post_whose_block_was_replaced_is_a_draft_without_a_post_id",
+        ),
+    ),
+    Mutation(
+        "A block is final when so many blocks follow it as are configured",
+        "src/imprint/services/chain_sync.py",
+        "        number = head.number - self.reorg_depth\n",
+        "        number = head.number - 1\n",
+        "test",
+        (
+            "tests/services/test_chain_sync_reorgs.py"
+            "::test_a_reorg_of_every_depth_up_to_the_configured_one_is_followed",
+        ),
+    ),
+    Mutation(
+        "The index counts no sale twice",
+        "src/imprint/adapters/catalog/index_writer.py",
+        "    if await _read_state(tx) != expected:\n        raise IndexMoved\n",
+        "",
+        "test",
+        (
+            "tests/services/test_indexer.py::test_two_indexers_at_once_apply_nothing_twice",
+            "tests/adapters/catalog/test_index_writer.py"
+            "::test_a_step_from_another_state_is_refused_and_changes_nothing",
+        ),
+    ),
+    Mutation(
+        "An author's income is what buyers paid, whatever the price is now",
+        "src/imprint/domain/market_ledger.py",
+        "volume=author.volume + paid",
+        "volume=author.volume + post.price",
+        "test",
+        ("tests/domain/test_market_ledger.py",),
+    ),
+    Mutation(
+        "A text is not served as the post of somebody else who names its cid",
+        "src/imprint/services/entitlement.py",
+        "    return entry.exists and entry.author == file.owner and entry.cid == file.cid\n",
+        "    return entry.exists and entry.cid == file.cid\n",
+        "test",
+        (
+            "tests/web/test_reads.py"
+            "::test_a_stranger_who_gets_the_id_of_a_post_in_a_reorg_does_not_open_its_text",
+        ),
+    ),
+)
+"""What the chain says."""
+
+STORAGE = (
+    Mutation(
+        "A document is served only if its bytes have its cid",
+        "src/imprint/adapters/content/embedded.py",
+        "            return None if found is None else verify_document(cid, found, network)\n",
+        "            return found\n",
+        "test",
+        (
+            "tests/web/test_corruption.py::test_a_document_of_somebody_else_in_its_place_is_never_served",
+        ),
+    ),
+    Mutation(
+        "A failing object store is an outage, and no missing document",
+        "src/imprint/adapters/content/bucket_client.py",
+        "            return await self._repeat(send, deadline)\n        except _Missing:\n",
+        "            return await self._repeat(send, deadline)\n        except StoreFailure:\n",
+        "test",
+        ("tests/adapters/content/test_bucket_client.py",),
+    ),
+    Mutation(
+        "A document that a live file names is not destroyed",
+        "src/imprint/adapters/catalog/garbage.py",
+        "    if await _is_used(tx, cid, network) or await _is_coming(",
+        "    if await _is_coming(",
+        "test",
+        ("tests/adapters/catalog/test_garbage.py",),
+    ),
+    Mutation(
+        "A backup has thumbnails beside texts",
+        "src/imprint/services/backup.py",
+        '    for network in Network:\n        after = ""\n',
+        '    for network in (Network.PRIVATE,):\n        after = ""\n',
+        "test",
+        (
+            "tests/services/test_backup.py"
+            "::test_a_backup_under_load_has_everything_acknowledged_before_it_began",
+        ),
+    ),
+    Mutation(
+        "A backup replaces nothing that exists",
+        "src/imprint/adapters/archives/backup_files.py",
+        "    if os.path.lexists(path):\n",
+        "    if path.is_symlink():\n",
+        "test",
+        ("tests/services/test_backup.py::test_a_backup_replaces_nothing",),
+    ),
+    Mutation(
+        "A release does not open records of a newer one",
+        "src/imprint/adapters/catalog/schema.py",
+        "        if found > migrations[-1].number:\n",
+        "        if found < 0:\n",
+        "test",
+        ("tests/adapters/catalog/test_schema.py",),
+    ),
+    Mutation(
+        "A migration that fails leaves nothing",
+        "src/imprint/adapters/catalog/schema.py",
+        "            if migration.number > found:\n                _apply(connection, migration)\n",
+        "            if migration.number > found:\n                _apply(connection, migration)\n"
+        '                connection.execute("COMMIT")\n'
+        '                connection.execute("BEGIN IMMEDIATE")\n',
+        "test",
+        ("tests/adapters/catalog/test_schema.py::test_a_migration_that_fails_leaves_nothing",),
+    ),
+)
+"""What is stored stays what it is."""
+
+OPERATION = (
+    Mutation(
+        "A service whose database does not respond is not ready",
+        "src/imprint/services/readiness.py",
+        "    except (Unavailable, TimeoutError):\n        return False\n",
+        "    except (Unavailable, TimeoutError):\n        return True\n",
+        "test",
+        ("tests/services/test_readiness.py",),
+    ),
+    Mutation(
+        "A service that stops serves the connections that it has accepted",
+        "src/imprint/server/http.py",
+        "        await drain_connections(self._connections, self._keep_alive)\n",
+        "",
+        "test",
+        ("tests/server/test_drain.py",),
+    ),
+    Mutation(
+        "A worker that dies is replaced",
+        "src/imprint/server/supervisor.py",
+        '            log.error("worker died and is replaced", extra=fields)\n'
+        "            self._schedule(worker)\n",
+        '            log.error("worker died and is replaced", extra=fields)\n',
+        "test-faults",
+        ("tests/faults/test_workers.py::test_a_killed_worker_is_replaced_and_all_end_together",),
+    ),
+    Mutation(
+        "One process at a time holds a lease",
+        "src/imprint/adapters/catalog/leases.py",
+        "    return row is not None\n",
+        "    return True\n",
+        "test",
+        ("tests/services/test_leases.py",),
+    ),
+    Mutation(
+        "The description names every code of an operation",
+        "src/imprint/web/docs/operations.py",
+        "Code.INVALID_LOGIN_MESSAGE, Code.NONCE_USED, ",
+        "Code.INVALID_LOGIN_MESSAGE, ",
+        "test",
+        ("tests/web/test_login.py::test_the_same_login_is_taken_once",),
+    ),
+)
+"""How the service runs, and what it says about itself."""
+
+OF_SERVICE: tuple[Mutation, ...] = (*LIMITS, *CHAIN, *STORAGE, *OPERATION)
